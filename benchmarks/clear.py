@@ -66,7 +66,7 @@ NULLS = {
 
 def drawn(law, number):
     """Data set ``number`` of a law, ``[setting, run]``, in [0, 100]."""
-    return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND, over="replicate")
+    return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND)
 
 
 def labelled(earned):
@@ -93,7 +93,7 @@ def ads(options):
     for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
         began, rng = time.perf_counter(), np.random.default_rng(0)
         found = jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
-        earned, names = found.data["reward"].mean("instance"), list(found.plan.settings)
+        earned, names = found.data["reward"].mean("instance"), list(found.plan.played.labels)
         seconds, clear = time.perf_counter() - began, found.clear
         assert clear is not None
         pairs, bound = clear.pairs, clear.bound

@@ -259,7 +259,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             text = " ".join(f"{rho:.4g}" for rho in kept)
             gap: list[Any] = [None] * 3
             if criterion == "mean":
-                between = mean(regret[job.rhos.index(0.25)] - regret[job.rhos.index(0.5)])
+                between = mean(regret[job.rhos.index(0.25)] - regret[job.rhos.index(0.5)], over="instance")
                 gap = [between.value, between.low, between.high]
             best.append([*place, criterion, job.rhos[least], kept[0], kept[-1], text, *gap])
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
@@ -403,7 +403,7 @@ def larger(options: Options) -> list[Row]:
         quarter, one = played(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
         bts = played(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
         for name, more in (("ω-UCB, ρ = 1", one - quarter), ("BTS", bts - quarter[: bts.size])):
-            found, item = mean(more), f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B"
+            found, item = mean(more, over="instance"), f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B"
             holds, note = beyond(found.low, found.high), f"95 % interval; {more.size} new instances, paired"
             error = f"{found.low:.0f} to {found.high:.0f}"
             rows.append(row(item, found.value, error, published="> 0", holds=holds, note=note, digits=".0f"))

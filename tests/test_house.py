@@ -37,8 +37,8 @@ LAZY = {
 FLOORS = (
     ("_tables", "_plots"),
     ("core",),
-    ("_numerics", "_files", "_progress", "statistics"),
-    ("constraints", "environments", "policies"),
+    ("_numerics", "_files", "_progress", "_provenance", "statistics"),
+    ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
     ("interfaces", "gradients", "testing", "sweeps"),
@@ -169,3 +169,13 @@ def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> N
     assert f"another project's jaxbandits 1.0.0 is installed in {tmp_path}" in done.stderr
     done = subprocess.run([sys.executable, "-c", "import jaxbandits"], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_the_commands_help_loads_no_jax() -> None:
+    code = (
+        "import sys\nfrom jaxbandits.apps._cli.console import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(*(m for m in ('jax', 'xarray', 'scipy') if m in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "which policy spends a budget best" in done.stdout and done.stderr.split() == []

@@ -96,6 +96,10 @@ class Task:
             record=dict.fromkeys(self.record) or None,
         )
 
+    def lane_shapes(self, count: int) -> scan.Lane:
+        """The shapes of what :meth:`lanes` gives for so many."""
+        return _resized(self.lanes(np.zeros(1, np.int64)), count)
+
 
 # --- on the device: chunks, marks, slots
 
@@ -442,13 +446,13 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
 
 def lane_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
-    carry, _ = blank_shapes(1, task, task.lanes(np.zeros(1, np.int64)))
+    carry, _ = blank_shapes(1, task, task.lane_shapes(1))
     return tree_bytes(carry.state)
 
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    lanes = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
+    lanes = task.lane_shapes(SEATS_PER_SLOT * slots)
     return tree_bytes((blank_shapes(slots, task, lanes), lanes))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
@@ -67,24 +66,28 @@ def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str
 
 
 def most_rounds(
-    policy: Policy, environment: Environment, constraint: Constraint, end: np.ndarray, max_rounds: int | None
+    policy: Policy,
+    environment: Environment,
+    means: tuple[np.ndarray, np.ndarray],
+    constraint: Constraint,
+    end: np.ndarray,
+    max_rounds: int | None,
 ) -> int:
     """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
 
-    Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment states. Policy leaves are
-    ``[setting, 1 or instance, …]``; ``end`` is the clock's, in ticks, ``[instance]``.
+    Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment states. The policy has
+    shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in ticks, ``[instance]``.
     """
-    one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
-    action = jax.eval_shape(lambda: one.blank_action(environment.spec))
+    action = jax.eval_shape(lambda one: one.blank_action(environment.spec), policy)
     kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
-    for name, bound, means in zip(("reward", "cost"), bounds, environment.values(), strict=True):
+    for name, bound, values in zip(("reward", "cost"), bounds, means, strict=True):
         if not ticks.ONE <= bound <= MOST_A_ROUND:
             raise InputError(
                 f"{kind}.largest: a {name} of {bound / ticks.ONE:g} a round given; it must be from 1 to "
                 f"{MOST_A_ROUND // ticks.ONE}, in ticks of 2**-24"
             )
-        means = np.asarray(means, np.float64)
-        size = np.abs(means[np.isfinite(means)]).max(initial=0.0)
+        values = np.asarray(values, np.float64)
+        size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
         if size > bound / ticks.ONE + _SLACK:
             raise InputError(
                 f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
@@ -93,6 +96,9 @@ def most_rounds(
     bound = max(bounds)
     most = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
     why = f"at most {most}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    if policy.most_rounds < most:
+        most = policy.most_rounds
+        why = f"at most {most} for {type(policy).__name__}, whose sums in float32 would stand still"
     if max_rounds is not None and max_rounds > most:
         raise bad("max_rounds", max_rounds, why)
     if max_rounds is None and constraint.clock_name == "rounds" and (end > most * ticks.ONE).any():

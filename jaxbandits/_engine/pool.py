@@ -10,6 +10,7 @@ matter which slot, worker or device runs a lane.
 from __future__ import annotations
 
 import concurrent.futures
+import operator
 import threading
 import time
 from collections import defaultdict
@@ -130,8 +131,8 @@ class Job(NamedTuple):
 class _OpenJob:
     """A job whose lanes have not all ended."""
 
-    def __init__(self, job: Job):
-        self._lanes, self._store = np.sort(job.lanes), job.store
+    def __init__(self, lanes: np.ndarray, store: Callable[[Accounts], Any]):
+        self._lanes, self._store = np.sort(lanes), store
         self.left = self._lanes.size
         self._accounts: Accounts | None = None
         self.future: Future[Any] = Future()
@@ -200,12 +201,12 @@ class Queue:
         self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
-        seats = task.lanes(np.zeros(slots if batches else SEATS_PER_SLOT * slots, np.int64))
+        seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
         self._shapes = blank_shapes(slots, task, seats)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
-        opened = _OpenJob(job)
+        opened = _OpenJob(job.lanes, job.store)
         with self._lock:
             self._jobs[self._begun] = opened
             self._job_of[job.lanes] = self._begun
@@ -503,7 +504,7 @@ class Workers:
     def _choose(self) -> Queue | None:
         """The first of the queues with fewest workers: so different workers compile different programs."""
         waiting = [queue for queue in self._queues.values() if queue.waiting]
-        chosen = min(waiting, key=lambda queue: queue.workers, default=None)
+        chosen = min(waiting, key=operator.attrgetter("workers"), default=None)
         if chosen is not None:
             chosen.workers += 1
         return chosen

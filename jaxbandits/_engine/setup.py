@@ -57,7 +57,7 @@ class Layout:
 
     tasks: tuple[Task, ...]
     settings: tuple[tuple[str, ...], ...]  # labels, for each policy one per setting
-    names: tuple[str, ...]  # of the instances
+    names: tuple[str | int, ...]  # of the instances
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
@@ -84,7 +84,7 @@ def _moves_its_own(function: F) -> F:
 
 @_moves_its_own
 def lay_out(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
     constraint: Constraint,
     *,
@@ -105,9 +105,10 @@ def lay_out(
     """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
-    _check_nouns(chosen, environment, constraint)
+    kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
+    check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
-    check_values(environment)
+    means = mean_tables(environment)
     limits.check_spec(environment.spec)
     ready = prepare(constraint, environment)
     root = root_key(key)
@@ -117,12 +118,12 @@ def lay_out(
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
-    expected, cap = lane_lengths(environment, ready, end, max_rounds)
+    expected, cap = lane_lengths(environment, means, ready, end, max_rounds)
     settings, rounds_of = [], []
     for policy in chosen:
         found = Settings.of(policy, environment.instances, environment.spec)
-        rounds_of.append(check_dry_run(found.policy, environment, ready))
-        for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
+        rounds_of.append(check_dry_run(found.shapes, environment, ready))
+        for text in called(found.shapes, "warnings", functools.partial(found.policy.warnings, environment)):
             warnings.warn(text, stacklevel=4)
         settings.append(found)
     record, recorded_bytes = check_record(record, environment)
@@ -135,11 +136,11 @@ def lay_out(
     rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
     for one, program in zip(settings, rounds_of, strict=True):
-        most = limits.most_rounds(one.policy, environment, ready, end, max_rounds)
+        most = limits.most_rounds(one.shapes, environment, means, ready, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (one.count, ids.size, replicate_ids.shape[-1]))
-        chosen_engine, why = _engine(engine, one.policy, environment, ready, float(lengths.sum()))
+        chosen_engine, why = _engine(engine, one.shapes, environment, ready, float(lengths.sum()))
         if program is not None and chosen_engine is not scan:
-            program += program_of(chosen_engine, one.policy, environment, ready)
+            program += program_of(chosen_engine, one.shapes, environment, ready)
         tasks.append(
             Task(
                 engine=chosen_engine,
@@ -161,7 +162,7 @@ def lay_out(
         )
     lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
-        promises = (task.policy, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
+        promises = (task.chosen.shapes, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
         lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
     for reason in lost:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
@@ -173,7 +174,7 @@ def lay_out(
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
-        best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
+        best_rate=_best_rate(ready, means) if benchmarks is None else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )
 
@@ -240,7 +241,7 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     return ready
 
 
-def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
+def check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
     if not chosen:
         raise InputError("policies: none given; it must be a policy or a list of them")
     example = {
@@ -276,33 +277,43 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
             )
 
 
-def check_values(environment: Environment) -> None:
-    """Are there instances, and two tables of true means with a row for each?"""
+Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action] and perhaps [d]
+
+
+def mean_tables(environment: Environment) -> Means:
+    """The true means of all actions: the one time that a call asks for them, since they may be large tables.
+
+    Raises:
+        InputError: there is no instance, or not a row for each.
+    """
     kind = type(environment).__name__
     whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
-    reward, cost = called(environment, "values", lambda: [np.asarray(x, np.float64) for x in environment.values()])
+    means: Any = called(environment, "values", lambda: tuple(map(np.asarray, environment.values())))
+    reward, cost = called(environment, "values", lambda: [x.astype(np.float64, copy=False) for x in means])
     if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
         raise InputError(
             f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
             f"[instance, action], with {environment.instances} instances"
         )
+    return means
 
 
-def _best_rate(ready: Constraint, environment: Environment) -> np.ndarray:
-    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*environment.values()), np.float64))
-    if rate.shape != (environment.instances,):
-        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{environment.instances} numbers, one per instance")
+def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
+    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*means), np.float64))
+    if rate.shape != (len(means[0]),):
+        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{len(means[0])} numbers, one per instance")
     return rate
 
 
-def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
-    """Labels of the instances, none for two ids."""
+def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
+    """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
     plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
     if not plain:
         raise bad("instance_names", given, "a list of names, one for each instance")
     if len(given) != ids.size:
         raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    names = tuple(map(str, given))
+    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")
@@ -318,7 +329,8 @@ _PASSED: set[tuple[Any, ...]] = set()  # programs, structures and shapes: values
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Check one round of one lane, if any code in it is the user's; once for each program in a process.
 
-    Gives the digest of the round, or None: of what is all this package's, its tests have played the round.
+    The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or None: of what is all
+    this package's, its tests have played the round.
     """
     program, failed = None, None
     if theirs := any(map(is_users, (policy, environment, constraint))):
@@ -327,16 +339,15 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
         except Exception as problem:  # told below, by the method where it is
             failed = problem
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (program, structure, *((np.shape(x), jnp.result_type(x)) for x in leaves))
+    asked = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
     if asked not in _PASSED:
-        one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
-        blank = _trace(policy, "blank_action", lambda: one.blank_action(environment.spec))
+        blank = _trace(policy, "blank_action", lambda one: one.blank_action(environment.spec), policy)
         if (may_be := environment.refuses(blank)) is not None:
             given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
             kinds = type(policy).__name__, type(environment).__name__
             raise InputError(f"{kinds[0]}.blank_action: an action of {given} given; for {kinds[1]} it must be {may_be}")
         if theirs:
-            _play_a_round(policy, one, blank, environment, constraint)
+            _play_a_round(policy, blank, environment, constraint)
         if failed is not None:
             raise failed
         _PASSED.add(asked)
@@ -353,7 +364,7 @@ def program_of(engine: ModuleType, policy: Policy, environment: Environment, con
     world = shapes(environment, 0)
     if engine is scan and jax.tree.leaves(world) and not is_users(environment):
         world = scan.KnownWorld(world)
-    nouns = shapes(policy, 2), shapes(constraint, 1)
+    nouns = policy, shapes(constraint, 1)
     lane: Any = scan.Lane(_i32(), words, words, *nouns, marks, _i32())  # type: ignore[arg-type]
     return traced(functools.partial(driver.trial, engine), world, lane)
 
@@ -366,35 +377,56 @@ _FLAG: Any = jax.ShapeDtypeStruct((), jnp.bool_)
 _CHEX = re.compile(r".*failed: (Error in .*: )?trees (\(arrays\) )?0 and 1 (do not match|differ)", re.IGNORECASE)
 
 
-def _play_a_round(
-    policy: Policy, one_policy: Policy, blank: Any, environment: Environment, constraint: Constraint
-) -> None:
+def _play_a_round(policy: Policy, blank: Any, environment: Environment, constraint: Constraint) -> None:
     one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     key, spec = jax.random.key(0), environment.spec
 
-    state = _trace(policy, "init", lambda: one_policy.init(spec))
+    state = _trace(policy, "init", lambda p: p.init(spec), policy)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
+            must = (
+                "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+            )
+            raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
-    view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
-    observation = Observation(view, blank, feedback, _FLAG)
-    updated = _trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
+    available = _trace(environment, "available", lambda: world.available())
+    opening = _trace(environment, "open", world.open, start, _i32())
+    if opening is not None:
+        _same(environment, "open", "bool[K]", opening, available)
+        later = _trace(environment, "opens_next", world.opens_next, start, _i32())
+        _same(environment, "opens_next", "int32[]", later, _i32())
+    context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
+    _check_context(environment, context)
+    view = View(_i32(), left, available, context)
+    observation = Observation(view, blank, feedback, _FLAG, context)
+    updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)
-    selected = _trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
+    selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
     _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
-    _same(policy, "status", "int32[]", _trace(policy, "status", one_policy.status, state), _i32())
+    _same(policy, "status", "int32[]", _trace(policy, "status", lambda p, s: p.status(s), policy, state), _i32())
 
     finals = [
-        (owner, _trace(owner, "summary", one.summary, now))
-        for owner, one, now in ((environment, world, start), (policy, one_policy, state))
+        (environment, _trace(environment, "summary", world.summary, start)),
+        (policy, _trace(policy, "summary", lambda p, s: p.summary(s), policy, state)),
     ]
     for owner, given in finals:
         if not isinstance(given, dict):
             raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
         raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _check_context(environment: Environment, context: Any) -> None:
+    """Is it what the spec says?"""
+    shape = getattr(environment.spec, "context", None)
+    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    said = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    _same(environment, "context", said, context, must)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
@@ -484,13 +516,13 @@ def time_parallel(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def lane_lengths(
-    environment: Environment, ready: Constraint, end: np.ndarray, max_rounds: int | None
+    environment: Environment, means: Means, ready: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
-    reward, cost = environment.values()
+    reward, cost = means
     if environment.resources is not None:
         cost = cost[..., 0]  # the clock is resource 0
     if (free := cost <= 0).any() and (max_rounds is None or (reward[free] > 0).any()):
@@ -532,9 +564,10 @@ def prepared(
 
     ready = prepare(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
-    of_shape = jax.tree.map(lambda x: np.zeros((1, 1, *jnp.shape(x)), np.float32), policy)
-    most = limits.most_rounds(of_shape, environment, ready, end, max_rounds)
-    _, cap = lane_lengths(environment, ready, end, max_rounds)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
+    means = mean_tables(environment)
+    most = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
+    _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:
         return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]

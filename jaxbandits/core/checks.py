@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._tables import line
+
+# jax is imported where it is needed: the command's help, and its errors, come without it.
 
 T = TypeVar("T")
 
@@ -76,11 +76,18 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
         array = np.asarray(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
     except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
         raise bad(argument, value, may_be) from None
-    numeric = array.dtype.kind in "iuf" or jnp.issubdtype(array.dtype, jnp.floating)  # bfloat16 has a kind of its own
+    numeric = array.dtype.kind in "iuf" or _is_jax_float(array.dtype)
     if not numeric or _holds_booleans(value) or np.ma.is_masked(value):
         raise bad(argument, value, may_be)
     with np.errstate(all="ignore"):
         return array.astype(np.float64, copy=False)
+
+
+def _is_jax_float(dtype: np.dtype) -> bool:
+    """Is it bfloat16, say, which has a kind of its own?"""
+    import jax.numpy as jnp
+
+    return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def _holds_booleans(value: Any) -> bool:
@@ -92,6 +99,8 @@ def _holds_booleans(value: Any) -> bool:
 
 def refuse_traced(argument: str, tree: Any) -> None:
     """Raise :class:`InputError` if a value in ``tree`` is traced: there is no number to check."""
+    import jax
+
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
         raise InputError(f"{argument}: a traced value given; it must be concrete (call it outside of jit, vmap, grad)")
 
@@ -185,7 +194,12 @@ def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
 
 # --- Methods that users wrote, called so that a mistake in them is one clear line.
 
-_NOT_THE_USERS = (Path(__file__).parents[1], *(Path(str(module.__file__)).parent for module in (jax, np)))
+
+@functools.cache
+def _libraries() -> tuple[Path, ...]:
+    import jax
+
+    return Path(__file__).parents[1], *(Path(str(module.__file__)).parent for module in (jax, np))
 
 
 def called(owner: object, method: str, call: Callable[[], T]) -> T:
@@ -200,6 +214,8 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
 
 def in_a_line(problem: BaseException) -> str:
     """What went wrong, in a user's words where jax has only its own, and where."""
+    import jax
+
     text = brief(problem, 300)
     of_many = isinstance(problem, ValueError) and text.startswith("The truth value of an array")
     if of_many or isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
@@ -239,7 +255,7 @@ def _place(file: str, line_number: int | None) -> str:
 
 
 def _is_user_code(file: str) -> bool:
-    return not any(Path(file).is_relative_to(folder) for folder in _NOT_THE_USERS) and not file.startswith("<")
+    return not any(Path(file).is_relative_to(folder) for folder in _libraries()) and not file.startswith("<")
 
 
 # --- What this machine has.

@@ -25,20 +25,34 @@ class Settings:
     Attributes:
         policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance, core…]``.
         count: how many settings there are.
+        name: what labels call the policy; by default its class.
+        hidden: parameters that labels leave out, such as those that a constraint sets.
     """
 
     policy: Policy
     count: int
+    name: str = ""
+    hidden: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, policy: Policy, instances: int, spec: Any = None) -> Settings:
-        """The settings of a policy as the user gave it; of one with such leaves already they are the same.
+    def of(cls, policy: Policy | Settings, instances: int, spec: Any = None) -> Settings:
+        """The settings of a policy as the user wrote it, checked and cast; settings are checked against ``spec`` only.
 
         A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for ``Policy.check``.
+
+        Raises:
+            InputError: naming the parameter, its value and what it may be.
         """
+        settings = policy if isinstance(policy, Settings) else cls._checked(policy, instances)
+        if spec is not None:
+            called(settings.shapes, "check", lambda: settings.policy.check(spec))
+        return settings
+
+    @classmethod
+    def _checked(cls, policy: Policy, instances: int) -> Settings:
         counts: dict[str, int] = {}
 
-        def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+        def with_axes(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
             array = as_played(name, value, meta)
             lead = array.ndim - meta.get("core", 0)
             if lead < 0:
@@ -47,31 +61,61 @@ class Settings:
                 array = array.reshape(*(array.shape[:lead] or (1,)), 1, *array.shape[lead:])
             elif lead > 2 or array.shape[1] not in (1, instances):
                 must = f"[setting] or [setting, instance], with {instances} instances"
-                raise InputError(f"{name}: an array of shape {np.shape(value)} given; its leading axes must be {must}")
+                shape = np.shape(value)
+                raise InputError(f"{name}: an array of shape {shape} given; its leading axes must be {must}")
             counts[name] = array.shape[0]
             return array
 
-        shaped = map_leaves(policy, shape)
+        shaped = map_leaves(policy, with_axes)
         count = max(counts.values(), default=1)
         for name, settings in counts.items():
             if settings not in (1, count):
                 must = f"1 or {count}, as the others (use grid(...) for combinations)"
                 raise InputError(f"{name}: {settings} settings given; it must be {must}")
-        # Copies: what the user gave may still be written to.
-        every = jax.tree.map(lambda x: _read_only(np.array(np.broadcast_to(x, (count, *x.shape[1:])))), shaped)
-        if spec is not None:
-            called(policy, "check", lambda: policy.check(spec))
-        return cls(every, count)
 
-    def of_instances(self, rows: Sequence[int]) -> Settings:
-        """The same settings on some of the instances."""
-        chosen = jax.tree.map(lambda x: _read_only(x[:, list(rows)]) if x.shape[1] > 1 else x, self.policy)
-        return Settings(chosen, self.count)
+        def fixed(_: str, array: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
+            # A copy: what the user gave may still be written to.
+            every = np.array(np.broadcast_to(array, (count, *array.shape[1:])))
+            every.setflags(write=False)
+            return every
+
+        return cls(map_leaves(shaped, fixed), count)
+
+    def of_instances(self, rows: Sequence[int], arms: int | None = None) -> Settings:
+        """The same settings on some of the instances; of one value per arm, the first ``arms``."""
+
+        def some(_: str, x: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
+            x = x[:, list(rows)] if x.shape[1] > 1 else x
+            x = x[..., :arms] if meta.get("core") else x
+            x.setflags(write=False)
+            return x
+
+        return dataclasses.replace(self, policy=map_leaves(self.policy, some))
+
+    def only(self, setting: int) -> Settings:
+        """One of them."""
+
+        def one(_: str, x: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
+            return x[setting : setting + 1]
+
+        return dataclasses.replace(self, policy=map_leaves(self.policy, one), count=1)
+
+    @functools.cached_property
+    def shapes(self) -> Policy:
+        """The policy of one setting on one instance, with shapes in place of numbers.
+
+        It answers all questions about the policy's class, static fields and leaves.
+        """
+
+        def shape(_: str, x: np.ndarray, __: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(x.shape[2:], x.dtype)
+
+        return map_leaves(self.policy, shape)
 
     @functools.cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the settings: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
-        return tuple(label(self.policy, setting) for setting in range(self.count))
+        return tuple(label(self.policy, n, self.name, self.hidden) for n in range(self.count))
 
     @functools.cached_property
     def parameters(self) -> list[dict[str, Any]]:
@@ -80,28 +124,33 @@ class Settings:
         A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are those of float32 in
         their shortest form: 0.3 is 0.3 and not 0.30000001.
         """
-        leaves = [(leaf.path, np.asarray(leaf.value)) for leaf in walk(self.policy)]
+        leaves = [(leaf.path, leaf.value) for leaf in walk(self.policy)]
         last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
-        found: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
+        each: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
         for (path, values), short in zip(leaves, last, strict=True):
-            for number, parameters in enumerate(found):
+            name = short if last.count(short) == 1 else path
+            for number, parameters in enumerate(each):
                 if values[number].size == 1:
-                    name = short if last.count(short) == 1 else path
                     parameters[name] = json.loads(str(values[number].ravel()[0]))
-        return found
+        return each
+
+    def record(self, setting: int) -> dict[str, Any]:
+        """All that one setting is, for JSON: its class, and each parameter's numbers, of every instance and arm."""
+        leaves = {leaf.name: leaf.value[setting] for leaf in walk(self.policy)}
+        numbers = {name: (x[0] if x.shape[0] == 1 else x) for name, x in leaves.items()}
+        plain = {name: x.astype(str).astype(float).tolist() for name, x in numbers.items()}
+        return {"policy": type(self.policy).__name__, "parameters": plain}
 
 
-def _read_only(x: np.ndarray) -> np.ndarray:
-    x.setflags(write=False)
-    return x
+def label(policy: Any, setting: int | None = None, name: str = "", hidden: Sequence[str] = ()) -> str:
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static fields only.
 
-
-def label(policy: Any, setting: int | None = None) -> str:
-    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static fields only."""
+    The class is called ``name``, and ``hidden`` fields are left out.
+    """
     parts = []
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
-        if value is None:
+        if value is None or field.name in hidden:
             continue
         if dataclasses.is_dataclass(value):
             parts.append(label(value, setting))
@@ -115,7 +164,8 @@ def label(policy: Any, setting: int | None = None) -> str:
                 continue
             value = getattr(value, "__name__", type(value).__name__)
         parts.append(f"{field.name}={value}")
-    return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
+    name = name or type(policy).__name__
+    return f"{name}({', '.join(parts)})" if parts else name
 
 
 def _short(values: np.ndarray, core: int) -> str:

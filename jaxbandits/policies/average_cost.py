@@ -276,7 +276,10 @@ class PrimalDualTwoPhase(MixturePolicy):
         # Without null arm, and nothing in the support below the rate, the null arm is the only way out.
         feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
         null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
-        spend = best_mixture(at.reward_high, at.cost_low, rate, jnp.append(state.support[:-1], null))
+        # While an arm of the support is closed, it is no support: all that are open may take part.
+        support = jnp.append(state.support[:-1], null)
+        support = jnp.where(jnp.all(~state.support[:-1] | there), support, and_null(there))
+        spend = best_mixture(at.reward_high, at.cost_low, rate, support)
         return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, there)))
 
 

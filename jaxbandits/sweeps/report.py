@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits._plots import Picture, encoded, label_grid, nth_look, plain_numbers
-from jaxbandits._tables import Table, counted
+from jaxbandits._plots import Picture, encoded, label_grid, nth_look, plain_numbers, say_logarithmic
+from jaxbandits._tables import Table, counted, in_greek
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
 from jaxbandits.sweeps.result import AXES, LEVEL, Curve, SweepResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOST_PANELS = 24
 
@@ -25,15 +28,19 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
     for policy in result.policies:
         if len(names := result.parameters(policy)) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-    found = {f"sensitivity_{name}.png": _curves(result, name, policies) for name, policies in by_parameter.items()}
+    figures = {f"sensitivity_{name}.png": curves(result, name, policies) for name, policies in by_parameter.items()}
     if result.data.sizes["budget"] > 1 and len({environment for environment, _ in result.cells()}) > 1:
-        found["cases.png"] = _cases(result)
-    return found
+        figures["cases.png"] = _cases(result)
+    return {name: encoded(say_logarithmic(figure), dpi=130) for name, figure in figures.items()}
 
 
-def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
+def curves(result: SweepResult, name: str, policies: list[str], width: float = 12.0) -> Figure:
+    """Regret over one parameter of some policies, a panel for each environment and budget, all on the same scales.
+
+    ``width`` is that of the page, in inches: so many panels stand side by side as have room, three at most.
+    """
     cells = result.cells()[:_MOST_PANELS]
-    columns = min(3, len(cells))
+    columns = min(3, len(cells), max(1, int(width / 2.2)))
     lines = -(-len(cells) // columns)
     figure = Picture(figsize=(max(3.7 * columns, 5.5), 2.8 * lines + 0.9), layout="constrained")
     axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
@@ -42,17 +49,18 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
     if len(result.cells()) > len(cells):
         figure.text(0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8)
     budgets = result.data["budget"].values
+    found = {cell: [result.curve(policy, *cell) for policy in policies] for cell in cells}
+    means = [np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in found.values()]
+    log_up = min(x.min() for x in means) > 0 and any(x.max() / x.min() > 8 for x in means)
     for axis, (environment, budget) in zip(axes, cells, strict=False):
-        curves = [result.curve(policy, environment, budget) for policy in policies]
-        for number, curve in enumerate(curves):
+        for number, curve in enumerate(found[environment, budget]):
             _one_curve(axis, curve, curve.parameters[name], number)
-        x = np.concatenate([curve.parameters[name] for curve in curves])
+        x = np.concatenate([curve.parameters[name] for curve in found[environment, budget]])
         log = bool(x.min() > 0 and x.max() / x.min() > 8)
         if log:
             axis.set_xscale("log")
-        label_grid(axis.xaxis, x, log=log)
-        tops = np.concatenate([curve.regret.value for curve in curves])
-        if tops.min() > 0 and tops.max() / tops.min() > 8:
+        label_grid(axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5))  # inches of a label
+        if log_up:
             axis.set_yscale("log")
             plain_numbers(axis.yaxis)
         at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
@@ -60,14 +68,14 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", labelsize=8)
-        axis.set_xlabel(name, fontsize=9)
+        axis.set_xlabel(in_greek(name), fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
     bars = "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
     between = " " if len(cells) > 1 else "\n"
-    figure.suptitle(f"{bars};{between}filled: not clearly worse", fontsize=8)
+    figure.suptitle(f"{bars};{between}filled: not clearly worse; star: recommended", fontsize=8)
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    return encoded(figure, dpi=130)
+    return figure
 
 
 def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
@@ -82,9 +90,11 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
     axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
+    star = {"marker": "*", "markersize": 11, "markerfacecolor": colour, "markeredgecolor": "black"}
+    axis.plot(values[curve.best], curve.regret.value.values[curve.best], zorder=3, **star)
 
 
-def _cases(result: SweepResult) -> bytes:
+def _cases(result: SweepResult) -> Figure:
     environments = list(dict.fromkeys(environment for environment, _ in result.cells()))
     budgets, policies = result.data["budget"].values, result.policies[:_MOST_PANELS]
     best = np.full((len(policies), len(environments), budgets.size), np.nan)
@@ -112,7 +122,7 @@ def _cases(result: SweepResult) -> bytes:
     axes[0].set_yticks(range(len(environments)), environments, fontsize=8)
     figure.colorbar(image, ax=list(axes), label="% above the least regret")
     figure.suptitle("each policy at its best value, against the policy with the least regret in that case", fontsize=9)
-    return encoded(figure, dpi=130)
+    return figure
 
 
 # --- the files: equal results are equal bytes, nothing here knows what time it is or where the work was done

@@ -25,11 +25,12 @@ import numpy as np
 from jaxbandits._engine import pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
+from jaxbandits._provenance import versions
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.result import SweepResult, gather
-from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of, versions
+from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why

@@ -170,7 +170,7 @@ def test_small_means_of_a_file_are_not_played_as_others():
         prepared(1e-5, noise="beta")
     with pytest.raises(jb.InputError, match="instance 'ads', arm 'b', mean cost: below a 2"):
         prepared(1e-9, noise="bernoulli")
-    played = prepared(3e-4, noise="beta").groups[0].environment.values()[1][0]
+    played = prepared(3e-4, noise="beta").worlds.groups[0].environment.values()[1][0]
     assert abs(played - [0.5, 3e-4]).max() < 1e-5
 
 

@@ -133,3 +133,16 @@ def test_what_is_left_must_be_told(policy: Any) -> None:
     world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
     with pytest.raises(jb.InputError, match="constraint: it tells nothing of what is left; it must be one that does"):
         jb.simulate(policy, world, jb.Horizon(5), key=jax.random.key(0))
+
+
+def test_settings_are_carried_and_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings.of(Around(One(width=[0.25, 0.5]), share=2.0), 2)
+    monkeypatch.setattr("jaxbandits.core.settings.as_played", None)
+    assert Settings.of(settings, 2) is settings
+    second = settings.only(1)
+    assert second.labels == ("Around(One(width=0.5, kind=a), share=2)",) == settings.labels[1:]
+    assert settings.record(1) == {"policy": "Around", "parameters": {"One.width": 0.5, "Around.share": 2.0}}
+    shapes = settings.shapes
+    assert type(shapes) is Around and shapes.share == jax.ShapeDtypeStruct((), np.float32)
+    named = dataclasses.replace(settings, name="around", hidden=("share",))
+    assert named.labels[0] == "around(One(width=0.25, kind=a))"

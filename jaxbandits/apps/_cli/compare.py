@@ -10,7 +10,7 @@ import shlex
 import sys
 import threading
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison._reading.columns import ROLES
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, setting_called
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
+from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
 from jaxbandits.apps.drawing import DrawingProcess
-from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf_fields
@@ -43,31 +43,27 @@ per day are understood: `jaxbandits read FILE` shows how.
 """
 
 
-def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
-    """Those that say how the file is to be read; ``--instances`` only where ``facebook``."""
-    add = made.add_argument
-    add("--columns", type=columns_of, metavar="name=TITLE,…",
-        help=f"which column is what: {', '.join(ROLES)}; as cost a number: what every pull costs")  # fmt: skip
-    add("--reward", metavar="TITLE", help="the column that counts as reward, such as revenue")
-    add("--prior", type=number(), metavar="N",
-        help="counts: as if every arm had had N more clicks of the file's average; keeps arms without any")  # fmt: skip
-    made.add_choice("--decimal", (".", ","), "the decimal sign (default: told from the file)")
-    add("--encoding", metavar="NAME", help="of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)")
-    for name, what in (("--drop", "leave out rows with this cell, such as a total (repeatable)"),
-                       ("--keep", "rows with this cell are arms, whatever they sum (repeatable)")):  # fmt: skip
-        add(name, action="append", default=[], metavar="TEXT", help=what)
-    add("--sum", dest="add", action="store_true", help="add rows of a name that differ in a device, a window, …")
-    if facebook:
-        known, about = ("published", "repaired"), "Facebook file: drop or repair rows (published)"
-        made.add_choice("--instances", known, about, default="published")
-    for what in ("reward", "cost"):
-        bound = f"bound of the {what} of one pull, in the file's unit"
-        add(f"--{what}-max", type=number(), metavar="X", help=bound)
+def reading_of(arguments: argparse.Namespace, without: Collection[str] = ()) -> dict[str, Any]:
+    """The arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
+    return {name: getattr(arguments, name) for name in READING if name not in without}
 
 
-def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
-    """The same as arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
-    return {name: getattr(arguments, name) for name in plans.READING if facebook or name != "instances"}
+def add_options(made: Parser, owner: type, without: Collection[str] = ()) -> None:
+    """The fields of :class:`ReadingOptions` or of :class:`Options` as options of a command."""
+    for field in dataclasses.fields(owner):
+        if field.name in without or not (about := field.metadata["about"]):
+            continue
+        kind, name = field.metadata["kind"], option(field.metadata["spelt"] or field.name)
+        more: dict[str, Any] = {"dest": field.name, "help": about, "default": field.default}
+        if isinstance(kind, tuple):
+            words = [word.replace(" ", "-") for word in kind]
+            more |= {"type": one_of(words), "metavar": "|".join(words)}
+        elif kind == "flag":
+            more |= {"action": "store_true"}
+        else:
+            more |= {"metavar": field.metadata["metavar"], "type": _CONVERTERS[kind]}
+            more |= {"action": "append", "default": []} if kind == "texts" else {}
+        made.add_argument(name, **more)
 
 
 def columns_of(text: str) -> dict[str, str]:
@@ -82,6 +78,16 @@ def columns_of(text: str) -> dict[str, str]:
             raise refused(text, f"given one title for each key, and {role} is not")
         found[role] = title.strip()
     return found
+
+
+_CONVERTERS: Mapping[str, Callable[[str], Any]] = {
+    "number": number(),
+    "whole": whole(),
+    "text": str,
+    "texts": str,
+    "columns": columns_of,
+    "marks": whole(1, 10_000),
+}
 
 
 # --- The option ``--policies``: names, ``all``, or a class of the user's own file; and their parameters as options
@@ -138,7 +144,8 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
     """
     fitting: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
     fitting = fitting if arguments.constraint is None else AVERAGE_COST_POLICIES
-    needs = {name: _missing(kind, arguments) for name, kind in fitting.items()}
+    stated = {name for name, value in vars(arguments).items() if value is not None}
+    needs = {name: _missing(kind, stated) for name, kind in fitting.items()}
     kinds, notes = dict[str, type[Policy]](), list[str]()
     for name in arguments.policies:
         if name == "all":
@@ -158,21 +165,23 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
     return [_settings(name, kind, arguments) for name, kind in kinds.items()], notes
 
 
-def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
-    """Parameters without default that were not given."""
-    needed = [x.name for x in leaf_fields(kind) if x.default is dataclasses.MISSING and x.name not in OF_THE_CONSTRAINT]
-    return [name for name in needed if getattr(arguments, name, None) is None]
+def _missing(kind: type[Policy], stated: Collection[str]) -> list[str]:
+    """Parameters without default that are not stated."""
+    needed = (field.name for field in leaf_fields(kind) if field.default is dataclasses.MISSING)
+    return [name for name in needed if name not in (*stated, *OF_THE_CONSTRAINT)]
 
 
 def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> Policy:
-    if missing := _missing(kind, arguments):
-        known = missing[0] in vars(arguments)
+    options = vars(arguments)
+    stated = {name for name, value in options.items() if value is not None}
+    if missing := _missing(kind, stated):
+        known = missing[0] in options
         what = f"{option(missing[0])}: not given" if known else f"--policies: {name} given"
         raise InputError(f"{what}; {name} has no default for {'it' if known else missing[0]}")
-    given = {field.name: getattr(arguments, field.name, None) for field in leaf_fields(kind)}
-    values: dict[str, Any] = {name: value for name, value in given.items() if isinstance(value, list)}
+    names = [field.name for field in leaf_fields(kind)]
+    values = {x: options[x] for x in names if isinstance(options.get(x), list)}
     if arguments.constraint is not None:  # the plan puts in the constraint's own
-        values |= dict.fromkeys(given.keys() & set(OF_THE_CONSTRAINT), 1)
+        values |= dict.fromkeys(set(names) & set(OF_THE_CONSTRAINT), 1)
     return grid(kind, **values) if values else kind()
 
 
@@ -210,7 +219,7 @@ def parser() -> Parser:
         description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
         epilog=_EPILOG,
     )
-    add, choose, yes = made.add_argument, made.add_choice, argparse.BooleanOptionalAction
+    add, yes = made.add_argument, argparse.BooleanOptionalAction
     add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
     add("--budget", required=True, type=budgets, metavar="B",
         help="budget of each instance, in the file's unit of cost; B,B2 where --columns names a cost2")  # fmt: skip
@@ -223,31 +232,16 @@ def parser() -> Parser:
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
-    add("--runs", type=whole(), metavar="R", help="independent runs of each setting on each instance (1000)")
-    choose("--until", plans.UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is "
-           "clearly ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
-    add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
-    choose("--claim", [claim.replace(" ", "-") for claim in plans.CLAIMS], "with --until: what must be clear: who "
-           "earns more in most runs, on average, or either (any)", default="any")  # fmt: skip
+    add_options(made, Options, without=READING)
     files = ", ".join((*FILES, *ANSWER_FILES))
     add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
-    add("--seed", type=whole(), default=0, metavar="S", help="the same seed gives the same table.csv (0)")
-    choose("--noise", plans.NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that "
-           "varies; empirical for a log: its own rows; else bernoulli)")  # fmt: skip
-    choose("--uncertainty", plans.UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, "
-           "or as in the file (means, where there are counts)")  # fmt: skip
-    add("--cost-cv", type=number(), metavar="X",
-        help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
     add("--answer", action=yes, default=True,
         help="the answer in words, pictures and report.html (yes); without it the ranking only")  # fmt: skip
     add("--check", action=yes, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
-    choose("--last-pull", LAST_PULLS, "the pull that exceeds the budget counts with its reward, or forfeits it "
-           "(counts)", default="counts")  # fmt: skip
-    add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
-    add_arms_options(made)
+    add_options(made, ReadingOptions)
     add("--progress", action=yes,
         help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
     return made
@@ -260,15 +254,16 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
-    options = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(plans.Options)}
+    options = {x.name: getattr(arguments, x.name, None) for x in dataclasses.fields(Options)}
     options |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
     with DrawingProcess(apart=cores() > 1) as pictures:
-        with console.named_as_options(arguments):
+        with console.named_as_options({*vars(arguments)}):
             plan = plans.prepare(arguments.arms, arguments.budget, policies, **options)
             for name in asked:
-                setting_called(name, list(plan.settings))
+                setting_called(name, plan.played.labels)
         if arguments.answer:
-            plan = dataclasses.replace(plan, baselines=plans.baselines_plan(plan))
+            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+            plan = dataclasses.replace(plan, baselines=splits)
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)

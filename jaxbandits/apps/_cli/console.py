@@ -47,7 +47,8 @@ class Parser(argparse.ArgumentParser):
             InputError: naming the argument.
         """
         known = self._option_string_actions
-        for name in (part.partition("=")[0] for part in itertools.takewhile(lambda part: part != "--", given)):
+        named = given[: given.index("--")] if "--" in given else given
+        for name in (part.partition("=")[0] for part in named):
             if name.startswith("--") and name not in known:  # before argparse tells what else is missing
                 raise InputError(f"{line(name)}: unknown option{nearest(name, known)} (see {self.prog} --help)")
         try:
@@ -105,8 +106,14 @@ def number(*, above: float = -math.inf, most: float = math.inf, may_be: str = ""
 
 def numbers(text: str) -> list[float]:
     """A converter to numbers, separated by commas."""
-    each = number(may_be=f"numbers, separated by commas, and not {shown(text)}")
-    return [each(part) for part in text.split(",")]
+    each, values = number(), list[float]()
+    for part in text.split(","):
+        try:
+            values.append(each(part))
+        except argparse.ArgumentTypeError:
+            must = f"numbers, separated by commas, and not {shown(text)}"
+            raise refused(part, must) from None
+    return values
 
 
 def whole(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
@@ -167,15 +174,15 @@ OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 
 
 @contextlib.contextmanager
-def named_as_options(arguments: argparse.Namespace) -> Iterator[None]:
-    """Errors of the library, ``runs: 0 given; …``, as those of the command, ``--runs: 0 given; …``."""
+def named_as_options(options: Collection[str]) -> Iterator[None]:
+    """Errors of the library, ``runs: 0 given; …``, as those of a command with these, ``--runs: 0 given; …``."""
     try:
         yield
     except InputError as problem:
         name, colon, rest = str(problem).partition(":")
         own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
         own = OTHERWISE.get(own, own)
-        if own not in vars(arguments):
+        if own not in options:
             raise
         raise InputError(f"{option(own)}{colon}{rest}") from None
 

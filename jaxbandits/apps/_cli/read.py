@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Callable
 
 from jaxbandits._tables import NumberStyle, Table, counted, line
-from jaxbandits.apps._cli.compare import FORMATS, add_arms_options, arms_options
+from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option, say
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, estimates, interval_names
+from jaxbandits.apps.comparison.options import ReadingOptions
 from jaxbandits.apps.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.statistics import Estimate
 
@@ -27,14 +28,14 @@ def parser() -> Parser:
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
     )
     made.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
-    add_arms_options(made)
+    add_options(made, ReadingOptions)
     return made
 
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0."""
-    with named_as_options(arguments):
-        table = read_arms(arguments.file, **arms_options(arguments))
+    with named_as_options({*vars(arguments)}):
+        table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
     many = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{many}, {sum(sizes):,} arms", *(f"  {note}" for note in table.notes)]
@@ -107,7 +108,7 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
         policies = ",".join(TWO_COST_POLICIES)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
-    for name, value in arms_options(arguments).items():
+    for name, value in reading_of(arguments).items():
         if name == "add":
             command += ["--sum"] * value
         elif value not in (None, "published"):

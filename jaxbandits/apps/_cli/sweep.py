@@ -63,7 +63,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--workers", arguments.workers, "left out with --on")
     kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
-        with named_as_options(arguments):
+        with named_as_options({*vars(arguments)}):
             spec = load_spec(arguments.spec)
             if arguments.dry_run:
                 say("\n".join(_forecast(make_plan(spec), arguments)))

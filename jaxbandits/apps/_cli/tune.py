@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandits._files import check_folder
-from jaxbandits.apps._cli.compare import add_arms_options, arms_options
+from jaxbandits.apps._cli.compare import add_options, reading_of
 from jaxbandits.apps._cli.console import (
     Parser,
     named_as_options,
@@ -23,6 +23,7 @@ from jaxbandits.apps._cli.console import (
     whole,
 )
 from jaxbandits.apps.comparison.arms_file import read_arms
+from jaxbandits.apps.comparison.options import ReadingOptions
 from jaxbandits.apps.comparison.plan import POLICIES
 from jaxbandits.apps.comparison.worlds import finite_arms
 from jaxbandits.constraints import TotalBudget
@@ -55,7 +56,7 @@ def parser() -> Parser:
     made.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
     add("--k", type=whole(2, many), metavar="K", help="arms of a random instance (10)")
     add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
-    add_arms_options(made, facebook=False)
+    add_options(made, ReadingOptions, without=("instances",))
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
     add("--steps", type=whole(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         grid = float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)
     check_folder("--out", arguments.out, FILES, "tune")
     alike = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
-    with named_as_options(arguments):
+    with named_as_options({*vars(arguments)}):
         found = tune(policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike)
     about = {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
     try:
@@ -111,7 +112,7 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
-    reading, which = arms_options(arguments, facebook=False), "without" if arguments.arms is None else "with"
+    reading, which = reading_of(arguments, without=("instances",)), "without" if arguments.arms is None else "with"
     for name in reading if arguments.arms is None else ("k", "family"):
         if (value := getattr(arguments, name)) not in (None, [], False):
             raise bad(option(name), value, f"left out {which} --arms")

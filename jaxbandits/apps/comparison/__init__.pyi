@@ -13,10 +13,11 @@ from .comparison import Comparison as Comparison
 from .comparison import Interrupted as Interrupted
 from .comparison import compare as compare
 from .comparison import run_plan as run_plan
-from .plan import NOISES as NOISES
+from .options import NOISES as NOISES
+from .options import Options as Options
 from .plan import POLICIES as POLICIES
 from .plan import ComparisonPlan as ComparisonPlan
-from .plan import StoppingRule as StoppingRule
 from .plan import prepare as prepare
 from .report import write_report as write_report
+from .stopping import StoppingRule as StoppingRule
 from .worlds import finite_arms as finite_arms

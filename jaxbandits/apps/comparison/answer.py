@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money
 from jaxbandits.apps.comparison.comparison import Comparison, run_plan
-from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, block_size, world_of
+from jaxbandits.apps.comparison.plan import ComparisonPlan, block_size
 from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
-from jaxbandits.core.settings import Settings
 from jaxbandits.statistics import dominance, mean
 
 if TYPE_CHECKING:
@@ -109,30 +107,29 @@ class NoiseCheck(NamedTuple):
 
 def other_noise(plan: ComparisonPlan) -> str:
     """The noise that is played as a check: one coin for a click's cost, or Beta laws for coins."""
-    if plan.noise == "bernoulli":
-        return "beta" if plan.posterior is None else "clicks"
+    if plan.worlds.noise == "bernoulli":
+        return "beta" if plan.worlds.posterior is None else "clicks"
     return "bernoulli"
 
 
 def check_runs(plan: ComparisonPlan) -> int:
     """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
-    return min(plan.runs, _MOST_RUNS) if plan.posterior is None else block_size(plan)
+    return min(plan.runs, _MOST_RUNS) if plan.worlds.posterior is None else block_size(plan)
 
 
 def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
     """Play another noise in the same worlds; a line if there is none that these means can have."""
     plan = comparison.plan
-    noise, runs, names = other_noise(plan), check_runs(plan), list(plan.settings)
+    noise, runs, names = other_noise(plan), check_runs(plan), list(plan.played.labels)
     if noise == "clicks" and not counts_conversions(plan.table):
         return "no second noise was played: only counts of conversions say what one click may bring"
     try:
-        other = dataclasses.replace(plan, noise=noise, runs=runs, until=None, baselines=None)
+        worlds, table = dataclasses.replace(plan.worlds, noise=noise), plan.table
         if noise == "clicks":  # costs that vary go beyond the bound of coins
-            wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
-            other = dataclasses.replace(other, table=wider)
-        if plan.posterior is None:
-            groups = tuple(Group(group.rows, world_of(other, group.rows)) for group in plan.groups)
-            other = dataclasses.replace(other, groups=groups)
+            table = with_bounds(table, noise, worlds.posterior, worlds.cost_cv, None, None, grow_only=True)
+        if worlds.posterior is None:
+            worlds = worlds.grouped(table, [group.rows for group in worlds.groups])
+        other = plan.alone(table=table, worlds=worlds, runs=runs)
     except InputError as problem:
         return f"no second noise was played ({problem})"
     found = run_plan(other, progress=progress)
@@ -154,29 +151,14 @@ def money_over_budgets(
 
     Every point is a budget of its own, so it holds too for policies that know what they may spend.
     """
-    plan, spent, names = comparison.plan, [], list(comparison.plan.settings)
-    owners = [
-        (policy, row)
-        for policy in plan.policies
-        for row in range(max((len(leaf) for leaf in jax.tree.leaves(policy)), default=1))
-    ]
-    policy, row = owners[setting]
-    one = Settings.of(jax.tree.map(lambda leaf: leaf[row : row + 1], policy), len(plan.table.instances)).policy
-    name = names[setting]
+    plan, spent = comparison.plan, []
     for part in range(1, points):
-        smaller = dataclasses.replace(
-            plan,
-            policies=(one,),
-            settings={name: plan.settings[name]},
-            budgets=tuple(budget * part / points for budget in plan.budgets),
-            rounds=None if plan.rounds is None else max(1, plan.rounds * part // points),
-            runs=check_runs(plan),
-            until=None,
-            baselines=None,
-        )
+        spending = plan.spending.part(part, points)
+        played = plan.played.only(setting).with_horizon(spending.rounds)
+        smaller = plan.alone(played=played, spending=spending, runs=check_runs(plan))
         spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
     spent.append(comparison.accounts.money(setting).mean(axis=1))
-    return plan.budget * np.arange(1, points + 1) / points, np.stack(spent)
+    return plan.spending.budget * np.arange(1, points + 1) / points, np.stack(spent)
 
 
 # --- What the reader should be warned of
@@ -192,26 +174,27 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
     plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
-    pulls = {i.name: plan.pulls(i) for i in plan.table.instances}
+    pulls = {i.name: plan.spending.pulls(i) for i in plan.table.instances}
     fewest = min(pulls, key=lambda name: pulls[name])
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
         about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
-        said.append(f"the budget of {plan.budget:g} is {about}: too few to learn anything")
+        said.append(f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything")
     elif short:
-        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there"
+        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
+        where += f"fewer {unit}s than there"
         said.append(f"{where} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
     rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
     if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
         fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
         unknown = "drawing from their own rows does not know what others would bring"
         said.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
-    over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
-    if plan.rounds is None and over > _OVERSHOOT:
-        more = f"{over:.0%} more than {plan.budget:g} is spent on average"
+    over = float(comparison.data["spent"].values[setting].mean()) / plan.spending.budget - 1
+    if plan.spending.rounds is None and over > _OVERSHOOT:
+        more = f"{over:.0%} more than {plan.spending.budget:g} is spent on average"
         said.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
     few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
-    if plan.posterior is None and few:  # means are taken as the truth
+    if plan.worlds.posterior is None and few:  # means are taken as the truth
         share, arm = max(few, key=lambda pair: pair[0])
         known = f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file"
         said.append(f"{known}: its mean, taken as the truth, is hardly known, and so is this answer")
@@ -300,13 +283,14 @@ def answer_of(
         >>> [split.name for split in answer.settings[0].baselines], answer.best_arms
         (['an even split', "all on the file's best"], (0,))
     """
-    plan, labels = comparison.plan, list(comparison.plan.settings)
+    plan, labels = comparison.plan, list(comparison.plan.played.labels)
     ranked = [row["setting"] for row in comparison.ranking()]
     kept = [name for name in ranked if name not in comparison.broken] or ranked
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        baselines = run_plan(plans.baselines_plan(plan), progress=progress)
+        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+        baselines = run_plan(plan.alone(played=splits), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
@@ -314,7 +298,7 @@ def answer_of(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
-        best_arms=tuple(plans.best_by_file(plan)),
+        best_arms=tuple(plans.best_by_file(plan.table, plan.worlds, plan.spending)),
         check=check_noise(comparison, progress=progress) if check else None,
         warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
@@ -337,18 +321,21 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
 
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
     """
-    if plan.posterior is None:
-        arms = zip(plan.table.instances, plans.best_by_file(plan), strict=True)
+    worlds, found = plan.worlds, []
+    if worlds.posterior is None:
+        best_arms = plans.best_by_file(plan.table, worlds, plan.spending)
+        arms = zip(plan.table.instances, best_arms, strict=True)
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
-    found = []
-    for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
+    each_one = zip(plan.table.instances, worlds.posterior.instances, strict=True)
+    for number, (instance, posterior) in enumerate(each_one):
         each = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
         runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // each)), max(1, _DRAWN_AT_ONCE // each)
         wins = np.zeros(len(instance.arms))
         for first in range(0, runs, at_once):
-            drawn = posterior.draw(plan.seed, number, range(first, min(first + at_once, runs)))
+            drawn = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                best = np.argmax(np.nan_to_num(drawn.reward / plan.in_money(drawn.cost), nan=0.0), axis=-1)
+                ratio = drawn.reward / plan.spending.in_money(drawn.cost)
+                best = np.argmax(np.nan_to_num(ratio, nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         found.append(wins / runs)
     return found
@@ -367,8 +354,8 @@ def _setting_answer(
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
     spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
-    arms = []
-    for row, (instance, (reward, cost)) in enumerate(zip(instances, plans.file_means(plan), strict=True)):
+    arms, means = [], plans.file_means(plan.table, plan.worlds)
+    for row, (instance, (reward, cost)) in enumerate(zip(instances, means, strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
         seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
         known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
@@ -380,14 +367,14 @@ def _setting_answer(
         )
     found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
     return SettingAnswer(
-        setting=list(plan.settings)[setting],
+        setting=plan.played.labels[setting],
         rank=rank,
         earned=Spread.of(mine.values.sum(axis=0)),
         by_instance=tuple(Spread.of(x) for x in mine.values),
         spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
-            for name, split, gain in zip(baselines.plan.settings, splits, found, strict=True)
+            for name, split, gain in zip(baselines.plan.played.labels, splits, found, strict=True)
         ),
         arms=tuple(arms),
     )

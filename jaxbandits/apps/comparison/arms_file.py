@@ -142,6 +142,7 @@ def read_arms(
         style=rows.style,
         kept_out=out,
         changes=len(report.changes),
+        path=os.fspath(path),
         cost2_unit="" if rows.spent2 is None else sheet.titles[sheet.columns.at["cost2"]],
     )
 

@@ -145,6 +145,7 @@ class ArmsTable:
         cost_unit: what costs are counted in, "cost" or "spent".
         cost2_unit: the same of a second cost, the title of its column; empty where there is none.
         sha256: of the bytes that were read; None for a table that is not from a file.
+        path: of the file that a comparison was asked for by; None where it was given the table.
         pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
         style: how the file writes money and numbers.
         kept_out: arms that the file names and that cannot be played, in file order.
@@ -169,6 +170,7 @@ class ArmsTable:
     kept_out: tuple[KeptOut, ...] = ()
     changes: int = 0
     cost2_unit: str = ""
+    path: str | None = None
 
     @property
     def spent_units(self) -> dict[str, str]:

@@ -23,11 +23,13 @@ from jaxbandits._progress import Progress
 from jaxbandits._tables import Table, counted
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money
-from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, StoppingRule, prepare, takes_options
+from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, prepare
+from jaxbandits.apps.comparison.stopping import StoppingRule, ahead, most_earned
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
-from jaxbandits.constraints import AverageCost, TotalBudget
-from jaxbandits.core.protocol import Constraint, Policy, Status
+from jaxbandits.core import ticks
+from jaxbandits.core.protocol import Policy, Status
+from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import ClearPairs, clear_pairs, dominance, invisible, mean, runs_needed, simultaneous_band
 
@@ -88,7 +90,7 @@ class Clearness:
 
     def open_pairs(self, claim: str) -> int:
         """How many pairs are not clear."""
-        clear = plans.ahead(self.pairs, claim)
+        clear = ahead(self.pairs, claim)
         return int((~(clear | clear.T))[np.triu_indices(len(clear), 1)].sum())
 
     def about(self) -> dict[str, Any]:
@@ -125,8 +127,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        parts = counted(len(plan.settings), "setting"), counted(len(plan.table.instances), "instance")
-        runs = f"{counted(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.budgets)}"
+        parts = counted(len(plan.played.labels), "setting"), counted(len(plan.table.instances), "instance")
+        runs = f"{counted(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
@@ -160,7 +162,7 @@ class Comparison:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
         last = self.data["regret"].isel(mark=-1, drop=True)
         found = []
-        for name in self.plan.settings:
+        for name in self.plan.played.labels:
             kinds = dict(text.split(": ", 1) for text in mean(last.sel(setting=name), over="replicate").warnings)
             if "few units" in kinds:
                 return [kinds["few units"]]
@@ -179,7 +181,7 @@ class Comparison:
 
     def _ranked(self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
         """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
-        reward, settings, runs = last["reward"], list(self.plan.settings), self.plan.runs
+        reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
         found = {name: mean(x, over="replicate") for name, x in last.items()}
         best = found["reward"].value.argmax("setting")
         against = reward.isel(setting=best).drop_vars("setting")
@@ -226,8 +228,8 @@ class Comparison:
         found = simultaneous_band(regret, over="replicate", resamples=resamples)
         many = f"mean of {count} instances, " if count > 1 else ""
         takes = dict(
-            x=np.asarray(self.plan.shares) * self.plan.budget,
-            names=list(self.plan.settings),
+            x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
+            names=list(self.plan.played.labels),
             parts=[part.transpose("setting", "mark").values for part in (found.value, found.low, found.high)],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
@@ -255,19 +257,21 @@ class Comparison:
         from jaxbandits import __version__
 
         plan, table = self.plan, self.plan.table
+        worlds, spending = plan.worlds, plan.spending
         file = {name: getattr(table, name) for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")}
         return {
-            "arms_file": {"path": plan.source, **file},
-            **{name: getattr(plan, name) for name in ("budget", "last_pull", "noise", "uncertainty")},
-            **({"budgets": plan.budgets} if len(plan.budgets) > 1 else {}),
-            "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
-            "average_cost": plan.average_cost,
-            "beta_concentration": BETA_CONCENTRATION if plan.noise == "beta" else None,
+            "arms_file": {"path": plan.table.path, **file},
+            **{name: getattr(spending, name) for name in ("budget", "last_pull")},
+            **{name: getattr(worlds, name) for name in ("noise", "uncertainty")},
+            **({"budgets": spending.budgets} if len(spending.budgets) > 1 else {}),
+            "cost_cv": worlds.cost_cv if worlds.noise == "clicks" or worlds.uncertainty == "means" else None,
+            "average_cost": spending.average_cost,
+            "beta_concentration": BETA_CONCENTRATION if worlds.noise == "beta" else None,
             "runs": plan.runs,
             "until": None if self.clear is None else self.clear.about(),
-            "seed": plan.seed,
-            "marks": list(plan.shares),
-            "settings": [{"label": name, **what} for name, what in plan.settings.items()],
+            "seed": worlds.seed,
+            "marks": list(spending.shares),
+            "settings": [{"label": name, **what} for name, what in plan.played.records.items()],
             "instances": [
                 {"id": number, "name": of.name, "arms": len(of.arms)}
                 | {name: getattr(of, name) for name in ("reward_bound", "cost_bound")}
@@ -294,7 +298,6 @@ def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> li
 # --- The runs
 
 
-@takes_options
 def compare(
     arms: str | os.PathLike[str] | ArmsTable,
     budget: float | Sequence[float],
@@ -316,6 +319,7 @@ def compare(
             with two costs a list of two, each in its own unit: a run ends when the first of them is spent, and its
             regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
+        options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
             clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
@@ -382,14 +386,14 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
     blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
-    lanes = sum(len(each.settings) for each in plan.together) * len(plan.table.instances) * plan.runs
+    lanes = sum(len(each.labels) for each in plan.together) * len(plan.table.instances) * plan.runs
     tasks = sum(len(each.policies) for each in plan.together)
-    earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs if rule else 0))
+    earned = np.zeros((len(plan.played.labels), len(plan.table.instances), plan.runs if rule else 0))
     looks, looked, clear = 0, 0, None
-    with Progress(progress, len(blocks) * len(plan.groups) * tasks, lanes) as shown:
+    with Progress(progress, len(blocks) * len(plan.worlds.groups) * tasks, lanes) as shown:
         try:
             for runs in blocks:
-                for group in plan.groups:
+                for group in plan.worlds.groups:
                     parts.append((group, runs, _simulated(plan, group, runs, shown)))
                     if rule is not None:
                         earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"][: len(earned)]
@@ -409,7 +413,7 @@ def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: in
     """What is clear by now, from what each run earned on average over the instances, ``[setting, run]``."""
     import xarray
 
-    bound, labels = plans.most_earned(plan), {"setting": list(plan.settings)}
+    bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
     pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound, over="replicate")
     beyond = int((earned > bound).any(axis=0).sum())
     return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
@@ -424,23 +428,23 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
 
     The settings of the baselines, if there are any, come after those of the plan.
     """
-    rows, drawn = list(group.rows), plan.posterior is not None
+    rows, drawn = list(group.rows), plan.worlds.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
-    environment = plans.world_of(plan, rows, runs) if drawn else group.environment
-    constraint: Constraint = TotalBudget(plan.scaled_budgets[each], last_pull=plan.last_pull)
-    if plan.rounds is not None:
-        constraint = AverageCost(plan.scaled_average_costs[each], plan.rounds)
+    environment = plan.worlds.arms(plan.table, rows, runs) if drawn else group.environment
+    arms: Any = environment.arms if isinstance(environment, WithNullArm) else environment
+    lanes = [plan.table.instances[row] for row in each]
+    spec = group.environment.spec
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [own.policy for part in plan.together for own in part.told(each, group.environment.spec)],
+            [own for played in plan.together for own in played.of_instances(each, spec)],
             environment,
-            constraint,
-            key=jax.random.key(plan.seed),
+            plan.spending.constraint(lanes),
+            key=jax.random.key(plan.worlds.seed),
             replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
-            marks=plan.shares,
+            marks=plan.spending.shares,
             instance_ids=each,
-            instance_names=[plan.table.instances[row].name for row in each],
+            instance_names=[instance.name for instance in lanes],
             progress=shown,
         )
 
@@ -451,12 +455,16 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
     reward, cost = reward[None, :, None, None], cost[None, :, None]  # and of each resource, where there are several
     width = max(len(instance.arms) for instance in instances)
-    means = [np.nan_to_num(x).reshape(len(rows), -1, *x.shape[1:])[:, :, :width] for x in environment.values()]
+    there = np.asarray(arms.present)
+    means = [
+        ticks.to_units(x * there[(...,) + (None,) * (x.ndim - 2)]).reshape(len(rows), -1, *x.shape[1:])[:, :, :width]
+        for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
+    ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
-    if len(plan.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
-        regret = result.budget_regret(plan.scaled_budgets[each][:, 0]).values
+    if len(plan.spending.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
+        regret = result.budget_regret(plan.spending.scaled_budgets(lanes)[:, 0]).values
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
-    made = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
+    made = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
     made |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
     return made | {
         "reward": earned[..., -1],
@@ -476,32 +484,32 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
     Blocks may share runs, which then have the same bits: whatever is put in place twice stays what it is.
     """
     table = plan.table
-    counts, width = [len(part.settings) for part in plan.together], max(len(one.arms) for one in table.instances)
-    instances, runs, marks = len(table.instances), plan.runs, len(plan.shares)
+    counts, width = [len(played.labels) for played in plan.together], max(len(one.arms) for one in table.instances)
+    instances, runs, marks = len(table.instances), plan.runs, len(plan.spending.shares)
     kept = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))  # runs whose pulls are kept
-    of_run, d = kept if plan.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
+    of_run, d = kept if plan.worlds.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
     made: dict[str, np.ndarray] = {}
     pulls = np.zeros((sum(counts), instances, kept, width), np.int32)
     means = {"mean reward": np.zeros((instances, of_run, width)), "mean cost": np.zeros((instances, of_run, width, *d))}
-    earned = np.zeros((len(plan.groups), sum(counts), runs, marks))
+    earned = np.zeros((len(plan.worlds.groups), sum(counts), runs, marks))
     for group, block, values in parts:
         rows, these = list(group.rows), slice(block.start, block.stop)
         for name in ("reward", "regret", "pulls", *table.spent_units, "ended", "violation"):
             if (value := values.get(name)) is not None:
                 into = made.setdefault(name, np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype))
                 into[:, rows, these] = value
-        earned[plan.groups.index(group), :, these] = values["earned"]
+        earned[plan.worlds.groups.index(group), :, these] = values["earned"]
         if (many := min(block.stop, kept) - block.start) > 0:
             own, own_width = slice(block.start, block.start + many), values["arm pulls"].shape[-1]
             pulls[:, rows, own, :own_width] = values["arm pulls"][:, :, :many]
             for name, x in means.items():
                 x[rows, own if of_run > 1 else slice(1), :own_width] = values[name][:, :many]
     found, ends = None, np.cumsum([0, *counts])
-    for number, part in reversed(list(enumerate(plan.together))):
+    for number, played in reversed(list(enumerate(plan.together))):
         mine = slice(ends[number], ends[number + 1])
         accounts = Accounts(pulls[mine], means["mean reward"], means["mean cost"], earned[:, mine].sum(axis=0))
-        own_plan = dataclasses.replace(part, runs=runs)
-        own_clear = clear if part is plan else None
+        own_plan = plan if played is plan.played else plan.alone(played=played)
+        own_clear = clear if played is plan.played else None
         found = _comparison(own_plan, {name: x[mine] for name, x in made.items()}, accounts, own_clear, found)
     assert found is not None
     return found
@@ -517,22 +525,22 @@ def _comparison(
     """Labelled, with notes on runs that ended early and settings that broke the bound."""
     import xarray
 
-    axes, table = ("setting", "instance", "replicate", "mark"), plan.table
+    axes, table, spending = ("setting", "instance", "replicate", "mark"), plan.table, plan.spending
     units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
-    ended, violation = made.pop("ended"), made.pop("violation", np.zeros((len(plan.settings), 1)))
+    ended, violation = made.pop("ended"), made.pop("violation", np.zeros((len(plan.played.labels), 1)))
     instances: Any = [instance.name for instance in table.instances]
-    names = list(plan.settings), instances, np.arange(plan.runs), list(plan.shares)
+    names = list(plan.played.labels), instances, np.arange(plan.runs), list(spending.shares)
     data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
-    usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
+    usual = Status.EXHAUSTED if spending.rounds is None else Status.HORIZON
     notes = [
         f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
         for status in Status
         if status != usual and (ended == status).any()
     ]
     broken = {  # settings that broke the average-cost bound in some round, and so had more to spend than others
-        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        name: f"{name} broke the bound of {spending.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
         f"{of.size:,} runs, by {of.max():.4g} {table.cost_unit} at most"
-        for name, of in zip(plan.settings, violation, strict=True)
+        for name, of in zip(plan.played.labels, violation, strict=True)
         if (of > 0).any()
     }
     labelled = xarray.Dataset(data, coords=dict(zip(axes, names, strict=True)))

@@ -1,14 +1,12 @@
-"""What a comparison plays, and until when: the options, what suits the file, and what fits into one compile."""
+"""What a comparison plays: the file, its worlds, what may be spent, the policies, and the rule to stop."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,24 +16,18 @@ from jaxbandits._engine.setup import mark_shares
 from jaxbandits._numerics.knapsack_lp import best_basis
 from jaxbandits.apps.comparison import worlds
 from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, money
-from jaxbandits.apps.comparison.worlds import (
-    CountPosterior,
-    Drawn,
-    LogPosterior,
-    Posterior,
-    counts_conversions,
-    run_arms,
-)
-from jaxbandits.constraints import LAST_PULLS
+from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance
+from jaxbandits.apps.comparison.options import Options
+from jaxbandits.apps.comparison.stopping import StoppingRule, most_earned
+from jaxbandits.apps.comparison.worlds import Drawn, Posterior, counts_conversions, run_arms
+from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
-from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import leaf_fields, walk
-from jaxbandits.core.settings import Settings, label
+from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.core.pytrees import leaf_fields
+from jaxbandits.core.settings import Settings
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
-from jaxbandits.statistics import ClearPairs
 
 POLICIES: Mapping[str, type[Policy]] = {
     "omega_ucb": p.OmegaUCB,
@@ -80,166 +72,35 @@ TWO_COST_POLICIES: Mapping[str, type[Policy]] = {
 }
 """For a file of two costs, each with a budget."""
 
-NOISES = ("bernoulli", "beta", "clicks", "empirical")
-"""What a pull may look like, see :func:`~jaxbandits.compare`."""
-UNCERTAINTIES = ("means", "given")
-UNTIL = ("clear", "best")
-CLAIMS = ("any", "most runs", "average")
 OF_THE_CONSTRAINT = ("c", "horizon")
 """Parameters of policies that an average-cost constraint sets."""
-READING = tuple(inspect.signature(read_arms).parameters)[1:]
-"""The options that :func:`~jaxbandits.apps.comparison.read_arms` takes."""
 
-_LOOKS, _LEAST, _MOST = 40, 20, 250  # looks at most, unless a batch would be smaller or larger than that
-_RARE = 6 * math.log(10)  # −ln of the chance of more
-_SLOPES = np.geomspace(1e-6, 8.0, 240)  # θ
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
 
 
-@dataclasses.dataclass(frozen=True)
-class StoppingRule:
-    """When to stop."""
-
-    what: str  # "clear" (every pair) or "best" (one setting against every other)
-    claim: str = "any"  # which must be clear: "any", "most runs" or "average"
-    max_runs: int = 1000  # at most
-
-    def batch(self, runs: int) -> int:
-        """Runs between two looks."""
-        return min(runs, max(_LEAST, min(_MOST, -(-runs // _LOOKS))))
-
-    def reached(self, pairs: ClearPairs) -> bool:
-        """Whether that is clear which shall be."""
-        clear = ahead(pairs, self.claim) | np.eye(pairs.most.shape[0], dtype=bool)
-        return bool(clear.all(axis=1).any() if self.what == "best" else (clear | clear.T).all())
-
-
-def ahead(pairs: ClearPairs, claim: str) -> np.ndarray:
-    """Whether the row is clearly ahead of the column, ``bool[setting, setting]``."""
-    most, average = (part.values > 0 for part in pairs)
-    return {"any": most | average, "most runs": most, "average": average}[claim]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
-    """What :func:`~jaxbandits.compare` takes beside arms, budget and policies; its docstring says what each means.
-
-    The command's options have these names, and a plan is made of them: they are written down here only.
-    """
-
-    runs: int | None = None
-    until: str | None = None
-    max_runs: int | None = None
-    claim: str = "any"
-    seed: int = 0
-    noise: str | None = None
-    last_pull: str = "counts"
-    marks: int | Sequence[float] = 50
-    instances: str = "published"
-    reward_max: float | None = None
-    cost_max: float | None = None
-    columns: Mapping[str, str] | None = None
-    reward: str | None = None
-    prior: float | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    add: bool = False
-    uncertainty: str | None = None
-    cost_cv: float | None = None
-    average_cost: float | None = None
-
-    @property
-    def rule(self) -> StoppingRule | None:
-        """When to stop; None where the number of runs is fixed."""
-        return None if self.until is None else StoppingRule(self.until, self.claim, int(self.max_runs or 1000))
-
-    def check(self) -> None:
-        """Raise an InputError for a value that no file can make right."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        for name, least in (("runs", 1), ("max_runs", 2), ("seed", 0)):
-            if name in given:
-                whole_number(name, given[name], least, 2**32 - 1, "2**32 - 1")
-        for name in given.keys() & {"cost_cv", "average_cost"}:
-            positive_number(name, given[name])
-        known = {"last_pull": LAST_PULLS, "claim": CLAIMS, "until": UNTIL, "noise": NOISES}
-        for name, names in (known | {"uncertainty": UNCERTAINTIES}).items():
-            if name in given and given[name] not in names:
-                raise bad(name, given[name], " or ".join(map(repr, names)))
-        fixed, paced = self.until is None, self.average_cost is not None
-        for name, unused, why in (
-            ("max_runs", fixed and self.max_runs is not None, " without until"),
-            ("claim", fixed and self.claim != "any", " without until"),
-            ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
-            ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
-        ):
-            if unused:
-                raise bad(name, given[name], f"left out{why}")
-
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def takes_options(function: _Function) -> _Function:
-    """Show every field of :class:`Options` in the signature of a function that takes ``**options``."""
-    plain = inspect.signature(function)
-    own = [x for x in plain.parameters.values() if x.kind is not x.VAR_KEYWORD]
-    options = inspect.signature(Options).parameters.values()
-    order = sorted([*options, *own], key=lambda x: x.kind)
-    function.__signature__ = plain.replace(parameters=order)  # type: ignore[attr-defined]
-    return function
+# --- The parts of a plan
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Group:
-    """Instances that run in one compile: their rows in the table, and their arms, padded to the widest."""
+class Spending:
+    """What may be spent of each instance's money, in the file's units, and where that is recorded."""
 
-    rows: tuple[int, ...]
-    environment: FiniteArms | WithNullArm
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class ComparisonPlan(Options):
-    """A checked comparison, ready for :func:`~jaxbandits.apps.comparison.run_plan`.
-
-    Made by :func:`~jaxbandits.apps.comparison.prepare`, whose arguments are attributes, with what suits the file where
-    none were given.
-    """
-
-    table: ArmsTable  # with bounds that hold whatever is drawn
-    source: str | None  # path of the arms file, None if a table was given
-    budgets: tuple[float, ...]  # of each cost, in its unit; the first is that of the money
-    policies: tuple[Policy, ...]  # canonical, for all instances; `told` puts in their c and horizon
-    settings: Mapping[str, Mapping[str, Any]]  # by label, such as omega_ucb(rho=0.25): class and parameters
-    runs: int
-    noise: str
+    budgets: tuple[float, ...]  # of each cost; the first is that of the money
+    last_pull: str
     shares: tuple[float, ...]  # of the budget, at which the regret is recorded
-    uncertainty: str
-    cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
-    cost_cv_from: str  # "days", "stated" or "rows"
-    groups: tuple[Group, ...] = ()  # which instances share a compile
-    posterior: Posterior | None = None  # what the means of each run are drawn from; None: those of the file
-    why_given: str | None = None  # in that case the reason, if it is the file; None if it was asked for
-    rounds: int | None = None  # of the average-cost constraint; None for a total budget
-    splits: np.ndarray | None = None  # weights [setting, instance, arm], where fixed splits are played, not `policies`
-    baselines: ComparisonPlan | None = None  # played in the same calls: one program compiles while another plays
-
-    @property
-    def together(self) -> tuple[ComparisonPlan, ...]:
-        """This plan, and that of the baselines if they are played with it."""
-        return (self,) if self.baselines is None else (self, self.baselines)
+    average_cost: float | None = None  # a round; None for a total budget
+    rounds: int | None = None  # of an average-cost constraint
 
     @property
     def budget(self) -> float:
         """The budget of the money."""
         return self.budgets[0]
 
-    @property
-    def scaled_budgets(self) -> np.ndarray:
-        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance, d]``."""
-        bounds = np.array([instance.cost_bound for instance in self.table.instances])
-        return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
+    def part(self, numerator: int, denominator: int) -> Spending:
+        """A smaller budget, to be spent at the same pace."""
+        rounds = self.rounds and max(1, self.rounds * numerator // denominator)
+        budgets = tuple(budget * numerator / denominator for budget in self.budgets)
+        return dataclasses.replace(self, budgets=budgets, rounds=rounds)
 
     def in_money(self, cost: np.ndarray) -> np.ndarray:
         """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…, K]``.
@@ -252,34 +113,146 @@ class ComparisonPlan(Options):
 
     def pulls(self, instance: Instance) -> float:
         """How many pulls the budgets pay for, about, if spread over all arms."""
-        return float(self.budget / self.in_money(instance.mean_cost.mean(axis=0, keepdims=True))[0])
+        cost = instance.mean_cost.mean(axis=0, keepdims=True)
+        return float(self.budget / self.in_money(cost)[0])
+
+    def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
+        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance, d]``."""
+        bounds = np.array([instance.cost_bound for instance in instances])
+        return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
+
+    def scaled_average_costs(self, instances: Sequence[Instance]) -> np.ndarray:
+        """The average cost over the same, in whole ticks (which float32 holds), ``[instance]``."""
+        bounds = np.array([instance.cost_bound for instance in instances])
+        whole = ticks.floor_from_units((self.average_cost or 0.0) / bounds)
+        return ticks.to_units(np.maximum(whole, 1))
+
+    def constraint(self, instances: Sequence[Instance]) -> Constraint:
+        """The accountant of these instances, whose money is in units of their bounds."""
+        if self.rounds is not None:
+            return AverageCost(self.scaled_average_costs(instances), self.rounds)
+        return TotalBudget(self.scaled_budgets(instances), last_pull=self.last_pull)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Group:
+    """Instances that run in one compile: their rows in the table, and their arms, padded to the widest."""
+
+    rows: tuple[int, ...]
+    environment: FiniteArms | WithNullArm
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Worlds:
+    """Where the policies play: what a pull looks like, and whose means it has."""
+
+    noise: str
+    seed: int
+    posterior: Posterior | None  # what the means of each run are drawn from; None: those of the file
+    why_given: str | None  # in that case the reason, if it is the file; None if it was asked for
+    cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
+    cost_cv_from: str  # "days", "stated" or "rows"
+    null_arm: bool  # a round may be sat out
+    groups: tuple[Group, ...] = ()  # which instances share a compile
 
     @property
-    def scaled_average_costs(self) -> np.ndarray:
-        """The average cost over the same, in whole ticks (which float32 holds), ``[instance]``."""
-        bounds = np.array([instance.cost_bound for instance in self.table.instances])
-        return ticks.to_units(np.maximum(ticks.floor_from_units((self.average_cost or 0.0) / bounds), 1))
+    def uncertainty(self) -> str:
+        """``"means"`` that are drawn for each run, or ``"given"`` ones."""
+        return "given" if self.posterior is None else "means"
 
-    def told(self, rows: list[int], spec: FiniteSpec | None = None) -> list[Settings]:
-        """The policies for these rows of the table, with the bound and the horizon of an average-cost constraint.
+    def arms(self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)) -> FiniteArms | WithNullArm:
+        """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
+        instances = [table.instances[row] for row in rows]
+        if self.posterior is not None:
+            each = [self.posterior.instances[row].draw(self.seed, row, runs) for row in rows]
+            arms = run_arms(instances, each, self.noise, self.cost_cv)
+        elif self.noise == "clicks":
+            each = [Drawn(one.mean_reward[None], one.mean_cost[None]) for one in instances]
+            arms = run_arms(instances, each, self.noise, self.cost_cv)
+        else:
+            arms = worlds.finite_arms(instances, self.noise)
+        return WithNullArm(arms) if self.null_arm else arms
 
-        They are checked against ``spec``; fixed splits get as many weights as there are arms by it.
-        """
-        if self.splits is not None:
-            split: Policy = p.FixedSplit(self.splits[:, rows, : spec.arms if spec else None])
-            return [Settings.of(split if self.rounds is None else p.Guarded(split), len(rows), spec)]
-        values: dict[str, Any] = {}
-        if self.rounds is not None:
-            values = dict(zip(OF_THE_CONSTRAINT, (self.scaled_average_costs[None, rows], self.rounds), strict=True))
-        found = []
-        for policy in self.policies:
-            own: Any = Settings(policy, 0).of_instances(rows).policy
-            own = dataclasses.replace(own, **{f.name: values[f.name] for f in leaf_fields(own) if f.name in values})
-            found.append(Settings.of(own, len(rows), spec))
-        return found
+    def grouped(self, table: ArmsTable, rows: Sequence[Sequence[int]]) -> Worlds:
+        """The same, with the arms of groups of instances."""
+        groups = tuple(Group(tuple(of), self.arms(table, of)) for of in rows)
+        return dataclasses.replace(self, groups=groups)
 
 
-@takes_options
+@dataclasses.dataclass(frozen=True, eq=False)
+class Played:
+    """The policies with their settings, for all instances of the file."""
+
+    policies: tuple[Settings, ...]
+    records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the settings, such as ``omega_ucb(rho=0.25)``."""
+        return tuple(self.records)
+
+    def of_instances(self, rows: Sequence[int], spec: FiniteSpec) -> list[Settings]:
+        """The policies for these rows of the table."""
+        return [settings.of_instances(rows, spec.arms) for settings in self.policies]
+
+    def only(self, setting: int) -> Played:
+        """One of the settings."""
+        each = [(policy, n) for policy in self.policies for n in range(policy.count)]
+        (policy, n), name = each[setting], self.labels[setting]
+        return Played((policy.only(n),), {name: self.records[name]})
+
+    def with_horizon(self, rounds: int | None) -> Played:
+        """The same for another number of rounds of an average-cost constraint."""
+        if rounds is None:
+            return self
+        return dataclasses.replace(self, policies=tuple(_with_horizon(each, rounds) for each in self.policies))
+
+
+def _with_horizon(settings: Settings, rounds: int) -> Settings:
+    policy: Any = settings.policy
+    if "horizon" not in (field.name for field in leaf_fields(policy)):
+        return settings
+    horizon = np.full_like(policy.horizon, rounds)
+    return dataclasses.replace(settings, policy=dataclasses.replace(policy, horizon=horizon))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class ComparisonPlan:
+    """A checked comparison, ready for :func:`~jaxbandits.apps.comparison.run_plan`.
+
+    Made by :func:`~jaxbandits.apps.comparison.prepare`.
+
+    Attributes:
+        table: the file, with bounds that hold whatever is drawn.
+        worlds: where the policies play.
+        spending: what they may spend.
+        played: the policies.
+        runs: how many are played, at most.
+        rule: when to stop before; None: never.
+        baselines: fixed splits that are played in the same calls: one program compiles while another plays.
+    """
+
+    table: ArmsTable
+    worlds: Worlds
+    spending: Spending
+    played: Played
+    runs: int
+    rule: StoppingRule | None = None
+    baselines: Played | None = None
+
+    @property
+    def together(self) -> tuple[Played, ...]:
+        """The policies, and the baselines if they are played with them."""
+        return (self.played,) if self.baselines is None else (self.played, self.baselines)
+
+    def alone(self, **parts: Any) -> ComparisonPlan:
+        """Another comparison with some of the parts of this one, of as many runs as are asked for."""
+        return dataclasses.replace(self, **{"rule": None, "baselines": None, **parts})
+
+
+# --- From what the user wrote to a plan
+
+
 def prepare(
     arms: str | os.PathLike[str] | ArmsTable,
     budget: float | Sequence[float],
@@ -294,97 +267,57 @@ def prepare(
         >>> import jaxbandits as jb
         >>> from jaxbandits.apps.comparison import prepare
         >>> plan = prepare("jaxbandits/data/sample_ads.csv", 300.0, jb.policies.OmegaUCB(rho=[0.25, 1.0]), runs=8)
-        >>> list(plan.settings), len(plan.table.instances)
-        (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
+        >>> plan.played.labels, len(plan.table.instances)
+        (('omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'), 4)
     """
     asked = Options(**options)
     asked.check()
-    budgets = tuple(positive_number("budget", x) for x in (budget if isinstance(budget, (list, tuple)) else [budget]))
+    amounts = budget if isinstance(budget, (list, tuple)) else [budget]
+    budgets = tuple(positive_number("budget", amount) for amount in amounts)
     shares = mark_shares(asked.marks)
     if isinstance(asked.marks, (int, np.integer)):
         shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
     chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
     if not chosen or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in chosen):
-        raise bad("policies", policies, "a policy or a list of them: instances for finitely many arms, as OmegaUCB()")
-    reading = {name: getattr(asked, name) for name in READING}
-    table = arms if isinstance(arms, ArmsTable) else read_arms(arms, **reading)
-    if table is arms and (
-        given := [x for x, value in reading.items() if value not in (None, "published", (), [], False)]
-    ):
-        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
-    world = _resolved(table, asked)
-    table, rounds, units = world["table"], None, list(table.spent_units.values())
-    if len(budgets) != len(units):
-        raise bad(
-            "budget", list(budgets), f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
-        )
-    bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
-    for given_budget, least, most in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
-        if not least <= given_budget <= most:
-            may_be = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
-            raise bad("budget", given_budget, may_be)
-    if asked.average_cost is not None:
-        if len(budgets) > 1:
-            raise bad("average_cost", asked.average_cost, "left out: with two costs each has a budget for all rounds")
-        if asked.average_cost > bounds.min():
-            of = f"at most {bounds.min():.4g}, the bound of the costs, in {table.cost_unit}"
-            raise bad("average_cost", asked.average_cost, of)
-        rounds = whole_number("budget / average_cost", int(budgets[0] / asked.average_cost), 1, 2**30, "2**30")
-    known: dict[str, Any] = {
-        "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
-        "budgets": budgets,
-        "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in chosen),
-        "settings": {},
-        "runs": int(asked.runs or asked.max_runs or 1000),
-        "seed": int(asked.seed),
-        "shares": tuple(shares.tolist()),
-        "rounds": rounds,
-    }
-    plan = ComparisonPlan(**vars(asked) | world | known)
-    plan = dataclasses.replace(plan, settings=_settings(plan))
-    values = len(plan.settings) * len(table.instances) * plan.runs * shares.size
+        must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
+        raise bad("policies", policies, must)
+    table, world = _table_and_worlds(_read(arms, asked), asked)
+    spending = _spending(table, budgets, tuple(shares.tolist()), asked)
+    played = _played(chosen, table, spending)
+    runs = int(asked.runs or asked.max_runs or 1000)
+    values = len(played.labels) * len(table.instances) * runs * shares.size
     if values > _MOST_VALUES:
-        most = _MOST_VALUES * plan.runs // values
-        raise bad("runs", plan.runs, f"at most {most} with so many settings, instances and marks")
-    pulls = np.array([plan.pulls(instance) for instance in table.instances])
+        most = _MOST_VALUES * runs // values
+        raise bad("runs", runs, f"at most {most} with so many settings, instances and marks")
+    pulls = np.array([spending.pulls(instance) for instance in table.instances])
     widths = [len(instance.arms) for instance in table.instances]
-    groups = grouped(widths, len(plan.settings) * plan.runs * pulls, len(chosen))
-    plan = dataclasses.replace(plan, groups=tuple(Group(rows, world_of(plan, rows)) for rows in groups))
-    for group in plan.groups:
-        plan.told(list(group.rows), group.environment.spec)
-    if plan.until is not None:
-        if len(plan.settings) < 2:
-            raise bad("until", plan.until, "left out with one setting: there is nothing to compare it with")
+    groups = grouped(widths, len(played.labels) * runs * pulls, len(chosen))
+    world = world.grouped(table, groups)
+    for group in world.groups:
+        spec = group.environment.spec
+        for settings in played.of_instances(group.rows, spec):
+            Settings.of(settings, len(group.rows), spec)
+    rule = asked.rule
+    plan = ComparisonPlan(table=table, worlds=world, spending=spending, played=played, runs=runs, rule=rule)
+    if rule is not None:
+        if len(played.labels) < 2:
+            must = "left out with one setting: there is nothing to compare it with"
+            raise bad("until", rule.what, must)
         most_earned(plan)  # there may be no bound of it
     return plan
 
 
-def _settings(plan: ComparisonPlan) -> dict[str, dict[str, Any]]:
-    """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
-    hidden = () if plan.rounds is None else OF_THE_CONSTRAINT
-    named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
-    name_of = {kind: name for policies in named for name, kind in policies.items()}
-    made: dict[str, dict[str, Any]] = {}
-    for own in plan.told(list(range(len(plan.table.instances)))):
-        policy: Any = own.policy
-        kind = type(policy).__name__
-        # a label leaves out what is None
-        shown = dataclasses.replace(policy, **{f.name: None for f in leaf_fields(policy) if f.name in hidden})
-        for setting in range(own.count):
-            text = name_of.get(type(policy), kind) + label(shown, setting).removeprefix(kind)
-            if text in made:
-                raise bad("policies", text, "given once: a setting with this label is already there")
-            values = {leaf.name: leaf.value[setting].astype(str).astype(float) for leaf in walk(policy)}
-            each = {name: (x[0] if x.shape[0] == 1 else x).tolist() for name, x in values.items()}
-            made[text] = {"policy": kind, "parameters": each}
-    return made
+def _read(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
+    if not isinstance(arms, ArmsTable):
+        return read_arms(arms, **asked.reading)
+    usual: tuple[Any, ...] = (None, "published", (), [], False)
+    if idle := [name for name, value in asked.reading.items() if value not in usual]:
+        raise InputError(f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead")
+    return dataclasses.replace(arms, path=None)
 
 
-# --- What is played where the user says nothing
-
-
-def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
-    """What the user said, and for the rest what suits the file, as fields of :class:`ComparisonPlan`.
+def _table_and_worlds(table: ArmsTable, asked: Options) -> tuple[ArmsTable, Worlds]:
+    """What is drawn, where the user says nothing by what suits the file; and the table, with bounds that hold for it.
 
     Raises:
         InputError: what the file does not allow; a bound of the user below what may be drawn.
@@ -410,21 +343,54 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
     if drawn or noise == "clicks":
         table = worlds.with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
-    known = {"table": table, "noise": noise, "posterior": posterior, "uncertainty": "means" if drawn else "given"}
-    return known | {"why_given": why_given, "cost_cv": cv, "cost_cv_from": cv_from}
+    null_arm = asked.average_cost is not None
+    return table, Worlds(noise, int(asked.seed), posterior, why_given, cv, cv_from, null_arm)
 
 
-def world_of(plan: ComparisonPlan, rows: Sequence[int], runs: Sequence[int] = (0,)) -> FiniteArms | WithNullArm:
-    """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
-    instances = [plan.table.instances[row] for row in rows]
-    drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
-    if plan.posterior is not None:
-        drawn = [plan.posterior.instances[row].draw(plan.seed, row, runs) for row in rows]
-    if plan.posterior is not None or plan.noise == "clicks":
-        made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
-    else:
-        made = worlds.finite_arms(instances, plan.noise)
-    return made if plan.rounds is None else WithNullArm(made)
+def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], asked: Options) -> Spending:
+    """Budgets that the file has costs for, and that can be counted in ticks of their bounds."""
+    units, average_cost = list(table.spent_units.values()), asked.average_cost
+    if len(budgets) != len(units):
+        must = f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
+        raise bad("budget", list(budgets), must)
+    bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
+    for amount, least, most in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
+        if not least <= amount <= most:
+            must = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
+            raise bad("budget", amount, must)
+    if average_cost is None:
+        return Spending(budgets, asked.last_pull, shares)
+    if len(budgets) > 1:
+        must = "left out: with two costs each has a budget for all rounds"
+        raise bad("average_cost", average_cost, must)
+    if average_cost > bounds.min():
+        must = f"at most {bounds.min():.4g}, the bound of the costs, in {table.cost_unit}"
+        raise bad("average_cost", average_cost, must)
+    count = int(budgets[0] / average_cost)
+    rounds = whole_number("budget / average_cost", count, 1, 2**30, "2**30")
+    return Spending(budgets, asked.last_pull, shares, average_cost, rounds)
+
+
+def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
+    """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an average-cost constraint."""
+    named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
+    name_of = {kind: name for tables in named for name, kind in tables.items()}
+    values: dict[str, Any] = {}
+    if spending.rounds is not None:
+        bounds = spending.scaled_average_costs(table.instances)
+        values = dict(zip(OF_THE_CONSTRAINT, (bounds[None], spending.rounds), strict=True))
+    chosen, records = list[Settings](), dict[str, dict[str, Any]]()
+    for policy in policies:
+        own = {f.name: values[f.name] for f in leaf_fields(policy) if f.name in values}
+        settings = Settings.of(dataclasses.replace(policy, **own), len(table.instances))  # type: ignore[type-var]
+        name = name_of.get(type(policy), "")
+        settings = dataclasses.replace(settings, name=name, hidden=tuple(values))
+        for number, label in enumerate(settings.labels):
+            if label in records:
+                raise bad("policies", label, "given once: a setting with this label is already there")
+            records[label] = settings.record(number)
+        chosen.append(settings)
+    return Played(tuple(chosen), records)
 
 
 # --- What is done without a learner: the split seen in the file, an even split, all on the best arm of the file
@@ -434,44 +400,43 @@ SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the fi
 MIXTURE = "the file's best mixture"
 
 
-def file_means(plan: ComparisonPlan) -> list[tuple[np.ndarray, np.ndarray]]:
+def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
-    if plan.posterior is None:
-        return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
-    return [found.means() for found in plan.posterior.instances]
+    if world.posterior is None:
+        return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
+    return [each.means() for each in world.posterior.instances]
 
 
-def best_by_file(plan: ComparisonPlan) -> list[int]:
+def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
     """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
-    return [int(np.argmax(reward / plan.in_money(cost))) for reward, cost in file_means(plan)]
+    means = file_means(table, world)
+    return [int(np.argmax(reward / spending.in_money(cost))) for reward, cost in means]
 
 
-def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
-    """The same comparison, played by fixed splits: those of them that the file knows.
+def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
+    """What the same comparison is held against: those fixed splits that the file knows.
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
     with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
-    instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
+    instances, means, best = table.instances, file_means(table, world), best_by_file(table, world, spending)
     clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
-    made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    made[EVEN] = [cost.min() / cost for cost in (plan.in_money(cost) for _, cost in means)]
-    made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
-    if len(plan.budgets) > 1:
-        made[MIXTURE] = [best_basis(reward, cost.T, np.array(plan.budgets))[1] for reward, cost in means]
-    made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
-    splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
-    for split, rows in zip(splits, made.values(), strict=True):
-        for into, weights in zip(split, rows, strict=True):
-            into[: len(weights)] = weights
-    return dataclasses.replace(
-        plan,
-        policies=plan.policies[:1],  # one task: a policy whose settings the splits are
-        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in made},
-        splits=splits,
-        baselines=None,
-        until=None,
-    )
+    splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
+    splits[EVEN] = [x.min() / x for x in (spending.in_money(cost) for _, cost in means)]
+    splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    if len(spending.budgets) > 1:
+        budgets = np.array(spending.budgets)
+        splits[MIXTURE] = [best_basis(reward, cost.T, budgets)[1] for reward, cost in means]
+    splits = {name: rows for name, rows in splits.items() if len(rows) == len(instances)}
+    width = max(len(instance.arms) for instance in instances)
+    weights = np.zeros((len(splits), len(instances), width))
+    for split, rows in zip(weights, splits.values(), strict=True):
+        for into, own in zip(split, rows, strict=True):
+            into[: len(own)] = own
+    fixed: Policy = p.FixedSplit(weights)
+    settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
+    records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
+    return Played((settings,), records)
 
 
 # --- What fits into one compile, and into one call
@@ -509,60 +474,11 @@ def block_size(plan: ComparisonPlan) -> int:
     Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
     so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
     """
-    count = 1
-    for group in plan.groups:
+    count, settings = 1, sum(len(each.labels) for each in plan.together)
+    for group in plan.worlds.groups:
         rows = plan.runs * len(group.rows)
-        settings = sum(len(each.settings) for each in plan.together)
-        count = max(count, -(-rows * settings * len(plan.shares) // _ROWS_AT_ONCE))
-        if plan.posterior is not None:
+        count = max(count, -(-rows * settings * len(plan.spending.shares) // _ROWS_AT_ONCE))
+        if plan.worlds.posterior is not None:
             row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
             count = max(count, -(-rows * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
     return -(-plan.runs // min(count, plan.runs))
-
-
-# --- What a run can earn, which a stopping rule must know
-
-
-def most_earned(plan: ComparisonPlan) -> float:
-    """No run earns more than this, averaged over the instances, in the file's unit of reward, but once in a million.
-
-    With independent rewards and costs in [0, 1] of their bounds, of means r_k and c_k, for every θ > 0 there is the
-    least κ with (1 + r_k (e^θ − 1)) (1 − c_k (1 − e^−κ)) ≤ 1 for all arms. Then exp(θ R − κ C) is a supermartingale
-    under every policy, R and C being what was earned and spent so far. So P(R > b) ≤ ε for b = (κ C + ln(1/ε)) / θ, C
-    the budget and one cost more; the best θ is taken. Where the two depend on each other, as in rows of a log, the root
-    of that is one (Cauchy and Schwarz), hence 2 ln(1/ε). Over T rounds it is C = T and κ = max_k ln(1 + r_k (e^θ − 1)).
-    Where means are drawn, the largest reward and the least cost that may be drawn are taken; of a log, whose rows have
-    weights of their own in each run, the best ratio of any row.
-
-    Raises:
-        InputError: an arm may earn at no cost, so that there is no bound.
-    """
-    bounds = [_most_of(plan, row) for row in range(len(plan.table.instances))]
-    for instance, bound in zip(plan.table.instances, bounds, strict=True):
-        if not math.isfinite(bound):
-            what = "a row" if plan.table.kind == "log" else "an arm"
-            raise InputError(f"instance {instance.name!r}: {what} earns at no cost, so that no bound of a run is known")
-    return float(np.mean(bounds))
-
-
-def _most_of(plan: ComparisonPlan, row: int) -> float:
-    """The bound of one instance."""
-    instance = plan.table.instances[row]
-    posterior = None if plan.posterior is None else plan.posterior.instances[row]
-    # Of several costs the money alone bounds what is earned.
-    spent, rare = float(money(plan.scaled_budgets)[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
-    reward, cost = instance.scaled_mean_reward, money(instance.scaled_mean_cost)
-    if isinstance(posterior, CountPosterior):
-        rewards, costs, _ = posterior.extremes()
-        reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if plan.rounds is not None:
-            reward = np.ones(1) if isinstance(posterior, LogPosterior) else reward
-            kappa, spent, rare = np.log1p(reward.max() * np.expm1(_SLOPES)), float(plan.rounds), _RARE
-        elif isinstance(posterior, LogPosterior):
-            best = max(np.nan_to_num(r / money(c), nan=0.0, posinf=np.inf).max() for r, c in posterior.rows)
-            return float(best) * spent * float(np.ravel(instance.cost_bound)[0])
-        else:  # no κ is enough where 1 or more is needed
-            needed = (1 - 1 / (1 + reward * np.expm1(_SLOPES)[:, None])) / np.maximum(cost, 1e-300)
-            kappa = np.where(needed < 1, -np.log1p(-needed), np.inf).max(axis=1)
-    return instance.reward_bound * float(((kappa * spent + rare) / _SLOPES).min())

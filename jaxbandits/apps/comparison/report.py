@@ -125,7 +125,7 @@ def answer_sections(answer: Answer) -> list[Section]:
     for part in answer.settings:
         blocks += [_earned(answer, part), _against_baselines(answer, part)]
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
-    blocks += [_sure_of_the_best(answer)] if plan.posterior is not None and not several else []
+    blocks += [_sure_of_the_best(answer)] if plan.worlds.posterior is not None and not several else []
     blocks += [f"warning: {text}" for text in answer.warnings]
     note = f"{_foretold(answer)} “Best ratio”: the probability, by the file, that the arm has the best "
     note += f"ratio of {plan.table.reward_unit} to cost."
@@ -140,11 +140,13 @@ def answer_sections(answer: Answer) -> list[Section]:
 
 def _headline(plan: ComparisonPlan) -> str:
     style, many, each, pace = plan.table.style, len(plan.table.instances), "", ""
+    spending = plan.spending
     if many > 1:
-        each = f" in each of {many} instances ({_amounts(plan, [x * many for x in plan.budgets])} in all)"
-    if plan.average_cost is not None and plan.rounds is not None:
-        pace = f", at most {style.money(plan.average_cost)} a round on average, for {style.count(plan.rounds)} rounds"
-    return f"If you had run this again with {_amounts(plan, plan.budgets)} to spend{each}{pace}:"
+        each = f" in each of {many} instances ({_amounts(plan, [x * many for x in spending.budgets])} in all)"
+    if spending.average_cost is not None and spending.rounds is not None:
+        most, rounds = style.money(spending.average_cost), style.count(spending.rounds)
+        pace = f", at most {most} a round on average, for {rounds} rounds"
+    return f"If you had run this again with {_amounts(plan, spending.budgets)} to spend{each}{pace}:"
 
 
 def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
@@ -155,7 +157,7 @@ def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
 
 def _earned(answer: Answer, part: SettingAnswer) -> str:
     """What a setting would have brought."""
-    plan, settings = answer.comparison.plan, len(answer.comparison.plan.settings)
+    plan, settings = answer.comparison.plan, len(answer.comparison.plan.played.labels)
     place = "the most of" if part.rank == 1 else f"number {part.rank} of"
     if part is answer.settings[0] and part.rank > 1:
         place = f"the most of those that kept the bound, number {part.rank} of"
@@ -225,7 +227,7 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
         first, best = _by_money(arms)[0], arms[best_arm]
         row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
         row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
-        rows.append([*row, _best_ratio(plan, best)] if plan.posterior is not None else row)
+        rows.append([*row, _best_ratio(plan, best)] if plan.worlds.posterior is not None else row)
     header = ("instance", "arms", plan.table.reward_unit, against, "most money to", "of it", "best ratio by the file")
     return Table((*header, "sure")[: len(rows[0])], rows, left=(0, 4, 6))
 
@@ -242,9 +244,9 @@ def _sure_of_the_best(answer: Answer) -> str:
 def _assumptions(answer: Answer) -> list[str]:
     """How sure the means are, what a pull was taken to be, that an arm never runs out, and the check of the noise."""
     plan = answer.comparison.plan
-    why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
+    why = f", for {plan.worlds.why_given}" if plan.worlds.why_given else " (--uncertainty given)"
     sure = f"The file's means are taken as the truth{why}."
-    if plan.posterior is not None:
+    if plan.worlds.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
     room = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
@@ -253,7 +255,7 @@ def _assumptions(answer: Answer) -> list[str]:
     if arm is not None and arm.pulls.mean > _FAR_BEYOND * max(arm.seen, 1):
         bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
         room += f"; of {arm.name} a run buys {bought}, and the file saw {saw}"
-    return [sure, f"Noise: {_noise(plan, plan.noise)}.", f"{room}.", *check_of(answer)]
+    return [sure, f"Noise: {_noise(plan, plan.worlds.noise)}.", f"{room}.", *check_of(answer)]
 
 
 def check_of(answer: Answer) -> list[str]:
@@ -276,9 +278,9 @@ def check_of(answer: Answer) -> list[str]:
 def _noise(plan: ComparisonPlan, noise: str) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull = plan.table.reward_unit, plan.table.pull_unit
-    days = plan.cost_cv_from == "days"
+    days = plan.worlds.cost_cv_from == "days"
     source = "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
-    spread = min(plan.cost_cv, 1 / math.sqrt(3))
+    spread = min(plan.worlds.cost_cv, 1 / math.sqrt(3))
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
         "bernoulli": f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be",
@@ -370,7 +372,8 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
 
 def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     """Why it stopped, runs played and saved, how many pairs are clear in which claim."""
-    rule, pairs, said = clear.rule, len(plan.settings) * (len(plan.settings) - 1) // 2, _CLAIMED[clear.rule.claim]
+    rule, settings, said = clear.rule, len(plan.played.labels), _CLAIMED[clear.rule.claim]
+    pairs = settings * (settings - 1) // 2
     which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
     first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
     if clear.reached:
@@ -409,36 +412,37 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
         rows.append((line(name), of[ranked[0]]["arms"], *cells))
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
     title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
-    hidden = len(plan.settings) - len(ranked)
+    hidden = len(plan.played.labels) - len(ranked)
     rest = [f"… and {counted(hidden, 'more setting')} in table.csv"] if hidden > 0 else []
     return [title, Table(header, rows), *rest]
 
 
 def _read(plan: ComparisonPlan) -> list[str]:
     """The file, the units, what a pull is, how much was run."""
-    table, many = plan.table, len(plan.table.instances)
+    table, spending, many = plan.table, plan.spending, len(plan.table.instances)
     sizes = sorted(len(instance.arms) for instance in table.instances)
-    pulls = [plan.pulls(instance) for instance in table.instances]
+    pulls = [spending.pulls(instance) for instance in table.instances]
     bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
     reward, *costs = (_range(of, ".4g") for of in np.transpose(bounds).tolist())
     reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
-    spent = list(zip(table.spent_units.values(), costs, plan.budgets, strict=True))
-    means = "as in the file" if plan.posterior is None else "as drawn for each run"
-    end = f"the last pull {_LAST[plan.last_pull]}"
-    if plan.rounds is not None:
-        end = f"at most {plan.average_cost:g} a round on average, at any time, for {plan.rounds:,} rounds"
-    parts = counted(plan.runs, "run"), counted(many, "instance"), counted(len(plan.settings), "setting")
+    spent = list(zip(table.spent_units.values(), costs, spending.budgets, strict=True))
+    means = "as in the file" if plan.worlds.posterior is None else "as drawn for each run"
+    end = f"the last pull {_LAST[spending.last_pull]}"
+    if spending.rounds is not None:
+        most, rounds = f"{spending.average_cost:g}", f"{spending.rounds:,}"
+        end = f"at most {most} a round on average, at any time, for {rounds} rounds"
+    parts = counted(plan.runs, "run"), counted(many, "instance"), counted(len(plan.played.labels), "setting")
     return [
-        f"read {plan.source}: {table.kind}, {counted(many, 'instance')}, {sum(sizes)} arms"
+        f"read {plan.table.path}: {table.kind}, {counted(many, 'instance')}, {sum(sizes)} arms"
         + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
         *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
         f"a reward is counted in {table.reward_unit}, at most {reward}",
         *(f"a cost is counted in {unit}, at most {cost}" for unit, cost, _ in spent),
-        f"noise {plan.noise}: {_noise(plan, plan.noise)}; means {means}",
+        f"noise {plan.worlds.noise}: {_noise(plan, plan.worlds.noise)}; means {means}",
         f"budget {' and '.join(f'{budget:g} ({unit})' for unit, _, budget in spent)} for each instance, about "
         f"{_range(pulls, ',.3g')} pulls if spread "
         f"over all arms; {end}",
-        f"{' × '.join(parts)} = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
+        f"{' × '.join(parts)} = {plan.runs * many * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
     ]
 
 
@@ -486,7 +490,7 @@ def _spread(plan: ComparisonPlan, spread: Spread, percent: bool = False) -> Cell
 def _best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> Cell:
     """The probability that it has the best ratio; where means are taken as given, whether it has."""
     given = "yes" if arm.best == 1 else ""
-    return Cell(given if plan.posterior is None else f"{arm.best:.0%}", arm.best)
+    return Cell(given if plan.worlds.posterior is None else f"{arm.best:.0%}", arm.best)
 
 
 def _by_money(arms: Sequence[ArmAnswer]) -> list[ArmAnswer]:
@@ -512,7 +516,7 @@ _MOST_PANELS, _MOST_PARTS, _MOST_OF_ONE = 6, 5, 7
 def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
     """Money on each arm over the budget, stacked: of the only instance, or of the six that bring most."""
     plan, first, panels = answer.comparison.plan, answer.settings[0], []
-    instances, setting = plan.table.instances, list(plan.settings).index(first.setting)
+    instances, setting = plan.table.instances, list(plan.played.labels).index(first.setting)
     budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
     most = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
     for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[:_MOST_PANELS]:
@@ -536,16 +540,16 @@ def results_drawing(answer: Answer) -> Drawing:
     """What the best setting, the even split and the file's best arm bring, against the money spent."""
     import xarray
 
-    plan, labels = answer.comparison.plan, list(answer.comparison.plan.settings)
+    plan, labels = answer.comparison.plan, list(answer.comparison.plan.played.labels)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
-    paths |= dict(zip(answer.baselines.plan.settings, answer.baselines.accounts.earned, strict=True))
+    paths |= dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
     every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
     found = mean(every, over="replicate")
     many = len(plan.table.instances)
     summed = f"sum over {many} instances, " if many > 1 else ""
-    clock = "budget spent" if plan.rounds is None else "budget that was due"
+    clock = "budget spent" if plan.spending.rounds is None else "budget that was due"
     takes = dict(
-        x=np.asarray(plan.shares) * plan.budget,
+        x=np.asarray(plan.spending.shares) * plan.spending.budget,
         names=list(paths),
         parts=[part.values for part in (found.value, found.low, found.high)],
         title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
@@ -598,7 +602,10 @@ def arms_table(answer: Answer) -> Table:
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """Everything but the arms, which arms.csv has."""
-    plan, posterior = answer.comparison.plan, answer.comparison.plan.posterior
+    plan = answer.comparison.plan
+    posterior, spending = plan.worlds.posterior, plan.spending
+    several = {"budgets": spending.budgets, "cost2_unit": plan.table.cost2_unit}
+    pace = spending.average_cost
     known = None
     if posterior is not None:
         known = {name: getattr(posterior, name) for name in ("cost_cv_from", "dispersion")}
@@ -610,14 +617,14 @@ def as_json(answer: Answer) -> dict[str, Any]:
     ]
     best = [arms[at] for arms, at in zip(answer.settings[0].arms, answer.best_arms, strict=True)]
     facts = {
-        "budget": plan.budget,
-        **({"budgets": plan.budgets, "cost2_unit": plan.table.cost2_unit} if len(plan.budgets) > 1 else {}),
+        "budget": spending.budget,
+        **(several if len(spending.budgets) > 1 else {}),
         "reward_unit": plan.table.reward_unit,
         "cost_unit": plan.table.cost_unit,
-        **{name: getattr(plan, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
+        **{name: getattr(plan.worlds, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
         "posterior": known,
-        "constraint": "budget" if plan.average_cost is None else f"average-cost:{plan.average_cost:g}",
-        "rounds": plan.rounds,
+        "constraint": "budget" if pace is None else f"average-cost:{pace:g}",
+        "rounds": spending.rounds,
         "settings": settings,
         "best_arms": [{"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best],
         "second_noise": answer.check,

@@ -442,9 +442,11 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
             _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(what))
         ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
         arms = FiniteArms.beta(ra, rb, ca, cb, present)
-        for (what, means), played in zip(named.items(), arms.values(), strict=True):
-            _refuse(instances, present & (np.abs(played - means) > _BETA_ERROR * means), no_law.format(what))
-    _refuse(instances, money(arms.values()[1], 2) <= 0, _SMALL.format("cost"))
+        in_ticks = arms.mean_reward, arms.mean_cost
+        for (what, means), whole in zip(named.items(), in_ticks, strict=True):
+            wrong = np.abs(ticks.to_units(whole) - means) > _BETA_ERROR * means
+            _refuse(instances, present & wrong, no_law.format(what))
+    _refuse(instances, present & (money(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost"))
     return arms
 
 

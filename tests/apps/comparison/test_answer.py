@@ -35,7 +35,7 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
     comparison, accounts = answer.comparison, answer.comparison.accounts
     assert len(answer.settings) == 2
     for part in answer.settings:
-        row = list(comparison.plan.settings).index(part.setting)
+        row = list(comparison.plan.played.labels).index(part.setting)
         reward = comparison.data["reward"].values[row, 0]
         assert part.earned.mean == pytest.approx(reward.mean())
         ends = part.earned.low, part.earned.high  # of 40 runs the least and the most
@@ -59,8 +59,8 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
 
 def test_baselines_split_as_they_say(answer: Answer) -> None:
     plan, accounts = answer.comparison.plan, answer.baselines.accounts
-    assert list(answer.baselines.plan.settings) == [SEEN, EVEN, BEST]
-    best = best_by_file(plan)
+    assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST]
+    best = best_by_file(plan.table, plan.worlds, plan.spending)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
     clicks = np.array([400.0, 250.0, 600.0])
@@ -74,10 +74,10 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
     assert isinstance(answer.check, NoiseCheck) and answer.check.noise == "bernoulli" and answer.check.runs == 40
-    assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.settings)
+    assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.played.labels)
     assert answer.check.same_best == (answer.check.ranking[0][0] == answer.settings[0].setting)
     best = answer.settings[0]
-    number = list(answer.comparison.plan.settings).index(best.setting)
+    number = list(answer.comparison.plan.played.labels).index(best.setting)
     budgets, money = money_over_budgets(answer.comparison, number)
     np.testing.assert_allclose(budgets, 60 * np.arange(1, 5) / 4)
     assert money.sum(axis=(1, 2)) == pytest.approx(budgets, abs=3.0)  # the last click, and 40 runs' noise
@@ -213,7 +213,7 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
     """Holm's over all pairs of the table; what the answer calls more is what the ranking's test would call clear."""
     mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
-        at = list(answer.comparison.plan.settings).index(part.setting)
+        at = list(answer.comparison.plan.played.labels).index(part.setting)
         table = splits.copy(data=splits.values).isel(setting=[0, 0, 1, 2]).copy()
         table.values[0] = mine.values[at]
         found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]

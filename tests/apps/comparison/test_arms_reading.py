@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from jaxbandits.apps.comparison._reading import columns
 from jaxbandits.apps.comparison._reading.columns import Texts
 from jaxbandits.apps.comparison._reading.numbers import (
     BAD,
@@ -166,6 +168,14 @@ def test_the_encoding_may_be_said() -> None:
 def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):
         read(tmp_path, content)
+
+
+def test_a_packed_table_is_opened(tmp_path: Path) -> None:
+    text = "name,mean_reward,mean_cost\na,0.5,1\nb,0.25,0.5\n"
+    for content in (text.encode(), text.encode("utf-16")):
+        assert read(tmp_path, gzip.compress(content)).instances[0].mean_reward.tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match=r"^arms file: .*; it must be a gzip file that is whole"):
+        read(tmp_path, gzip.compress(text.encode())[:-9])
 
 
 # ---- columns
@@ -498,3 +508,26 @@ def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
     assert interval_names(log) == [ROWS] and all(x.low < x.value for x in estimates(log)[0])
     means = estimates(read(tmp_path, "name,mean_reward,mean_cost\na,0.5,1\nb,0,1\n").instances[0])
     assert [x.value for x in means[1]] == [0, 1, math.inf] and math.isnan(means[0][0].low)
+
+
+def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pull is, and which name is coarser, is said beside the words, and not by a line's number."""
+    longer = {role: [("", ["zzz"]), *ranks] for role, ranks in columns._ranks().items()}
+    header = ["Ad name", "Campaign", "Impressions", "Cost", "Conversions"]
+
+    def read() -> tuple[str, tuple[int, ...]]:
+        found = columns.find_columns(header, {}, "it")
+        assert found is not None
+        return found.pull_unit, found.levels
+
+    before = read()
+    assert before == ("impression", (1,))
+    try:
+        monkeypatch.setattr(columns, "_ranks", lambda: longer)
+        columns.rank_of.cache_clear()
+        columns.title.cache_clear()
+        assert columns.rank_of()["clicks"]["impressions"] == 9 and read() == before
+    finally:
+        monkeypatch.undo()
+        columns.rank_of.cache_clear()
+        columns.title.cache_clear()

@@ -19,8 +19,11 @@ from jaxbandits.apps.comparison import plan, report, run_plan
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.apps.comparison.comparison import Comparison, compare
+from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import prepare
+from jaxbandits.core import settings
 from jaxbandits.core.checks import InputError
+from jaxbandits.environments import FiniteArms
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 
 UCB = OmegaUCB(rho=0.25)
@@ -62,14 +65,16 @@ def test_a_comparison_is_simulate_with_labels() -> None:
 
 
 def test_the_options_are_written_once_and_known_everywhere() -> None:
-    options = [field.name for field in dataclasses.fields(plan.Options)]
+    options = [field.name for field in dataclasses.fields(Options)]
+    assert set(READING) == set(inspect.signature(read_arms).parameters) - {"path"}
+    for field in dataclasses.fields(ReadingOptions):
+        assert inspect.signature(read_arms).parameters[field.name].default == field.default
+    arguments = vars(parser().parse(["--arms", "x", "--budget", "1", "--policies", "bts"]))
+    assert set(options) - set(arguments) == {"average_cost"}  # which --constraint says
+    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == ["drop", "keep"]  # lists, to append to
     for function in (compare, prepare):
-        shown = list(inspect.signature(function).parameters)
-        assert shown[:3] == ["arms", "budget", "policies"] and [x for x in shown if x in options] == options
-    words = ["--arms", "x", "--budget", "1", "--policies", "bts"]
-    assert set(options) - set(vars(parser().parse(words))) == {"average_cost"}  # which --constraint says
-    with pytest.raises(TypeError, match="rnus"):
-        compare(SMALL, 20.0, UCB, rnus=3)
+        with pytest.raises(TypeError, match="rnus"):
+            function(SMALL, 20.0, UCB, rnus=3)
 
 
 def several() -> ArmsTable:
@@ -82,7 +87,7 @@ def several() -> ArmsTable:
 def together() -> Comparison:
     """Three instances of two widths in one batch."""
     plan = prepare(several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3)
-    assert [group.rows for group in plan.groups] == [(0, 1, 2)]
+    assert [group.rows for group in plan.worlds.groups] == [(0, 1, 2)]
     return run_plan(plan)
 
 
@@ -91,7 +96,7 @@ def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, m
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
     apart = prepare(several(), 15.0, policies, runs=5, marks=3)
-    assert [group.rows for group in apart.groups] == [(1,), (0, 2)]  # the widest first
+    assert [group.rows for group in apart.worlds.groups] == [(1,), (0, 2)]  # the widest first
     assert run_plan(apart).data.identical(together.data)
     alone = jb.simulate(
         policies,
@@ -194,10 +199,10 @@ def test_more_runs_have_a_range(together: Comparison) -> None:
 def test_beta_noise_has_the_means() -> None:
     means = table(instance("one", [0.3, 0.1], [0.2, 0.8], reward_bound=0.5, cost_bound=1.0))
     plan = prepare(means, 400.0, UCB, runs=4, noise="beta")
-    reward, cost = plan.groups[0].environment.values()
+    reward, cost = plan.worlds.groups[0].environment.values()
     np.testing.assert_allclose(reward, [[0.6, 0.2]], atol=2e-5)
     np.testing.assert_allclose(cost, [[0.2, 0.8]], atol=2e-5)
-    knots = np.asarray(plan.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
+    knots = np.asarray(plan.worlds.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
     assert knots[len(knots) // 2] < 0.2 < knots[-2]  # no coin
     found = run_plan(plan).data
     each = (found["spent"] / found["pulls"]).mean()
@@ -208,10 +213,10 @@ def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8)))
     plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
-    assert plan.noise == "empirical" and plan.table.instances[0].cost_bound == 8
+    assert plan.worlds.noise == "empirical" and plan.table.instances[0].cost_bound == 8
     found = run_plan(plan).data
     np.testing.assert_array_equal(found["reward"], found["spent"])  # drawn together
-    assert prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").noise == "bernoulli"
+    assert prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").worlds.noise == "bernoulli"
 
 
 def test_the_last_pull() -> None:
@@ -224,7 +229,7 @@ def test_the_last_pull() -> None:
 def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     made = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
-    assert made.settings == {
+    assert made.played.records == {
         "omega_ucb(rho=per instance)": {"policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]}}
     }
     each = run_plan(made).data["reward"]
@@ -272,7 +277,15 @@ FACEBOOK = Path(__file__).parents[4] / "shared/data/facebook/data.csv"
 @pytest.mark.parametrize(("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)])
 def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
     plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
-    assert len(plan.table.instances) == instances and len(plan.groups) == 1
-    assert int(plan.groups[0].environment.present.sum()) == arms
+    assert len(plan.table.instances) == instances and len(plan.worlds.groups) == 1
+    assert int(plan.worlds.groups[0].environment.present.sum()) == arms
     bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]
-    np.testing.assert_allclose(plan.scaled_budgets, 500 / np.array(bounds))
+    np.testing.assert_allclose(plan.spending.scaled_budgets(plan.table.instances), 500 / np.array(bounds))
+
+
+def test_a_parameter_is_checked_once_and_means_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, asked, check, values = list[str](), list[int](), settings.as_played, FiniteArms.values
+    monkeypatch.setattr(settings, "as_played", lambda name, *of: checked.append(name) or check(name, *of))
+    monkeypatch.setattr(FiniteArms, "values", lambda arms: asked.append(1) or values(arms))
+    run_plan(prepare(SMALL, 20.0, UCB, runs=7, marks=4))
+    assert checked == ["OmegaUCB.rho"] and asked == [1]

@@ -11,8 +11,9 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.comparison import ArmsTable, Comparison, Instance, StoppingRule, plan, report
-from jaxbandits.apps.comparison.plan import most_earned, prepare
+from jaxbandits.apps.comparison import ArmsTable, Comparison, Instance, StoppingRule, report, stopping
+from jaxbandits.apps.comparison.plan import prepare
+from jaxbandits.apps.comparison.stopping import most_earned
 from jaxbandits.policies import OmegaUCB
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
@@ -24,7 +25,7 @@ COUNTS = "name,clicks,spent,conversions\na,400,200,80\nb,300,240,15\n"
 @pytest.fixture(scope="module")
 def clear() -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_LEAST", 10)
+        patch.setattr(stopping, "_LEAST", 10)
         return jb.compare(TABLE, 20.0, POLICIES, until="clear", max_runs=200, marks=2)
 
 
@@ -42,11 +43,11 @@ def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Compariso
 
 def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
-    monkeypatch.setattr(plan, "_LEAST", 6)
+    monkeypatch.setattr(stopping, "_LEAST", 6)
     found = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2)
     assert found.clear is not None and not found.clear.reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
-    assert found.plan.posterior is not None and whole.data.identical(found.data)
+    assert found.plan.worlds.posterior is not None and whole.data.identical(found.data)
 
 
 def test_the_words(clear: Comparison) -> None:
@@ -106,12 +107,12 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
     )
     assert given < drawn < 4 * given
     rounds = prepare(TABLE, 20.0, OmegaUCB(rho=1.0), average_cost=0.1)
-    assert rounds.rounds == 200 and 80 < most_earned(rounds) < 130
+    assert rounds.spending.rounds == 200 and 80 < most_earned(rounds) < 130
     (tmp_path / "log.csv").write_text(
         "name,reward,cost\n" + "".join(f"{arm},{x},{x + 1}\n" for arm in "ab" for x in (0, 3))
     )
     log = prepare(tmp_path / "log.csv", 100.0, OmegaUCB())
-    assert log.posterior is not None and most_earned(log) == pytest.approx(0.75 * 104)
+    assert log.worlds.posterior is not None and most_earned(log) == pytest.approx(0.75 * 104)
     (tmp_path / "free.csv").write_text(
         "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 3))
     )
@@ -121,7 +122,7 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
-    monkeypatch.setattr(plan, "_LEAST", 10)
+    monkeypatch.setattr(stopping, "_LEAST", 10)
     given = ["compare", "--arms", "arms.csv", "--budget", "20", "--policies", "omega_ucb", "--marks", "2"]
     stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
     assert main([*given, "--rho", "0.25,10000", *stop]) == 0

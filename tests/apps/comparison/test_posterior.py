@@ -14,7 +14,7 @@ import jaxbandits as jb
 from jaxbandits._engine import setup
 from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, plan, read_arms
 from jaxbandits.apps.comparison.arms_table import Daily
-from jaxbandits.apps.comparison.plan import prepare, world_of
+from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.worlds import (
     CountPosterior,
     Drawn,
@@ -67,17 +67,19 @@ def test_uniforms_stand_where_their_address_says() -> None:
 
 def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
-    assert few.noise == "clicks" and len(few.groups) == 1 and few.posterior is not None
-    reward, cost = (x.reshape(2, 5, 4) for x in world_of(few, few.groups[0].rows, range(5)).values())
+    assert few.worlds.noise == "clicks" and len(few.worlds.groups) == 1 and few.worlds.posterior is not None
+    arms = few.worlds.arms(few.table, few.worlds.groups[0].rows, range(5))
+    reward, cost = (x.reshape(2, 5, 4) for x in arms.values())
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     many = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
-    assert [group.rows for group in many.groups] == [(0,), (1,)]
+    assert [group.rows for group in many.worlds.groups] == [(0,), (1,)]
     for number in (1, 0):  # in the other order, each alone, and other runs beside
-        arms = TWO.instances[number].arms
-        alone = [x[:, : len(arms)] for x in world_of(many, many.groups[number].rows, [800, 3]).values()]
-        np.testing.assert_array_equal(alone[0][1], reward[number, 3, : len(arms)])
-        np.testing.assert_array_equal(alone[1][1], cost[number, 3, : len(arms)])
-        drawn = few.posterior.instances[number].draw(0, number, [3])  # in the file's unit
+        width = len(TWO.instances[number].arms)
+        other = many.worlds.arms(many.table, many.worlds.groups[number].rows, [800, 3])
+        alone = [x[:, :width] for x in other.values()]
+        np.testing.assert_array_equal(alone[0][1], reward[number, 3, :width])
+        np.testing.assert_array_equal(alone[1][1], cost[number, 3, :width])
+        drawn = few.worlds.posterior.instances[number].draw(0, number, [3])  # in the file's unit
         np.testing.assert_allclose(drawn.reward[0], alone[0][1], atol=2**-24)
         np.testing.assert_allclose(drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22)
 
@@ -178,11 +180,11 @@ def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
 
 def test_no_draw_is_above_the_bound() -> None:
     plan = prepare(TWO, 15.0, OmegaUCB(), runs=400)
-    assert plan.posterior is not None
+    assert plan.worlds.posterior is not None
     bounds = {(i.reward_bound, i.cost_bound) for i in plan.table.instances}
     assert len(bounds) == 1  # one for all
     (reward_bound, cost_bound), spread = bounds.pop(), 1 + np.sqrt(3) / 2
-    for number, one in enumerate(plan.posterior.instances):
+    for number, one in enumerate(plan.worlds.posterior.instances):
         drawn = one.draw(0, number, range(400))
         assert drawn.reward.max() < reward_bound == 1
         assert drawn.cost.max() * spread < cost_bound
@@ -288,12 +290,12 @@ def test_means_and_beta_and_a_wish_are_given(tmp_path) -> None:
     means = tmp_path / "means.csv"
     means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
     assert "no counts" in str(why_no_posterior(read_arms(means)))
-    assert prepare(means, 20.0, OmegaUCB()).uncertainty == "given"
+    assert prepare(means, 20.0, OmegaUCB()).worlds.uncertainty == "given"
     with pytest.raises(InputError, match="uncertainty: 'means' given; it must be 'given' for this file"):
         prepare(means, 20.0, OmegaUCB(), uncertainty="means")
-    assert prepare(TWO, 20.0, OmegaUCB(), noise="beta").uncertainty == "given"
+    assert prepare(TWO, 20.0, OmegaUCB(), noise="beta").worlds.uncertainty == "given"
     given = prepare(TWO, 20.0, OmegaUCB(), uncertainty="given")
-    assert given.noise == "bernoulli" and given.why_given is None
+    assert given.worlds.noise == "bernoulli" and given.worlds.why_given is None
     assert [i.cost_bound for i in given.table.instances] == [2.0, 2.0]  # those of the file
     with pytest.raises(InputError, match=r"cost_max: 1.0 given; it must be at least"):
         with_bounds(TWO, "clicks", posterior_of(TWO), 0.5, None, 1.0)

@@ -38,13 +38,13 @@ def test_costs_that_vary_have_room_to(counts: str, uncertainty: str, played: lis
     found = run_plan(plan)
     check = answer.check_noise(found)
     (look,) = played
-    assert not isinstance(check, str) and check.noise == look.noise == answer.other_noise(plan)
+    assert not isinstance(check, str) and check.noise == look.worlds.noise == answer.other_noise(plan)
     (instance,), (before,) = look.table.instances, plan.table.instances
-    assert look.scaled_budgets == pytest.approx([20.0 / instance.cost_bound])
-    if look.noise == "clicks":
-        assert look.posterior is not None
-        _, largest = look.posterior.instances[0].largest()
-        assert instance.cost_bound == pytest.approx(largest * (1 + spread_of(plan.cost_cv)))
+    assert look.spending.scaled_budgets([instance]) == pytest.approx([20.0 / instance.cost_bound])
+    if look.worlds.noise == "clicks":
+        assert look.worlds.posterior is not None
+        _, largest = look.worlds.posterior.instances[0].largest()
+        assert instance.cost_bound == pytest.approx(largest * (1 + spread_of(plan.worlds.cost_cv)))
         assert instance.cost_bound > before.cost_bound
     else:
         assert instance.cost_bound == before.cost_bound
@@ -57,13 +57,13 @@ def test_bounds_that_were_given_stay(counts: str, played: list[ComparisonPlan]) 
     found = run_plan(plan)
     answer.check_noise(found)
     (instance,) = played[0].table.instances
-    assert (played[0].noise, instance.reward_bound, instance.cost_bound) == ("clicks", 3.0, 5.0)
+    assert (played[0].worlds.noise, instance.reward_bound, instance.cost_bound) == ("clicks", 3.0, 5.0)
 
 
 def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
     plan = prepare(counts, 20.0, [SUAK(c=0.5), OnePhase(c=0.5, horizon=1)], runs=4, marks=1, average_cost=0.5)
     found = run_plan(plan)
-    first, second = plan.settings
+    first, second = plan.played.labels
     check = answer.check_noise(dataclasses.replace(found, broken=frozenset({second})))
     assert not isinstance(check, str) and [name for name, _ in check.ranking] == [first] and check.same_best
 
@@ -71,20 +71,20 @@ def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
 def test_a_skip_is_no_pull(counts: str) -> None:
     plan = prepare(counts, 20.0, SUAK(c=0.2), runs=4, marks=1, average_cost=0.2)
     found = run_plan(plan)
-    assert plan.rounds == 100
+    assert plan.spending.rounds == 100
     assert found.data["pulls"].values.tolist() == found.accounts.pulls.sum(axis=-1).tolist()
     assert (found.data["pulls"].values < 100).all()
 
 
 def test_a_smaller_budget_has_its_own_horizon(counts: str, played: list[ComparisonPlan]) -> None:
     plan = prepare(counts, 20.0, OnePhase(c=0.5, horizon=1), runs=4, marks=1, average_cost=0.5)
-    assert plan.rounds == 40
+    assert plan.spending.rounds == 40
     found = run_plan(plan)
     answer.money_over_budgets(found, 0, points=4)
-    told: list[Any] = [look.told([0])[0].policy for look in played]
-    assert [policy.horizon.item() for policy in told] == [10, 20, 30] == [look.rounds for look in played]
-    assert [look.budget for look in played] == [5.0, 10.0, 15.0]
-    assert {policy.c.item() for policy in told} == set(plan.scaled_average_costs)
+    policies: list[Any] = [look.played.policies[0].policy for look in played]
+    assert [policy.horizon.item() for policy in policies] == [10, 20, 30] == [look.spending.rounds for look in played]
+    assert [look.spending.budget for look in played] == [5.0, 10.0, 15.0]
+    assert {policy.c.item() for policy in policies} == set(plan.spending.scaled_average_costs(plan.table.instances))
 
 
 def test_costs_vary_as_the_days_say_where_means_are_given(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_costs_vary_as_the_days_say_where_means_are_given(tmp_path: Path) -> Non
     path = tmp_path / "days.csv"
     path.write_text(days)
     plans = [prepare(str(path), 20.0, OmegaUCB(), uncertainty=x, noise="clicks") for x in ("given", "means")]
-    assert [plan.cost_cv_from for plan in plans] == ["days", "days"]
-    assert plans[0].cost_cv == plans[1].cost_cv != 0.5
+    assert [plan.worlds.cost_cv_from for plan in plans] == ["days", "days"]
+    assert plans[0].worlds.cost_cv == plans[1].worlds.cost_cv != 0.5
 
 
 def test_a_free_row_that_earns_has_no_bound(tmp_path: Path) -> None:

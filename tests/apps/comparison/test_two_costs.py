@@ -83,7 +83,7 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     for name in ("reward", "regret", "pulls", "spent"):
         assert np.array_equal(plain.data[name], fine.data[name]), name
     assert np.array_equal(1024 * plain.data["spent2"], fine.data["spent2"])
-    assert plain.plan.posterior is not None and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
+    assert plain.plan.worlds.posterior is not None and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
 
 
 def test_the_mixture_of_the_file_is_a_baseline_that_spends_both(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import functools
 import re
 import shlex
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +71,11 @@ class Title(NamedTuple):
         """Its rank among the words of a role; −1 if it is none."""
         return next((rank_of()[role][word] for word in (self.key, *self.others) if word in rank_of()[role]), -1)
 
+    def rank_name(self, role: str) -> str:
+        """What words.txt calls its rank; empty if nothing, or if it is no word of the role."""
+        rank = self.rank(role)
+        return "" if rank < 0 else _ranks()[role][rank][0]
+
 
 def key(text: str) -> str:
     """Letters and digits in lower case, without accents."""
@@ -129,17 +133,25 @@ def titles_of(texts: Sequence[str]) -> list[Title]:
 
 
 @functools.cache
+def _ranks() -> dict[str, list[tuple[str, list[str]]]]:
+    """Of each role its ranks, the likeliest first: the name of each, mostly empty, and its words as keys."""
+    ranks: dict[str, list[tuple[str, list[str]]]] = {}
+    for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines():
+        if rank := re.fullmatch(r"(\w+)(?: \[(\w+)\])?: ?(.*)", line):
+            role, name, words = rank.groups(default="")
+            ranks.setdefault(role, []).append((name, [key(word) for word in words.split(",")]))
+    return ranks
+
+
+@functools.cache
 def rank_of() -> dict[str, dict[str, int]]:
     """Of each role its words, as keys, and the rank of each: the likeliest is 0."""
-    found: dict[str, dict[str, int]] = {}
-    ranks = Counter[str]()
-    for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines():
-        role, colon, words = line.partition(":")
-        if colon and not line.startswith("#"):
-            for word in words.split(","):
-                found.setdefault(role, {}).setdefault(key(word), ranks[role])
-            ranks[role] += 1
-    return found
+    numbered: dict[str, dict[str, int]] = {}
+    for role, ranks in _ranks().items():
+        for number, (_, words) in enumerate(ranks):
+            for word in words:
+                numbered.setdefault(role, {}).setdefault(word, number)
+    return numbered
 
 
 def matches(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> list[tuple[tuple, int]]:
@@ -205,12 +217,8 @@ _RATES = {  # a total that is missing, from one beside it: words of the rate, wh
     "spent": (("price", "*", "clicks"),),
     "conversions": (("rate", "*", "clicks"), ("per_result", "/", "spent"), ("roas", "*", "spent")),
 }
-_LEVELS = (range(2, 4), range(4, 11), range(12, 14))  # ranks of names, each the parent of those before it
-_DAY = 1  # rank of times
-_VARIANTS = (0, 1)  # ranks of names that mean something only within their test
+_LEVELS = ("model", "ad", "source")  # ranks of names of which each line is the parent of those before it
 _SEEN = {"view": ("view", "cpv", "aufruf"), "impression": ("impression",)}  # in titles of what one of these costs
-# by the rank of what counts pulls
-_UNITS = (*("click",) * 3, "pull", "session", "session", "click", "view", "impression", "pull")
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 _COST_PER = re.compile(r"(?:e|v)?(?:cp[a-z]|rpm|epc)", re.IGNORECASE)
 _OF_THOUSAND = re.compile(r"\b(?:e|v)?(?:cpm|rpm|tkp)\b|\b(?:1[.,]?000|1k|mille|thousand|tausend)\b", re.IGNORECASE)
@@ -387,11 +395,11 @@ def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_give
     for role in ("time", "end", "currency", "instance", *(("clicks",) if kind == "log" else ())):
         if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
             at[role] = i
-    days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
-    if kind != "log" and days and "time" in at and not time_given and keyed[at["time"]].rank("time") != _DAY:
+    days = [i for i, one in enumerate(keyed) if one.rank_name("time") == "day" and i not in at.values()]
+    if kind != "log" and days and "time" in at and not time_given and keyed[at["time"]].rank_name("time") != "day":
         at["time"] = days[0]  # of a report; when something was made or exported is another matter
     tests = best_match(keyed, ("test",), at.values())
-    if kind != "log" and tests is not None and keyed[at["name"]].rank("name") in _VARIANTS:
+    if kind != "log" and tests is not None and keyed[at["name"]].rank_name("name") == "variant":
         at.setdefault("instance", tests)
 
 
@@ -429,15 +437,16 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
 
 def pull_unit(clicks: Title) -> str:
     """What a pull is, by the title of the column that counts them."""
-    return _UNITS[max(clicks.rank("clicks"), 0)]
+    return clicks.rank_name("clicks") or "click"
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int]) -> tuple[int, ...]:
     """Positions of coarser names than the arms', the coarsest last."""
-    rank = keyed[at["name"]].rank("name")
-    above = next((range(rank + 1, levels.stop) for levels in _LEVELS if rank in levels), range(0))
-    ranked = {x.rank("name"): i for i, x in reversed(list(enumerate(keyed))) if i not in at.values()}
-    return tuple(ranked[r] for r in above if r in ranked)
+    own = keyed[at["name"]]
+    level, rank = own.rank_name("name"), own.rank("name")
+    others = [(i, x) for i, x in enumerate(keyed) if i not in at.values()]
+    ranked = {x.rank("name"): i for i, x in reversed(others) if x.rank_name("name") == level}
+    return tuple(ranked[r] for r in sorted(ranked) if r > rank) if level in _LEVELS else ()
 
 
 # --- A header that lacks columns.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import gzip
 import hashlib
 import io
 import itertools
 import os
 import re
 import sys
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +28,7 @@ _HEADER_WITHIN = 60  # rows: how far down the header is looked for
 _MOST_TOLD = 20
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)  # so some programs keep a spreadsheet from reading a cell as a number
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
+_GZIP = b"\x1f\x8b"
 _NO_TEXT = ((b"PK\x03\x04", "a workbook or a zip file"), (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"))
 
 
@@ -131,7 +134,11 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None 
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
     source = on_one_line(" ".join(str(path).split()))
-    text, note = decoded(content, source, encoding)
+    packed = content.startswith(_GZIP)
+    try:
+        text, note = decoded(gzip.decompress(content) if packed else content, source, encoding)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise bad("arms file", source, f"a gzip file that is whole ({problem})") from None
     sheet = _sheet(text, source, asked)
     sheet.report.others[:0] = [note] if note else []
     return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
