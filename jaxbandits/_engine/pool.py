@@ -305,8 +305,8 @@ class Queue:
         return empty
 
     def _keep_ended(self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane) -> None:
-        at = np.flatnonzero(ended)
-        self._keep(number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))])
+        if (at := np.flatnonzero(ended)).size:
+            self._keep(number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))])
 
     def _take_batch(self) -> np.ndarray:
         """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""

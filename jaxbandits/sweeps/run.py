@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -35,7 +35,7 @@ from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
 Notice = Callable[[str], None]
-Put = Callable[[int, bytes], None]  # keeps a finished block
+Put = Callable[[Mapping[int, bytes]], None]  # keeps finished blocks, by number
 
 
 class UnfinishedError(RuntimeError):
@@ -112,7 +112,7 @@ def sweep(
 
     if out is None:
         kept: dict[int, bytes] = {}
-        play_blocks(plan.blocks, kept.__setitem__, lambda event, **values: None)
+        play_blocks(plan.blocks, kept.update, lambda event, **values: None)
         result = gather(plan, lambda number: decode(kept[number]))
     else:
         folder = Folder(out)
@@ -172,7 +172,6 @@ def worker_name() -> str:
 # --- hand blocks out, check what comes back, and keep it -------------------------------------------------------
 
 _TRIES = 3
-_SAVERS = 8  # files that are written at a time
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
@@ -211,9 +210,7 @@ def dispatch(
     def name(number: int) -> str:
         return f"block {number} ({plan.blocks[number].unit.name})"
 
-    # A disk syncs many files in the time of one: 100 small ones took 5 ms each one by one, and 0.8 by fours.
-    savers = concurrent.futures.ThreadPoolExecutor(_SAVERS)
-    with savers, Bar(progress, sum(block.rounds for block in blocks)) as bar:
+    with Bar(progress, sum(block.rounds for block in blocks)) as bar:
         try:
             while waiting or under_way:
                 # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
@@ -230,8 +227,8 @@ def dispatch(
                     # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
                     fits = answer.get("name") == block_name(block.number, answer.get("content", b""))
                     (whole if fits else others).append((block, answer, why))
-                saved = savers.map(lambda one: put(one[0].number, one[1]["content"]), whole)
-                for (block, answer, _), _ in zip(whole, saved, strict=True):
+                put({block.number: answer["content"] for block, answer, _ in whole})
+                for block, answer, _ in whole:
                     workers.add(answer["worker"])
                     finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
                     work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}

@@ -94,8 +94,9 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
     """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones have cost as much."""
     limit = jb.TotalBudget(np.where(np.arange(40) < 7, 40.0, 1.0), last_pull="counts")
 
-    def play():
-        return jb.simulate(jb.policies.OmegaUCB(), ARMS, limit, key=jax.random.key(1), engine=engine, chunk=16)
+    def play(slots=None):
+        key = jax.random.key(1)
+        return jb.simulate(jb.policies.OmegaUCB(), ARMS, limit, key=key, engine=engine, chunk=16, slots=slots)
 
     widths = []
     watched(monkeypatch, lambda batch, *_: widths.append(batch.carry.state.status.size))
@@ -108,6 +109,8 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
     monkeypatch.setattr(pool, "_FEWEST", 4)
     same(usual, play())
     assert set(widths) == {64, 16, 4} and widths[-1] == 4
+    same(usual, play(slots=256))  # before any has ended
+    assert set(widths) == {256, 64, 16, 4}
 
 
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
