@@ -120,7 +120,7 @@ def read_arms(
         sheet = read_sheet(path, content, named, encoding)
         return _table(path, sheet, instances, (reward_max, cost_max), prior, decimal, (drop, keep, add))
 
-    options = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": dict(columns or {})}
+    options: dict[str, Any] = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": dict(columns or {})}
     try:
         return attempt(**options)
     except InputError as error:

@@ -70,7 +70,7 @@ READ: dict[str, tuple[str, dict[str, float], str]] = {  # the text, the clicks o
         "quality_ranking,Ad,Clicks,Cost,Conversions\nAverage,a,100,50,5\nAbove average,b,90,30,9\nAverage,c,80,33,4\n",
         {"a": 100, "b": 90, "c": 80}, ""),
     "budget type": (
-        "Ad,Budget type,Clicks,Cost,Conversions\na,Campaign Total,100,50,5\nb,Daily,90,30,9\n", {"a": 100, "b": 90}, ""),
+        "Ad,Budget type,Clicks,Cost,Conversions\na,Campaign Total,10,5,5\nb,Daily,90,30,9\n", {"a": 10, "b": 90}, ""),
     "a category called media": (
         "Ad,category,Clicks,Cost,Conversions\na,media,10,5,5\nb,moyenne,90,30,9\n", {"a": 10, "b": 90}, ""),
     "rounded ids": (

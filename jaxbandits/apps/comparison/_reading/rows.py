@@ -7,7 +7,6 @@ decides (``--drop``, ``--keep``, ``--sum``).
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import numpy as np
 from jaxbandits._tables import NumberStyle, counted
 from jaxbandits.apps.comparison._reading import numbers
 from jaxbandits.apps.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, title, titles_of
-from jaxbandits.apps.comparison._reading.sheet import Question, Sheet, coded
+from jaxbandits.apps.comparison._reading.sheet import Question, Sheet, coded, which
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -38,6 +37,7 @@ _MEAN = re.compile(
 )
 _BETWEEN_WORDS = re.compile(r"[\s/:|>_–-]+")  # of a name that may begin with its parent's
 _ENDS_IN_TOTAL = re.compile(r"(.+?)[\s:–-]+(?:sub-?)?(?:totals?|sum|summe|gesamt)", re.I)
+_LETTERS = re.compile(r"[^\n0-9T:Z .,/+_-]")  # in other cells than times
 _ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}", re.IGNORECASE)  # of ids
 _ROUNDING = 5e-4  # of a sum
 
@@ -99,7 +99,7 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
     numeric, notes, name = set(sheet.columns.numeric().values()), sheet.report.others, sheet.of("name")
     again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]).tolist() if sheet.row(i) == sheet.titles]
     notes += [f"{sheet.lines(again)} skipped: the header once more"] if again else []
-    rows = np.setdiff1d(np.arange(len(sheet.line)), again).tolist()
+    rows = np.delete(np.arange(len(sheet.line)), np.array(again, np.int64)).tolist()
     for n in [n for n, i in enumerate(rows) if n and sheet.line[i] in sheet.gaps] if sheet.gaps else []:
         # Another header stands here, perhaps behind lines of one cell, with a row below it.
         filled = [i for i in rows[n:] if sum(map(bool, sheet.row(i))) > 1]
@@ -141,8 +141,7 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
     by_name, nameless = _says_total(names) & ~kept, np.zeros_like(kept)
     said = (_says_total(first, "mean") | _says_total(sheet.of("time"), "mean")) & ~(kept | by_name)
     if columns.kind != "means":
-        dashes = {text for text in set(names) if not text.strip("-–—")}
-        nameless = _is_any(names, dashes) & ~(by_name | said | kept)
+        nameless = which(names, lambda text: not text.strip("-–—")) & ~(by_name | said | kept)
     called = by_name | said | nameless
     parents = [sheet.cells[n] for n in columns.levels]
     looks_like = _sums_of_others(sums, names, parents, ~(called | kept), columns.kind == "log")
@@ -154,7 +153,9 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
         called &= ~(said & _is_any(first, set(first[no & ~(sums >= most).all(axis=0)])))
         adds_up = _add_up(sums, texts, called | looks_like) & called
     _check_levels(sheet, sums[:, ~(called | kept)], ~(called | kept))
-    nothing = np.all([_is_any(of, filter(numbers.is_nothing, set(of))) for of in numeric], axis=0) & nameless
+    nothing = nameless.copy()
+    for i in np.flatnonzero(nameless).tolist():
+        nothing[i] = all(numbers.is_nothing(of[i]) for of in numeric)
     skipped = np.flatnonzero(adds_up | nothing).tolist()
     if doubt := np.flatnonzero((called & ~(adds_up | nothing)) | looks_like).tolist():
         sheet.note(_asked(sheet, amounts, doubt, called))
@@ -176,8 +177,14 @@ def _first_filled(sheet: Sheet) -> Texts:
 
 def _says_total(cells: Texts, but: str = "") -> np.ndarray:
     """Which cells are words for totals, or for a mean ``but`` where that is no total."""
-    words = {text for text in set(cells) if not text[:1].isdigit() and TOTAL.fullmatch(text)}
-    return _is_any(cells, {text for text in words if not (but and _MEAN.match(text))})
+
+    def is_total(text: str) -> bool:
+        found = not text[:1].isdigit() and TOTAL.fullmatch(text)
+        return bool(found) and not (but and _MEAN.match(text))
+
+    if len(cells) > 1000 and not _LETTERS.search("\n".join(cells)):  # many times, all different
+        return np.zeros(len(cells), bool)
+    return which(cells, is_total)
 
 
 def _is_any(cells: Texts, texts: Iterable[str]) -> np.ndarray:
@@ -438,7 +445,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
     if "end" in columns.at and "time" in columns.at and coded(arm, ends)[1] < coded(row, ends)[1]:
         _ask_to_add(sheet, "rows of one name overlap, for they differ only in", columns.at["time"])
         return
-    for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
+    for n in (n for n, text in enumerate(sheet.titles) if text and n not in columns.used()):
         cells, differ = sheet.cells[n], many < len(row) and coded(row, sheet.cells[n])[1] > many
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
         is_text = not any(map(numbers.is_number, cells[:2000]))
@@ -449,7 +456,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
 
 
 def _tell_of_equal(sheet: Sheet, instances: Texts, arms: Texts) -> None:
-    """Ids that a spreadsheet rounded, and rows that are equal in every cell, may be arms that were one, or one twice."""
+    """Note ids that a spreadsheet rounded, by which two arms may be one, and rows that are equal in every cell."""
     rounded = [name for name in dict.fromkeys(arms) if _ROUNDED.fullmatch(name)]
     if rounded:
         what = f"{shown(sheet.titles[sheet.columns.at['name']])} holds ids that a spreadsheet rounded"
@@ -463,7 +470,8 @@ def _tell_of_equal(sheet: Sheet, instances: Texts, arms: Texts) -> None:
 
 def _ask_to_add(sheet: Sheet, what: str, n: int, texts: str = "") -> None:
     title = sheet.titles[n]
-    ways = [({"add": True}, "adds them"), ({"columns": {"instance": title}}, "keeps them apart")]
+    ways: list[tuple[Mapping[str, Any], str]] = [({"add": True}, "adds them")]
+    ways += [({"columns": {"instance": title}}, "keeps them apart")]
     sheet.note(Question(f"{sheet.source}: {what} {shown(title)}{texts}", ways))
 
 

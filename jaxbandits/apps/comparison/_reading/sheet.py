@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,12 @@ from jaxbandits.apps.comparison._reading.columns import Asked, Columns, Texts, f
 from jaxbandits.core.checks import InputError, bad, brief, shown
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_HEAD = 1 << 20  # characters, and
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
+_MANY = 20_000  # rows from which on pandas reads
 _MOST_TOLD = 20
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)  # so some programs keep a spreadsheet from reading a cell as a number
-_INDENTED = re.compile(r'^"?[ \u00a0\u2002\u2003]+[^\s,;|"]', re.MULTILINE)
+_BLANKS = [before + blank for before in ("\n", "\r", '\n"', '\r"') for blank in " \u00a0\u2002\u2003"]  # of an indent
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
 _NO_TEXT = ((b"PK\x03\x04", "a workbook or a zip file"), (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"))
 
@@ -131,12 +133,31 @@ def _lines(lines: Sequence[int]) -> str:
 
 def coded(*columns: Texts) -> tuple[np.ndarray, int]:
     """Of each row a number that only rows with the same cells share; and how many there are."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for cells in columns:
-        place = {text: n for n, text in enumerate(dict.fromkeys(cells))}
-        own = np.fromiter(map(place.__getitem__, cells), np.int64, len(cells))
-        code = np.unique(code * len(place) + own, return_inverse=True)[1]
-    return code, int(code.max(initial=-1)) + 1
+    code, many = numbered(columns[0])
+    for cells in columns[1:]:
+        if len(many) == len(code):
+            break
+        own, words = numbered(cells)
+        code, many = numbered(code * len(words) + own)
+    return code, len(many)
+
+
+def numbered(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each cell the number of its text, and the texts, in order of first appearance."""
+    if len(cells) > _MANY:
+        from pandas import factorize  # takes a while, which small files need not wait for
+
+        return factorize(cells)
+    place = {text: n for n, text in enumerate(dict.fromkeys(cells.tolist()))}
+    texts = np.empty(len(place), cells.dtype)
+    texts[:] = list(place)
+    return np.fromiter(map(place.__getitem__, cells.tolist()), np.int64, len(cells)), texts
+
+
+def which(cells: Texts, test: Callable[[str], object]) -> np.ndarray:
+    """Of each cell whether its text passes a test, which is asked once of each text."""
+    code, texts = numbered(cells)
+    return np.fromiter((bool(test(text)) for text in texts), bool, len(texts))[code]
 
 
 def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
@@ -199,10 +220,11 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     for sign, rows in heads.items():
         for at, cells in enumerate(rows):
             if columns := find_columns(cells, asked, source):
-                line, every = _rows(text, sign, source)
-                sheet = _below(line, every, sign, at, columns, source)
+                sheet = _below_by_pandas(text, sign, at, columns, source)
+                if sheet is None:
+                    sheet = _below(*_rows(text, sign, source), sign, at, columns, source)
                 sheet = _without_empty(sheet, asked, list(heads.values()))
-                indented = sheet.columns.at.get("name") == 0 and _INDENTED.search(text)
+                indented = sheet.columns.at.get("name") == 0 and any(x in text for x in _BLANKS)
                 return _with_indent(sheet, text) if indented else sheet
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
@@ -235,6 +257,7 @@ def _with_indent(sheet: Sheet, text: str) -> Sheet:
 def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str, ...]]]:
     """Lines and cells of all rows; without a source the first rows, as far as they can be read."""
     # strict, because otherwise one stray quote swallows the rest of the file without a word
+    text = text if source else text[:_HEAD]
     reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True, delimiter=sign)
     line, rows, most = list[int](), list[tuple[str, ...]](), None if source else _HEADER_WITHIN
     bare = (lambda cell: _AS_TEXT.sub(r"\1", cell.strip())) if '="' in text else str.strip
@@ -246,6 +269,30 @@ def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str,
         if source:
             raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
     return line, rows
+
+
+def _below_by_pandas(text: str, sign: str, at: int, columns: Columns, source: str) -> Sheet | None:
+    """The same as `_below` of a long file that is written simply: no quotes, blanks around cells, or ragged rows."""
+    odd = ('"', "\0", f"{sign} ", f" {sign}", "\n ", " \n", "\u00a0", "\n\n")
+    if text.count("\n") < _MANY:
+        return None
+    text = text.replace("\r\n", "\n").rstrip("\n") + "\n"
+    if "\r" in text or (sign != "\t" and "\t" in text) or any(x in text for x in odd):
+        return None
+    lines, every = _rows(text, sign, "")
+    filled = [i for i, row in enumerate(every) if any(row)]
+    width, line, content = len(every[filled[at]]), lines[filled[at]], text.encode()
+    ends = np.flatnonzero((found := np.frombuffer(content, np.uint8)) == ord("\n"))
+    signs = np.searchsorted(np.flatnonzero(found == ord(sign)), ends)
+    if (np.diff(signs[line - 1 :]) != width - 1).any() or f"\n{sign * (width - 1)}\n" in text or width < 2:
+        return None
+    from pandas import read_csv  # takes a while
+
+    body, plain = io.BytesIO(content[ends[line - 1] + 1 :]), {"keep_default_na": False, "na_filter": False}
+    frame = read_csv(body, sep=sign, header=None, dtype=object, quoting=csv.QUOTE_NONE, **plain)
+    head = _below(lines[: filled[at] + 2], every[: filled[at] + 2], sign, at, columns, source)
+    number, cells = np.arange(line + 1, line + 1 + len(frame)), [frame[n].to_numpy() for n in range(width)]
+    return replace(head, line=number, cells=cells, wide={}, gaps=frozenset(), indent=np.zeros(len(frame)))
 
 
 def _below(line: list[int], every: list[tuple[str, ...]], sign: str, at: int, columns: Columns, source: str) -> Sheet:
