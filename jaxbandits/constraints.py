@@ -512,6 +512,33 @@ class _Tables(_RoundClock):
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
 
 
+class Pace(NamedTuple):
+    """What a constraint lets a round spend, for those who ask what a round can bring."""
+
+    budget: np.ndarray | None  # f64[instance, J], none for a horizon; None: money alone is the clock
+    units: np.ndarray  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
+
+
+def a_round(constraint: Constraint) -> Pace | None:
+    """Host: the pace of a prepared constraint; None for a class of one's own."""
+    if isinstance(constraint, Horizon):
+        one = np.ones(np.shape(constraint.rounds))
+        return Pace(np.zeros((one.size, 0)), one)
+    if isinstance(constraint, AverageCost):
+        c = ticks.to_units(constraint.c)
+        return Pace(c.reshape(c.shape[0], -1), np.ones(c.shape[0]))
+    if isinstance(constraint, _Tables):
+        budget = ticks.to_units(ticks.join(constraint.grants)) / np.asarray(constraint.ends)[:, -1:]
+        return Pace(budget, np.ones(len(budget)))
+    if isinstance(constraint, TotalBudget):
+        budget = ticks.to_units(ticks.join(constraint.budget))
+        if constraint.rounds is None:
+            return None if constraint.resources not in (None, 1) else Pace(None, np.ones(len(budget)))
+        budget = budget / np.asarray(constraint.rounds)[:, None]
+        return Pace(budget, budget[:, 0])
+    return None
+
+
 def _tabulated(
     amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
 ) -> _Tables:

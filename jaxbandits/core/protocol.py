@@ -252,6 +252,11 @@ class Policy(_Fields):
 
     plays: ClassVar[type]  # the Spec class of the environments it can play
 
+    @property
+    def most_rounds(self) -> int:
+        """Host: in how many rounds its numbers stay what they say; more are refused. For totals in whole ticks all."""
+        return int(NEVER)
+
     def check(self, spec: Any) -> None:
         """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before anything runs."""
 
