@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -193,15 +192,13 @@ class Agent:
     def _open(self, file: Any, policy: Policy | None, patience: float, sync: bool, new: bool) -> None:
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process, self._trust = threading.RLock(), os.getpid(), 0
-        self._patience = positive_number("patience", patience)
+        wait = positive_number("patience", patience)
         try:
             if self._place is not None:
                 self._place = self._place.resolve()
                 os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(
-                self._place or ":memory:", timeout=self._patience, isolation_level=None, check_same_thread=False
-            )
+            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
             (written,) = db.execute("PRAGMA user_version").fetchone()
             tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
             if tables and written != FORMAT:
@@ -209,7 +206,6 @@ class Agent:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 4000")
-            db.execute("PRAGMA busy_timeout = 0")
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
         except sqlite3.Error as problem:
@@ -230,13 +226,13 @@ class Agent:
             try:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
-                self._begin(write)
+                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 while begun and not ledger.current():  # another process changed the terms
                     db.execute("ROLLBACK")
-                    self._begin(write=False)  # who reads keeps nobody waiting while it compiles
+                    db.execute("BEGIN")  # who reads keeps nobody waiting while it compiles
                     ledger.load()
                     db.execute("ROLLBACK")
-                    self._begin(write)
+                    db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except (sqlite3.Error, OSError) as problem:
@@ -252,20 +248,6 @@ class Agent:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
                         db.execute("ROLLBACK")
-
-    def _begin(self, write: bool) -> None:
-        # SQLite's own waiting begins with a millisecond, in which another one is done; but where many wait, who asks
-        # too often takes the core from whom they wait for.
-        until, pause = time.monotonic() + self._patience, 0.0003
-        while True:
-            try:
-                self._ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                return
-            except sqlite3.OperationalError as problem:
-                if "locked" not in str(problem) or time.monotonic() > until:
-                    raise
-            time.sleep(random.uniform(0.5, 1.0) * pause)
-            pause = min(2 * pause, 0.02)
 
     def _go_on(self, told: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
