@@ -97,6 +97,24 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
 
+def learns_from_the_context_of_the_decision(subject: Subject) -> None:
+    """What is learnt does not depend on the context of the view, which is another round's."""
+    if subject.environment.spec.context is None:
+        return
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
+
+    @jax.jit
+    def learnt(before: Any, seen: Any) -> Any:
+        return leaves.update(before, typed(words), seen)
+
+    for i in subject.sampled(3)[1:]:
+        now = subject.round(i)
+        view = now.observation.view
+        other = now.observation._replace(view=view._replace(context=jax.tree.map(lambda x: x + 1, view.context)))
+        must, got = learnt(now.before, now.observation), learnt(now.before, other)
+        equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
+
+
 def other_values_compile_nothing(subject: Subject) -> None:
     """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
     policies = [subject.first, *subject.others]
@@ -381,6 +399,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
+    learns_from_the_context_of_the_decision,
     other_values_compile_nothing,
     sweep_equals_loop,
     order_and_chunks_change_nothing,

@@ -80,6 +80,8 @@ def check_environment(
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
+            if environment.spec.context is not None:
+                _contexts(environment, instance, words)
             if actions is None:
                 _available(environment, instance, words)
             if _closes(environment):
@@ -187,6 +189,20 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
     batch = jax.jit(jax.vmap(_pull, in_axes=(None, None, None, 0, None, None)))
     together = batch(environment, i, state, _stacked(actions), words, 1)
     equal(_stacked(first), together, f"instance {instance}: pulls in a batch")
+
+
+def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
+    """A context has the shape that the spec says, and the same bits alone, again, and among those of other rounds."""
+    world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
+    one = jax.jit(lambda round: world.context(typed(words), round))
+    alone = [one(round) for round in rounds]
+    shape, told = tuple(environment.spec.context), alone[0]
+    said = told is not None and (told.shape, told.dtype) == (shape, jnp.float32)
+    given = "None" if told is None else f"{told.dtype}{list(told.shape)}"
+    assert said, f"instance {instance}: a context is {given}; spec.context says float32{list(shape)}"
+    together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
+    equal(jnp.stack(alone), together, f"instance {instance}: contexts among those of other rounds, which")
+    equal(alone[0], one(rounds[0]), f"instance {instance}: a context asked for twice, which")
 
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
