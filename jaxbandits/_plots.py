@@ -83,10 +83,11 @@ def resized(figure: Figure, width: float) -> Figure:
         for legend in list(figure.legends):
             handles = [x for x in legend.legend_handles if x is not None]
             labels = [text.get_text() for text in legend.get_texts()]
-            across = max(1, int(width / (0.5 + 0.055 * max(map(len, labels), default=1))))
+            across = max(1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1))))  # inches, 7 points
             rows += -(-len(labels) // across)
             legend.remove()
-            figure.legend(handles, labels, loc="outside lower center", ncols=across, frameon=False, handlelength=2.5)
+            below: Any = {"loc": "outside lower center", "ncols": across, "handlelength": 2, "columnspacing": 1}
+            figure.legend(handles, labels, frameon=False, fontsize=7, **below)
     tall = max(height * width / old, 2.2)
     figure.set_size_inches(width, tall + 0.15 * rows)
     grids = [(axes, grid) for axes in figure.axes if (grid := axes.get_gridspec()) is not None]

@@ -90,7 +90,8 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
 def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
-        figure = _files.finished(drawn(X, *bands(3), **WORDS), path, width)
+        names, parts = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"], bands(3)[1]
+        figure = _files.finished(drawn(X, names, parts, **WORDS), path, width)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == inches
     (axes,), (key,) = figure.axes, figure.legends
