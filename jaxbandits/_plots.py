@@ -81,11 +81,9 @@ def resized(figure: Figure, width: float) -> Figure:
     rows = 0
     if width < 5:  # a key at the side would leave nothing of the curves
         for legend in list(figure.legends):
-            handles, labels = (
-                [x for x in legend.legend_handles if x is not None],
-                [text.get_text() for text in legend.get_texts()],
-            )
-            across = max(1, int(width / (0.7 + 0.06 * max(map(len, labels), default=1))))
+            handles = [x for x in legend.legend_handles if x is not None]
+            labels = [text.get_text() for text in legend.get_texts()]
+            across = max(1, int(width / (0.5 + 0.055 * max(map(len, labels), default=1))))
             rows += -(-len(labels) // across)
             legend.remove()
             figure.legend(handles, labels, loc="outside lower center", ncols=across, frameon=False, handlelength=2.5)
@@ -99,13 +97,13 @@ def resized(figure: Figure, width: float) -> Figure:
         if text in room and text.get_text():
             text.set_text(textwrap.fill(text.get_text(), int(room[text] / 0.062)))  # inches: a letter of 8 points
         text.set_fontsize(8)
-    keys = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    keys: list[Any] = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     for text in (text for legend in keys for text in legend.get_texts()):
         text.set_fontsize(7)
     for axes in figure.axes:
         axes.tick_params(which="both", labelsize=7)
-        for line in axes.get_lines():
-            line.set(linewidth=0.7 * line.get_linewidth(), markersize=0.7 * line.get_markersize())
+    for line in (line for part in [*figure.axes, *keys] for line in part.get_lines()):
+        line.set(linewidth=0.7 * line.get_linewidth(), markersize=0.7 * line.get_markersize())
     return figure
 
 

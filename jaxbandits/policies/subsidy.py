@@ -185,8 +185,8 @@ class CSThompson(_KnownCosts):
 
 
 # --- PE-CS: find the best arm, then try the cheaper ones against it, one after the other
-# Juneja, Pokhriyal, Kaul, Moharir: Pairwise elimination with instance-dependent guarantees for bandits with cost
-# subsidy, ICLR 2025.
+# Juneja, Joe-Wong, Yağan: Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy, ICLR
+# 2025.
 
 
 class PairwiseState(NamedTuple):

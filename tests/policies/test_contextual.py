@@ -180,8 +180,9 @@ MONEY = jb.TotalBudget(ROUNDS, last_pull="counts")
         (LinCBwK(beta=0.5), "two", BOTH),
         (SquareCBwK(), "two", BOTH),
     ],
-    ids=lambda x: type(x).__name__ if isinstance(x, jb.Policy) else None,
+    ids=["pacer", "pacer of two", "guess", "price", "shared", "rate", "LinCBwK", "SquareCBwK"],
 )
+@pytest.mark.quick_rows("pacer of two")
 def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any) -> None:
     """r̂, ĉ, w within 2·10⁻⁵, and the same decisions but where two values are as close as that."""
     world = worlds()[name]
