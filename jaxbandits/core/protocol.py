@@ -226,6 +226,13 @@ class Environment(_Fields):
         Float64; NaN where an action is absent.
         """
 
+    def prices(self) -> np.ndarray | None:
+        """Host: costs that never vary, in ticks, int64 shaped as mean costs are, 0 where they do; None: all may.
+
+        Budgets are measured in them (:class:`~jaxbandits.TotalBudget`).
+        """
+        return None
+
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible] | None:
         """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance, mark]``.
 

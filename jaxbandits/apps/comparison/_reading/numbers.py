@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits._tables import NumberStyle
+from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
 from jaxbandits.apps.comparison._reading.sheet import Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
@@ -207,7 +207,7 @@ def _style(cells: Sequence[tuple[str, _Cell]], point: str) -> NumberStyle:
     first = not any(map(str.isdigit, before))
     apart = (behind[:1] if first else before[-1:]) in (*_SPACES,)
     signs = (found[0] for text, _ in cells for found in _BETWEEN.finditer(text) if found[0] != point)
-    return NumberStyle(symbol, first, apart, decimal=point, thousands=next(signs, ""))
+    return NumberStyle(symbol, first, apart, decimal=point, thousands=next(signs, "").translate(NARROW))
 
 
 def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
