@@ -308,4 +308,4 @@ def test_budgets_that_renew_are_paced() -> None:
     assert (spent > 0.8).all() and (spent <= 1).all()
     reward = result.reward.values[:, 0, :, -1].mean(axis=1) / 2400
     best = arms.value_of_context(jb.AverageCost(c=0.15, rounds=2400))[0]
-    assert best.fixed < reward[0] < best.contextual and reward[1] < best.fixed
+    assert best.fixed < reward[0] < best.contextual and reward[1] < reward[0] - 0.03
