@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.source_info_util import summarize  # where an equation was written; it has no public name
-from jax.extend.core import Literal
 
 from jaxbandits._engine.scan import book
 from jaxbandits._engine.setup import check_nouns, time_parallel
@@ -99,7 +98,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     """What is learnt does not depend on the context of the view, which is another round's."""
-    if subject.environment.spec.context is None:
+    if getattr(subject.environment.spec, "context", None) is None:
         return
     leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
 
@@ -110,7 +109,8 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     for i in subject.sampled(3)[1:]:
         now = subject.round(i)
         view = now.observation.view
-        other = now.observation._replace(view=view._replace(context=jax.tree.map(lambda x: x + 1, view.context)))
+        assert view.context is not None
+        other = now.observation._replace(view=view._replace(context=view.context + 1))
         must, got = learnt(now.before, now.observation), learnt(now.before, other)
         equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
 
@@ -302,29 +302,36 @@ _KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
     """(what each output depends on, where something is drawn with a key that no round changes)."""
     of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
-    draws: list[str] = []
+    found: list[str] = []
 
     def read(x: Any) -> int:
-        return 0 if isinstance(x, Literal) else of.get(x, 0)
+        return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
 
     for equation in jaxpr.eqns:
-        name, place = equation.primitive.name, summarize(equation.source_info).rpartition("/")[2]
-        arguments = [read(x) for x in equation.invars]
-        together = functools.reduce(operator.or_, arguments, 0)
-        if name == "random_bits" and not arguments[0] & _VARIES:
-            draws.append(place)
-        programs = [x for value in equation.params.values() for x in _jaxprs(value)]
+        given = [read(x) for x in equation.invars]
+        together = functools.reduce(operator.or_, given, 0)
+        if equation.primitive.name == "random_bits" and not given[0] & _VARIES:
+            found.append(summarize(equation.source_info).rpartition("/")[2])
+        inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
-        for program in programs:
-            size, one_by_one = len(program.invars), name not in ("scan", "while")
-            # A loop's parts are taken together: rather too much varies. The first argument of a branch is which.
-            into = arguments[-size:] if size and one_by_one and len(arguments) >= size else [together] * size
-            ends, inner = draws_of_a_fixed_key(program, into)
-            draws += [where or place for where in inner]
-            if one_by_one and len(programs) == 1 and len(ends) == len(outputs):
-                outputs = ends
+        for one in inner:
+            fits = len(one.invars) == len(given)
+            # What does not match one by one (a loop's parts, a branch) is taken together: rather too much varies.
+            into = given if fits else given[-len(one.invars) :] if equation.primitive.name == "cond" else None
+            into = (
+                [together] * len(one.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+            )
+            out, draws = draws_of_a_fixed_key(one, into)
+            found += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
+            if (
+                len(inner) == 1
+                and len(out) == len(outputs)
+                and fits
+                and equation.primitive.name not in ("scan", "while")
+            ):
+                outputs = out
         of |= dict(zip(equation.outvars, outputs, strict=True))
-    return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(draws))
+    return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(found))
 
 
 def _jaxprs(value: Any) -> list[Any]:
