@@ -323,7 +323,8 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
 
 def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
     """Clicks, value and spent of these rows."""
-    return math.fsum(rows.clicks[at]), math.fsum(rows.value[at]), math.fsum(rows.spent[at])
+    clicks, value, spent = (math.fsum(of[at].tolist()) for of in (rows.clicks, rows.value, rows.spent))
+    return clicks, value, spent
 
 
 def _costing(rows: Rows, arm: _Arm, value: float = 0.0) -> _Arm:
