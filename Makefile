@@ -1,7 +1,7 @@
 # On a fresh machine `make demo` and `make test` are all the set-up there is.
 #
 #   make demo    the main job on the shipped sample    make test              every check but the slow series
-#   make venv    only build .venv                      make test-fast         a minute and a half, for the edit loop
+#   make venv    only build .venv, with all tools      make test-fast         a minute and a half, for the edit loop
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error
 #
@@ -12,7 +12,10 @@ WORKERS ?= 2
 
 VENV  := .venv
 BIN   := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# Each is made when a target first asks for it: the package, the tools of its tests, those of its site.
+STAMP      := $(VENV)/.installed
+TEST_TOOLS := $(VENV)/.installed-test
+SITE_TOOLS := $(VENV)/.installed-docs
 CODE  := jaxbandits $(sort $(dir $(wildcard experiments/*.py benchmarks/*.py)))
 PAGES := $(wildcard README.md docs)
 DEMO  := jaxbandits-demo
@@ -34,7 +37,7 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 demo: $(STAMP)
 	$(BIN)/jaxbandits demo --out $(DEMO)/
 
-docs: $(STAMP)
+docs: $(SITE_TOOLS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)" $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
@@ -53,11 +56,11 @@ test-fast: lint
 OLDER = XLA_FLAGS="$$($(BIN)/python -c 'from os import environ; from jaxlib import __version__ as v; \
     print((environ.get("XLA_FLAGS", "") + " --xla_cpu_use_fusion_emitters=false" * v.startswith("0.10.")).strip())')"
 AS_USERS := tests/engine tests/contract
-test-integration: other-experiments
+test-integration: $(SITE_TOOLS) other-experiments
 	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m integration
 	$(OLDER) $(BIN)/python -m pytest tests $(AS_USERS:%=--ignore=%) -n $(WORKERS) --dist loadfile -m integration
 
-venv: $(STAMP)
+venv: $(TEST_TOOLS) $(SITE_TOOLS)
 
 # An interpreter counts only if it runs (a pyenv shim may exist and fail). A .venv that works is kept.
 $(STAMP): pyproject.toml
@@ -85,35 +88,40 @@ $(STAMP): pyproject.toml
 	    "$$chosen" -m venv --clear $(VENV) || exit 1; \
 	fi
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
-	@echo "Installing jaxbandits, its test tools and those of its site into $(VENV) (a minute or two the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,docs]'
+	@echo "Installing jaxbandits into $(VENV) (half a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@$(BIN)/python -m compileall -q jaxbandits # where Python may not write byte code (containers), each start would make it
-	@touch $(STAMP)
+	@touch $@
 
-lint: $(STAMP)
+$(TEST_TOOLS) $(SITE_TOOLS): $(VENV)/.installed-%: $(STAMP)
+	@echo "Adding the tools of 'make $*' to $(VENV) (up to a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+lint: $(TEST_TOOLS)
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 
-format: $(STAMP)
+format: $(TEST_TOOLS)
 	$(BIN)/python -m ruff format .
 	$(BIN)/python -m ruff check --fix .
 
-types: $(STAMP)
+types: $(TEST_TOOLS)
 	$(BIN)/python -m mypy $(CODE)
 
 # Types keep one core busy: something else runs beside them.
 beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
     $(1); other=$$?; wait $$!; types=$$?; cat "$$log"; rm -f "$$log"; exit $$((other + types))
-types-and-smoke: $(STAMP)
+types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
-unit: $(STAMP)
+unit: $(TEST_TOOLS)
 	$(OLDER) $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
 
 # In Markdown an example's last line needs an empty line before the closing fence.
 # What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
 SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
-doctest: $(STAMP)
+doctest: $(TEST_TOOLS)
 	$(OLDER) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) $(SITE:%=--ignore=%) \
 	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
@@ -121,7 +129,7 @@ doctest: $(STAMP)
 QUICKEST := omega_ucb_tails rcucb service
 experiments-smoke: NAMES ?= $(QUICKEST)
 other-experiments: NAMES = $(filter-out $(QUICKEST),$(shell $(BIN)/python -m experiments --list))
-experiments-smoke other-experiments: $(STAMP)
+experiments-smoke other-experiments: $(TEST_TOOLS)
 	@[ -n "$(NAMES)" ] || { echo "no experiment to play" >&2; exit 1; }; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
@@ -129,7 +137,7 @@ experiments-smoke other-experiments: $(STAMP)
 	    $(BIN)/python -m experiments NAME --quick --out "$$0/NAME" >"$$0/NAME.log" 2>&1; status=$$?; \
 	    echo "experiments-smoke: NAME"; cat "$$0/NAME.log"; exit $$status' "$$folder"
 
-bench-quick: $(STAMP)
+bench-quick: $(TEST_TOOLS)
 	@if [ ! -f benchmarks/__main__.py ]; then \
 	    echo "bench-quick: skipped, there is no benchmarks/__main__.py"; \
 	else \

@@ -1,5 +1,6 @@
 from . import constraints as constraints
 from . import core as core
+from . import draws as draws
 from . import environments as environments
 from . import gradients as gradients
 from . import interfaces as interfaces

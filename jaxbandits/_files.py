@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import polars
     import xarray
+    from matplotlib.figure import Figure
 
 UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody else gives: a killed run leaves such
 
@@ -122,6 +123,50 @@ def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
     return polars.DataFrame(
         {name: x.to_numpy() if x.dtype.kind in "iufb" else x.to_list() for name, x in table.items()}
     )
+
+
+# --- pictures --------------------------------------------------------------------------------------------------
+
+
+_WIDTHS = {"column": 3.25, "page": 6.75}  # inches: no journal in two columns has narrower ones
+
+
+def inches_of(width: float | str | None) -> float | None:
+    """A width in inches, if there is one; InputError for another word or a number that is not from 1 to 40."""
+    if width is None:
+        return None
+    inches = _WIDTHS.get(width) if isinstance(width, str) else width
+    if isinstance(inches, bool) or not isinstance(inches, (int, float)) or not 1 <= inches <= 40:
+        raise bad("width", width, '"column" (3.25 inches), "page" (6.75), or inches from 1 to 40')
+    return float(inches)
+
+
+def finished(figure: Figure, path: str | os.PathLike[str] | None = None, width: float | str | None = None) -> Figure:
+    """A figure whose axes say where they are logarithmic, of this width, and written to a file, if there are such.
+
+    Args:
+        figure: as it was drawn.
+        path: ends in ``.pdf``, ``.svg`` or ``.png``; the file is replaced.
+        width: in inches, from 1 to 40, or ``"column"`` or ``"page"`` of a paper: then letters and lines are for print.
+
+    Raises:
+        InputError: another ending or width, or a file that cannot be written.
+    """
+    from jaxbandits import _plots  # here: it imports matplotlib
+
+    figure = _plots.say_logarithmic(figure)
+    if (inches := inches_of(width)) is not None:
+        _plots.resized(figure, inches)
+    if path is not None:
+        place = path_of("path", path)
+        if (form := place.suffix.lower().removeprefix(".")) not in ("pdf", "svg", "png"):
+            raise bad("path", str(path), "a name that ends in .pdf, .svg or .png")
+        content = _plots.encoded(figure, form, dpi=150 if width is None else 300)
+        try:
+            write_whole(place, lambda file: file.write(content))
+        except OSError as problem:
+            raise bad("path", str(path), f"a file that can be written ({reason_of(problem)})") from None
+    return figure
 
 
 # --- the folder of a command's results -------------------------------------------------------------------------

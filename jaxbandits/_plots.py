@@ -8,13 +8,16 @@ from __future__ import annotations
 import functools
 import io
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 if TYPE_CHECKING:
@@ -49,10 +52,61 @@ class Picture(Figure):
 
 
 def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
-    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``."""
-    file = io.BytesIO()
-    figure.savefig(file, format=form, dpi=dpi)
+    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures are equal bytes.
+
+    A PDF holds its fonts as TrueType (journals refuse matplotlib's default, Type 3); an SVG needs none.
+    """
+    file, undated = io.BytesIO(), {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "jaxbandits"}):
+        figure.savefig(file, format=form, dpi=dpi, metadata=undated.get(form))
     return file.getvalue()
+
+
+# --- For print
+
+
+def say_logarithmic(figure: Figure) -> Figure:
+    """The labels of logarithmic axes say so, those that panels share too."""
+    across, up = ({axes.get_xscale() for axes in figure.axes}, {axes.get_yscale() for axes in figure.axes})
+    texts = [(text, kinds) for text, kinds in ((figure._supxlabel, across), (figure._supylabel, up)) if text]  # type: ignore[attr-defined]
+    for axes in figure.axes:
+        texts += [(axes.xaxis.label, {axes.get_xscale()}), (axes.yaxis.label, {axes.get_yscale()})]
+    for text, kinds in texts:
+        if text.get_text() and kinds == {"log"} and "log" not in text.get_text():
+            text.set_text(f"{text.get_text()}, log scale")
+    return figure
+
+
+def resized(figure: Figure, width: float) -> Figure:
+    """So wide, in inches, with letters of 7 and 8 points and lines to go with them; a narrow one has its key below."""
+    old, height = figure.get_size_inches()
+    rows = 0
+    if width < 5:  # a key at the side would leave nothing of the curves
+        for legend in list(figure.legends):
+            handles = [x for x in legend.legend_handles if x is not None]
+            labels = [text.get_text() for text in legend.get_texts()]
+            across = max(1, int(width / (0.5 + 0.055 * max(map(len, labels), default=1))))
+            rows += -(-len(labels) // across)
+            legend.remove()
+            figure.legend(handles, labels, loc="outside lower center", ncols=across, frameon=False, handlelength=2.5)
+    tall = max(height * width / old, 2.2)
+    figure.set_size_inches(width, tall + 0.15 * rows)
+    grids = [(axes, grid) for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
+    room = {figure._suptitle: width}  # type: ignore[attr-defined]
+    room |= {axes.title: width / grid.ncols - 0.5 for axes, grid in grids}
+    room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
+    for text in figure.findobj(Text):
+        if text in room and text.get_text():
+            text.set_text(textwrap.fill(text.get_text(), int(room[text] / 0.062)))  # inches: a letter of 8 points
+        text.set_fontsize(8)
+    keys: list[Any] = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    for text in (text for legend in keys for text in legend.get_texts()):
+        text.set_fontsize(7)
+    for axes in figure.axes:
+        axes.tick_params(which="both", labelsize=7)
+    for line in (line for part in [*figure.axes, *keys] for line in part.get_lines()):
+        line.set(linewidth=0.7 * line.get_linewidth(), markersize=0.7 * line.get_markersize())
+    return figure
 
 
 def _plain(text: str, most: int = 200) -> str:
@@ -120,11 +174,12 @@ def drawn(
         colour, marker, dashes = nth_look(number)
         # markers of several curves side by side rather than one over the other
         every = (min(x.size - 1, 1 + number * apart // many), apart)
-        style = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "marker": marker, "markersize": 5}
+        style = {"color": colour, "linestyle": dashes, "marker": marker, **({"lw": 1.8, "ms": 5} if own else {})}
         axes.plot(x, middle, **style, markevery=every, label=_plain(name))
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.set_title(_plain(title), fontsize=10)
+    room = axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]  # letters, half as wide as high
+    axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if own else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
     axes.set_xlim(0, x[-1] * 1.01)
@@ -139,7 +194,7 @@ def drawn(
         size = {"fontsize": 9 if many <= 12 else 7}
         figure.legend(*keys, **LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
     else:
-        axes.legend(*keys, fontsize=8, frameon=False, handlelength=3.5)
+        axes.legend(*keys, frameon=False, handlelength=3.0)
     return figure
 
 
@@ -188,7 +243,9 @@ def _stack(
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
     gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
-    for name, colour, middle, at in zip(_labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
+    for name, colour, middle, at in zip(
+        _labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True
+    ):
         # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
         axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
         axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")

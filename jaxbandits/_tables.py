@@ -77,6 +77,23 @@ def _in_csv(value: Any, digits: int) -> Any:
     return "" if value is None else cell(value)
 
 
+GREEK = {
+    **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ"},
+    **{"kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ"},
+    **{"phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω"},
+}
+
+
+def in_greek(text: str) -> str:
+    """Names of parameters as papers write them.
+
+    Example:
+        >>> in_greek("OmegaUCB(rho=0.25)"), in_greek("lambda_"), in_greek("alpha_reward")
+        ('OmegaUCB(ρ=0.25)', 'λ', 'alpha_reward')
+    """
+    return re.sub(r"\b([a-z]+?)_?\b", lambda word: GREEK.get(word[1], word[0]), text)
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """``1 run``, ``1,200 runs``; ``many`` where the plural has no s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -46,6 +46,25 @@ def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
     return whole
 
 
+def _in_prices(whole: np.ndarray, environment: Environment, least: bool = False) -> np.ndarray:
+    """A budget that is k times a price that never varies, as far as ticks can tell, is k times the price in ticks.
+
+    A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which are four more than
+    1.0. What is told by k/2 must be less than half a price. Of several such arms the dearest in ticks counts, or
+    the ``least``: then all bundles that cost no more than the budget in money, or no less, do so in ticks.
+    """
+    prices = environment.prices()
+    if prices is None:
+        return whole
+    amount, prices = whole[:, None], np.broadcast_to(prices, (len(whole), *prices.shape[1:]))
+    times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
+    fits = (prices > 0) & (times > 0) & (times < prices) & (abs(times * prices - amount) <= times / 2 + 1)
+    worth = np.where(fits, times * prices, amount)
+    if least:
+        return np.where(fits.any(1), np.where(fits, worth, np.iinfo(np.int64).max).min(1), whole)
+    return worth.max(1)
+
+
 def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
     """``i32[instance]``."""
     what = "a whole number from 1 to 2**30"
@@ -73,8 +92,9 @@ class TotalBudget(Constraint):
     rounds that are left behind what is left of the others, ``[d + 1]``.
 
     Args:
-        budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴. With d resources
-            ``[d]`` or ``[instance, d]``, each in its own units.
+        budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴, or k times the
+            ticks of a price that never varies where it is k times that price. With d resources ``[d]`` or
+            ``[instance, d]``, each in its own units.
         last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
         rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a vector, if need be
             of one resource (``mean_cost`` of shape ``[instance, K, 1]``).
@@ -106,6 +126,7 @@ class TotalBudget(Constraint):
     def prepare(self, environment: Environment) -> Constraint:
         one_of("last_pull", self.last_pull, LAST_PULLS)
         whole = _money("budget", self.budget, environment)
+        whole = _in_prices(whole, environment, least=self.last_pull == "counts")
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
             raise bad(
@@ -320,10 +341,13 @@ def left(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks): ``bool[K]``."""
+    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks): ``bool[K]``.
+
+    An arm whose bound is 0 needs no money, also where a budget is overspent.
+    """
     needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
     short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
-    return ~jnp.any(scope & short, axis=0)
+    return ~jnp.any(scope & short & (bound > 0)[None, :], axis=0)
 
 
 def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
@@ -362,7 +386,8 @@ class Renewing(_RoundClock):
     policy can have a larger mean reward; traffic that changes from period to period leaves some of it to nobody.
 
     Args:
-        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded down to ticks.
+        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded as a
+            :class:`TotalBudget` is.
         every: the length of its period in slots, ``[d]``.
         requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic, as it came.
         expected: how many were expected, same shape; what a pacer plans with. Default: ``requests``.
@@ -390,7 +415,7 @@ class Renewing(_RoundClock):
         if environment.resources != given.shape[-1]:
             has = "one cost" if environment.resources is None else f"{environment.resources} resources"
             raise bad("environment", has, f"one with {given.shape[-1]} resources (see `groups` of Delayed)")
-        whole = _money("amount", given, environment)
+        whole = _in_prices(_money("amount", given, environment), environment)
         requests = self._table("requests", self.requests, environment.instances)
         expected = requests if self.expected is None else self._table("expected", self.expected, environment.instances)
         if expected.shape != requests.shape:
@@ -485,6 +510,33 @@ class _Tables(_RoundClock):
         requests = np.asarray(self.ends)[:, -1:]
         rate = ticks.to_units(ticks.join(self.grants)) / requests
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
+
+
+class Pace(NamedTuple):
+    """What a constraint lets a round spend, for those who ask what a round can bring."""
+
+    budget: np.ndarray | None  # f64[instance, J], none for a horizon; None: money alone is the clock
+    units: np.ndarray  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
+
+
+def a_round(constraint: Constraint) -> Pace | None:
+    """Host: the pace of a prepared constraint; None for a class of one's own."""
+    if isinstance(constraint, Horizon):
+        one = np.ones(np.shape(constraint.rounds))
+        return Pace(np.zeros((one.size, 0)), one)
+    if isinstance(constraint, AverageCost):
+        c = ticks.to_units(constraint.c)
+        return Pace(c.reshape(c.shape[0], -1), np.ones(c.shape[0]))
+    if isinstance(constraint, _Tables):
+        budget = ticks.to_units(ticks.join(constraint.grants)) / np.asarray(constraint.ends)[:, -1:]
+        return Pace(budget, np.ones(len(budget)))
+    if isinstance(constraint, TotalBudget):
+        budget = ticks.to_units(ticks.join(constraint.budget))
+        if constraint.rounds is None:
+            return None if constraint.resources not in (None, 1) else Pace(None, np.ones(len(budget)))
+        budget = budget / np.asarray(constraint.rounds)[:, None]
+        return Pace(budget, budget[:, 0])
+    return None
 
 
 def _tabulated(

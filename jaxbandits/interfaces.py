@@ -60,8 +60,9 @@ class Episodes:
     replicate id drawn from 2³², under the root key. The account is booked by the engine's own round, in whole ticks.
 
     What a learner sees is a vector in [0, 1]: of each arm n/(1 + n) for its n pulls, mean reward and mean cost so far
-    (0 and 1 before the first), whether it exists; then the share of the clock that is left, and what may be spent in
-    the coming round, at most 1. So a learner without memory sees all that an index policy would. The reward of a round
+    (0 and 1 before the first), whether it can be pulled now; then the share of the clock that is left, and what may be
+    spent in the coming round, at most 1. So a learner without memory sees all that an index policy would. The reward of
+    a round
     is what the accountant let it earn, in the environment's units.
 
     Args:
@@ -103,6 +104,13 @@ class Episodes:
         lane = lane_of(self._constraint, self._told, self._cap, self._root, instance, replicate)
         return lane._replace(policy=Told(jnp.asarray(arm, jnp.int32)))
 
+    def _view(self, episode: Episode) -> View:
+        """Of the coming round."""
+        lane, state = self._lane(episode.instance, episode.replicate), episode.lane
+        world = scan.at_instance(self._tables, lane.row)
+        key = streams.typed(lane.world_key)
+        return scan.view_of(world, lane.constraint, key, world.available(), state.environment, state.ledger)
+
     def reset(self, key: jax.Array) -> Episode:
         """A new episode: its instance and its replicate id are drawn with ``key``."""
         where, which = jax.random.split(key)
@@ -119,13 +127,14 @@ class Episodes:
     def step(self, episode: Episode, arm: Any) -> tuple[Episode, jax.Array]:
         """Play an arm: the episode after it, and the reward ``f32[]``.
 
-        An arm that does not exist ends the episode with the status INVALID, unplayed. What has ended stays as it is.
+        An arm that does not exist, or is closed, ends the episode with the status INVALID, unplayed. Where no arm is
+        open the round passes whatever was chosen. What has ended stays as it is.
         """
         lane = self._lane(episode.instance, episode.replicate, arm)
-        before = episode.lane
-        after, _ = scan.play(self._tables, lane, scan.at_instance(self._tables, lane.row).available(), before)
+        before, exists = episode.lane, scan.at_instance(self._tables, lane.row).available()
+        after, _ = scan.play(self._tables, lane, exists, before)
         after = select_tree(episode.done, before, after)
-        played = after.ledger.rounds > before.ledger.rounds
+        played = (after.ledger.rounds > before.ledger.rounds) & jnp.any(self._view(episode).available)
         seen = after.feedback
         learnt = arm_statistics.record(episode.known, jnp.asarray(arm, jnp.int32), seen.reward, seen.cost)
         known = select_tree(played & ~after.empty, learnt, episode.known)
@@ -139,13 +148,12 @@ class Episodes:
         reward = jnp.where(seen, ticks.to_float(episode.known.reward) / count, 0.0)
         cost = jnp.where(seen, ticks.to_float(episode.known.cost) / count, 1.0)
         lane = self._lane(episode.instance, episode.replicate)
-        exists = scan.at_instance(self._tables, lane.row).available()
+        view = self._view(episode)
         clock, end = (ticks.to_float(x) for x in (lane.constraint.clock(episode.ledger), lane.constraint.end()))
-        view = lane.constraint.view(episode.ledger)
-        spendable = jnp.float32(1.0) if view is None else ticks.to_float(view)
+        spendable = jnp.float32(1.0) if view.left is None else ticks.to_float(view.left)
         rest = jnp.stack([1 - clock / end, spendable])
         pulls = n.astype(jnp.float32)
-        parts = [pulls / (1 + pulls), reward, cost, jnp.asarray(exists, jnp.float32), rest]
+        parts = [pulls / (1 + pulls), reward, cost, jnp.asarray(view.available, jnp.float32), rest]
         return jnp.clip(jnp.concatenate(parts), 0.0, 1.0)
 
     def discount(self, episode: Episode) -> jax.Array:

@@ -13,7 +13,8 @@ import numpy as np
 
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits._tables import Table, counted
+from jaxbandits._provenance import Provenance
+from jaxbandits._tables import Table, counted, in_greek
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.fingerprint import digest_of_arrays
@@ -31,9 +32,17 @@ AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
 _ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
-_BY_SETTING = ("parameters", "engines")  # of what `about` holds
+_BY_SETTING = ("parameters", "engines", "classes")  # of what `about` holds
 # What a file has for the types of About's fields.
-_JSON: dict[str, Any] = {"tuple": list, "Sequence": list, "Mapping": dict, "str": str, "int": int, "None": object}
+_JSON: dict[str, Any] = {
+    "tuple": list,
+    "Sequence": list,
+    "Mapping": dict,
+    "str": str,
+    "int": int,
+    "float": float,
+    "None": object,
+}
 _MOST_ROWS = 30  # of a table in a notebook
 
 
@@ -52,9 +61,15 @@ class About:
         instance_ids, replicate_ids: by which draws are addressed; replicate ids only where each instance has its own,
             ``[instance][replicate]``, else they are the labels of the axis.
         max_rounds: of each instance, after which a lane ends at the latest.
-        jaxbandits, jax: versions.
-        device: its kind.
+        jaxbandits, python, jax, jaxlib, numpy: versions.
+        code: SHA-256 of this package's source files: two checkouts may bear the same version.
+        device, processor: the device's kind, and the name of the machine's processor.
+        seconds: of the call of :func:`~jaxbandits.simulate`, with compilation; 0.0 where it was played in parts.
         instances_digest: of the environment's numbers.
+        made_by: the call by which a function of this package made the environment, such as ``random_bernoulli(…)``.
+        classes: of each setting, the classes of this package that its policy is made of.
+        sources: of each class and function of the user's, SHA-256 of its source; ``jaxpr`` and the digest of what was
+            traced where no source can be read.
     """
 
     parameters: tuple[Mapping[str, Any], ...] = ()
@@ -68,9 +83,18 @@ class About:
     replicate_ids: tuple[Sequence[int], ...] | None = None
     max_rounds: tuple[int, ...] = ()
     jaxbandits: str = ""
+    python: str = ""
     jax: str = ""
+    jaxlib: str = ""
+    numpy: str = ""
+    code: str = ""
     device: str = ""
+    processor: str = dataclasses.field(default="", compare=False)
+    seconds: float = dataclasses.field(default=0.0, compare=False)
     instances_digest: str = ""
+    made_by: str = ""
+    classes: tuple[Sequence[str], ...] = ()
+    sources: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def engine(self) -> str:
@@ -117,7 +141,8 @@ class Result:
             policies tell in the end. Settings whose policy does not tell a value have NaN there.
         best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that changes, whose ``ledger``
             holds what could have been gained instead.
-        settings, instances, replicates, marks: the labels of the axes.
+        settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their ids), unless they
+            were named.
         about: what was run: parameters, constraint, key, versions.
     """
 
@@ -126,7 +151,7 @@ class Result:
     final: Mapping[str, np.ndarray]
     best_rate: np.ndarray
     settings: tuple[str, ...]
-    instances: tuple[str, ...]
+    instances: tuple[str | int, ...]
     replicates: tuple[int, ...]
     marks: tuple[float, ...]
     about: About
@@ -182,15 +207,17 @@ class Result:
         if not chosen.any():
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
         rows = np.flatnonzero(chosen)
-        own: Any = {name: tuple(getattr(self.about, name)[row] for row in rows) for name in _BY_SETTING}
+        own: Any = {name: tuple(of[row] for row in rows) for name in _BY_SETTING if (of := getattr(self.about, name))}
         return dataclasses.replace(pick(self, settings=rows), about=dataclasses.replace(self.about, **own))
 
-    def provenance(self) -> dict[str, Any]:
-        """What the appendix of a paper needs, to repeat this and to see that it is the same: plain JSON.
+    def provenance(self) -> Provenance:
+        """What the appendix of a paper needs, to repeat this and to see that it is the same.
 
-        ``about`` (policies with their parameters and engines, environment with a digest of its numbers, constraint,
-        key, versions, kind of device), the sizes of the axes, and ``digest``, of all exact accounts. Who has the same
-        digest has the same numbers, to the tick.
+        A dict of plain JSON: ``about`` (policies with their parameters and engines, how the environment was made and a
+        digest of its numbers, constraint, key, versions, digests of all source, machine, seconds), the sizes of the
+        axes, and ``digest``, of all exact accounts. Who has the same digest has the same numbers, to the tick.
+
+        ``.text()`` is a paragraph, ``.latex()`` a table that needs no package.
 
         Example:
             >>> import jax
@@ -202,10 +229,12 @@ class Result:
             >>> scan, leap = play("scan"), play("leap")
             >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
             (True, ['leap'], True)
+            >>> leap.text().split("Constraint: ")[1].split(".")[0]
+            'Horizon(rounds=20)'
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return {**self._about(), "sizes": sizes, "digest": digest_of_arrays(sorted(accounts.items()))}
+        return Provenance(self._about(), sizes=sizes, digest=digest_of_arrays(sorted(accounts.items())))
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -271,6 +300,8 @@ class Result:
     def fixed_regret(self) -> xarray.DataArray:
         """Of a world that changes: the regret against the best single arm in hindsight; it may be below 0.
 
+        Of a world with contexts: against the best mixture that sees none of them.
+
         Raises:
             InputError: the world does not change (then :attr:`regret` is that), or the benchmark is not known.
         """
@@ -324,11 +355,13 @@ class Result:
     def violation(self) -> xarray.DataArray:
         """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if it never did.
 
+        Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
+
         Raises:
-            InputError: unless the constraint was :class:`~jaxbandits.AverageCost`.
+            InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or :class:`~jaxbandits.Renewing`.
         """
         if "audit:violation" not in self.ledger:
-            raise InputError("violation: only the AverageCost constraint audits it")
+            raise InputError("violation: only the constraints AverageCost and Renewing audit it")
         return self._array(ticks.to_units(self.ledger["audit:violation"]), "violation", "cost")
 
     @property
@@ -507,13 +540,14 @@ def join_settings(results: Sequence[Result]) -> Result:
     several: Any = {name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING}
     reasons = [r.about.why_scan for r in results if r.about.why_scan]
     why_scan = "; ".join(dict.fromkeys(reasons)) or None
+    sources = dict(sorted(item for r in results for item in r.about.sources.items()))
     return dataclasses.replace(
         first,
         ledger={name: np.concatenate([r.ledger[name] for r in results]) for name in first.ledger},
         ended=np.concatenate([r.ended for r in results]),
         final={name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)},
         settings=tuple(name for r in results for name in r.settings),
-        about=dataclasses.replace(first.about, **several, why_scan=why_scan),
+        about=dataclasses.replace(first.about, **several, why_scan=why_scan, sources=sources),
     )
 
 
@@ -525,7 +559,7 @@ _MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
 
 
 class ResultPlots:
-    """``result.plot``; every method gives a matplotlib figure, which has ``savefig``.
+    """``result.plot``; every method gives a matplotlib figure, and writes it to ``path``, if there is one.
 
     Args:
         result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
@@ -544,6 +578,8 @@ class ResultPlots:
         *,
         settings: Sequence[str] | Mapping[str, str] | None = None,
         ax: Axes | None = None,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
     ) -> Figure:
         """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
 
@@ -551,10 +587,12 @@ class ResultPlots:
             over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
                 these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
-            ax: of a figure of your own, to draw into.
+            ax: of a figure of your own, to draw into; its size and its file are yours.
+            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
-            InputError: another axis, or a setting that is not there.
+            InputError: another axis, a setting that is not there, another ending or width.
 
         Example:
             >>> import jax
@@ -566,6 +604,8 @@ class ResultPlots:
             'regret (reward)'
         """
         one_of("over", over, ("replicate", "instance"))
+        if ax is not None and (path, width) != (None, None):
+            raise bad("ax", ax, "left out where path or width is given: the size of your figure and its file are yours")
         labels = list(self._result.settings)
         chosen = labels if settings is None else list(settings)
         if unknown := [label for label in chosen if label not in labels]:
@@ -573,24 +613,34 @@ class ResultPlots:
         rows = [labels.index(label) for label in chosen]
         found = mean(self._result.regret, over=over)
         units = counted(found.units, "run" if over == "replicate" else "instance")
-        return self._plots.drawn(
+        names = [settings[label] for label in chosen] if isinstance(settings, Mapping) else map(in_greek, chosen)
+        figure = self._plots.drawn(
             np.asarray(self._result.marks),
-            [settings[label] for label in chosen] if isinstance(settings, Mapping) else chosen,
+            list(names),
             [part.values[rows] for part in (found.value, found.low, found.high)],
             title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,
         )
+        return figure if ax is not None else _files.finished(figure, path, width)
 
-    def pulls(self, instance: int = 0) -> Figure:
+    def pulls(
+        self,
+        instance: int = 0,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
+    ) -> Figure:
         """Mean share of pulls of each arm in one instance, a bar for each setting.
 
         Args:
             instance: its position.
+            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
-            InputError: the environment counts no pulls, or there is no such instance.
+            InputError: the environment counts no pulls, there is no such instance, another ending or width.
         """
         pulls = self._result.pulls.values
         if not 0 <= instance < pulls.shape[1]:
@@ -598,7 +648,7 @@ class ResultPlots:
         counts = pulls[:, instance].mean(axis=1)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         figure, axes = self._plots.empty(height=1.2 + 0.45 * len(shares))
-        names = self._result.settings
+        names = [in_greek(name) for name in self._result.settings]
         left, shown = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
         for place, arm in enumerate(np.sort(shown)):
             colour, _, _ = self._plots.nth_look(place)
@@ -610,12 +660,21 @@ class ResultPlots:
         axes.invert_yaxis()
         axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
         figure.legend(**self._plots.LEGEND)
-        return figure
+        return _files.finished(figure, path, width)
 
-    def distribution(self) -> Figure:
+    def distribution(
+        self,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
+    ) -> Figure:
         """What share of the runs ended with more than a given regret: heavy tails show at the right.
 
         A curve that reaches far to the right is a setting of which few runs cost very much.
+
+        Args:
+            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
         """
         final = self._result.regret.values[..., -1]
         figure, axes = self._plots.empty()
@@ -623,10 +682,10 @@ class ResultPlots:
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)
             above = 1 - np.arange(ordered.size) / ordered.size
-            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=name)
+            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=in_greek(name))
         axes.set_yscale("log")
         axes.set_xlabel("regret at the end (reward)")
         axes.set_ylabel("share of runs with at least that")
         axes.grid(alpha=0.3, linewidth=0.6)
         figure.legend(**self._plots.LEGEND, handlelength=3.5)
-        return figure
+        return _files.finished(figure, path, width)

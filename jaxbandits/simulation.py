@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import platform
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,9 +17,10 @@ from jaxbandits._engine import driver, limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._progress import Progress, unfinished
+from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
-from jaxbandits.core.fingerprint import digest_of_arrays
+from jaxbandits.core.fingerprint import digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
 from jaxbandits.result import About, Result, join_settings
@@ -66,7 +69,7 @@ def simulate(
             instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
             batch with the very numbers that it has in the whole.
-        instance_names: labels of the instances, default the ids.
+        instance_names: labels of the instances, text or whole numbers; default the ids.
         slots: lanes in flight per worker; default as many as are fast and fit into half of the free memory.
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker per core.
@@ -89,6 +92,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
+    began = time.perf_counter()
     slots = check_count("slots", slots)
     devices = jax.local_devices() if devices is None else list(devices) if isinstance(devices, Iterable) else []
     if not devices or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices):
@@ -127,9 +131,13 @@ def simulate(
         ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
         parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
     result = join_settings(parts)
+    took = {"seconds": time.perf_counter() - began, "processor": processor_name()}
+    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **took))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
+    if not layout.benchmarks and (apart := apart_from_values(result, environment, ready)) is not None:
+        warnings.warn(apart, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
         stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
@@ -139,13 +147,40 @@ def simulate(
     return result
 
 
-def origin_of(environment: Environment, device: str) -> dict[str, str]:
-    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
-    import jaxbandits
+def apart_from_values(result: Result, environment: Environment, constraint: Constraint) -> str | None:
+    """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a line; else None.
 
+    Regret is made of ``values``. Asked of worlds with code that is not this package's, under its own constraints.
+    """
+    pulls, reward = result.final.get("pulls"), environment.values()[0]
+    if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
+        return None
+    if reward.shape[1] < pulls.shape[-1]:
+        return None
+    each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
+    must = np.einsum("sirk,ik->sir", pulls, each, dtype=np.int64)
+    booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)
+    # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit what it brings.
+    last = np.ceil(number / np.maximum(result.ledger["rounds"][..., -1], 1)).astype(np.int64)
+    lost = last * each.max(axis=1)[None, :, None] * (getattr(constraint, "last_pull", None) == "forfeits")
+    wrong = (must - booked < -number) | (must - booked > number + lost)
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = f"{result.settings[at[0]]}, instance {result.instances[at[1]]}, replicate {result.replicates[at[2]]}"
+    amounts = f"{ticks.to_units(booked[at]):.6g} booked, {ticks.to_units(must[at]):.6g} by values"
+    name = type(environment).__name__
+    return (
+        f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
+        f"(first: {where}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
+    )
+
+
+def origin_of(environment: Environment, device: str) -> dict[str, Any]:
+    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
-    versions = {"jaxbandits": jaxbandits.__version__, "jax": jax.__version__}
-    return {**versions, "device": device, "instances_digest": numbers}
+    here = {**versions(), "python": platform.python_version(), "device": device}
+    return {**here, "instances_digest": numbers, "made_by": maker_of(environment)}
 
 
 def labelled(
@@ -155,7 +190,7 @@ def labelled(
     layout: Layout,
     number: int,
     constraint: Constraint,
-    origin: Mapping[str, str],
+    origin: Mapping[str, Any],
 ) -> Result:
     """The result of one task of a layout, from what is known of every lane, ``[lane, …]``.
 
@@ -187,6 +222,7 @@ def labelled(
         about=About(
             parameters=tuple(task.chosen.parameters),
             engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
+            classes=(classes_of(task.policy),) * len(settings),
             why_scan=task.why_scan,
             environment=type(task.environment).__name__,
             constraint=described(constraint),
@@ -195,6 +231,7 @@ def labelled(
             instance_ids=tuple(task.instance_ids.tolist()),
             replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
             max_rounds=tuple(task.cap.tolist()),
+            sources=sources_of([task.policy, task.environment, constraint], task.program),
             **origin,
         ),
     )

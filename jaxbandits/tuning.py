@@ -9,15 +9,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from jaxbandits import _plots
-from jaxbandits._files import write_whole
+from jaxbandits._files import finished, write_whole
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits._tables import Table
+from jaxbandits._tables import Table, in_greek
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
@@ -28,6 +28,9 @@ from jaxbandits.gradients.estimates import centred
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import Estimate, dominance, invisible, mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "FAMILIES",
@@ -207,8 +210,18 @@ class Tuned:
             write_whole(out / name, lambda file, content=content: file.write(content))
         return [out / name for name in FILES]
 
-    def picture(self) -> Any:
-        """The path of every parameter beside the grid's regrets, as a matplotlib figure."""
+    def picture(
+        self,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
+    ) -> Figure:
+        """The path of every parameter beside the grid's regrets, as a matplotlib figure.
+
+        Args:
+            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+        """
         figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
         axes = figure.subplots(len(self.values), 2, squeeze=False)
         value, low, high = _ends(self.regret)
@@ -216,11 +229,11 @@ class Tuned:
             left, right = axes[i]
             left.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
             left.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
-            left.set(xlabel="step", ylabel=name, yscale="log", title=self.estimator)
+            left.set(xlabel="step", ylabel=in_greek(name), yscale="log", title=self.estimator)
             _plots.plain_numbers(left.yaxis)
             left.xaxis.get_major_locator().set_params(integer=True)
             left.legend(frameon=False)
-            right.set(xlabel=name, ylabel="mean regret", xscale="log", title="grid and tuned value")
+            right.set(xlabel=in_greek(name), ylabel="mean regret", xscale="log", title="grid and tuned value")
             if len(self.grid):
                 right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
                                marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
@@ -229,7 +242,7 @@ class Tuned:
             marks = {"share": 0.16} if len(self.grid) else {}
             _plots.label_grid(right.xaxis, self.grid[:, i] if len(self.grid) else np.array([tuned]), log=True, **marks)
             right.legend(frameon=False)
-        return figure
+        return finished(figure, path, width)
 
 
 # --- The search.

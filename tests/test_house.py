@@ -37,8 +37,8 @@ LAZY = {
 FLOORS = (
     ("_tables", "_plots"),
     ("core",),
-    ("_numerics", "_files", "_progress", "statistics"),
-    ("constraints", "environments", "policies"),
+    ("_numerics", "_files", "_progress", "_provenance", "statistics"),
+    ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
     ("interfaces", "gradients", "testing", "sweeps"),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 import pytest
 
-from jaxbandits._plots import drawn, encoded
+import jaxbandits as jb
+from jaxbandits import _files
+from jaxbandits._plots import _labels, _plain, drawn, empty, encoded
+from tests.contract.worlds import KEY
 
 X = np.linspace(10, 500, 20)
 WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
@@ -89,3 +96,79 @@ def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
 def test_letters_that_the_font_lacks_are_escapes() -> None:
     assert _plain("Größe, Ελλάδα") == "Größe, Ελλάδα"
     assert _plain("中 $5") == r"\u4e2d \$5"
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75), (5.5, 5.5)])
+@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
+    paths = [tmp_path / f"{i}.{form}" for i in range(2)]
+    for path in paths:
+        figure = _files.finished(drawn(X, *bands(3), **WORDS), path, width)
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] == inches
+    (axes,), (key,) = figure.axes, figure.legends
+    assert {text.get_fontsize() for text in (axes.title, axes.xaxis.label, axes.yaxis.label)} == {8}
+    assert {text.get_fontsize() for text in (*axes.get_xticklabels(), *key.get_texts())} == {7}
+    for part in (key, axes.title, axes.xaxis.label, axes.yaxis.label):
+        box, page = part.get_window_extent(), figure.bbox
+        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, part
+    box = axes.get_window_extent()
+    assert box.width > figure.bbox.width / 3 and box.height > figure.bbox.height / 3
+    content = paths[0].read_bytes()
+    assert content == paths[1].read_bytes()
+    if form == "pdf":
+        assert b"/FontFile2" in content and b"/Type3" not in content and b"CreationDate" not in content
+    assert form != "svg" or (b"<text" not in content and b"<dc:date>" not in content)
+    assert content.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[form])
+
+
+def test_axes_say_where_they_are_logarithmic() -> None:
+    figure, axes = empty()
+    axes.set(xscale="log", xlabel="ρ", yscale="log", ylabel="share (log)")
+    other = figure.add_subplot()
+    other.set(xlabel="ρ", ylabel="regret")
+    figure.supxlabel("all")
+    _files.finished(figure)
+    labels = [text for part in (axes, other) for text in (part.get_xlabel(), part.get_ylabel())]
+    assert labels == ["ρ, log scale", "share (log)", "ρ", "regret"] and figure.get_supxlabel() == "all"
+    other.set_xscale("log")
+    assert _files.finished(figure).get_supxlabel() == "all, log scale"
+
+
+@pytest.mark.parametrize("wrong", ["colum", 0, -3.0, 41, True, float("nan"), [3]])
+def test_another_width(wrong: object) -> None:
+    with pytest.raises(
+        jb.InputError, match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or'
+    ):
+        _files.finished(empty()[0], width=wrong)  # type: ignore[arg-type]
+
+
+def test_another_ending_or_folder(tmp_path: Path) -> None:
+    for path, must in ((tmp_path / "a.eps", "a name that ends in .pdf, .svg or .png"), ("b", "a name that ends in"),
+                       (tmp_path / "no/a.pdf", "a file that can be written")):  # fmt: skip
+        with pytest.raises(jb.InputError, match=f"^path: .* given; it must be {re.escape(must)}"):
+            _files.finished(empty()[0], path)
+
+
+def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
+    arms = jb.environments.random_bernoulli(KEY, instances=3, arms=2)
+    limit, policy = jb.TotalBudget(5.0, last_pull="counts"), jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0])
+    plot = jb.simulate(policy, arms, limit, key=KEY, marks=2, engine="scan").plot
+    found = jb.sweep(jb.Sweep(policies=policy, environments=arms, constraint=limit, over="instance", engine="scan"))
+    drawers = (lambda **how: plot.regret(over="instance", **how), plot.pulls, plot.distribution, found.plot.sensitivity)
+    for number, draw in enumerate(drawers):
+        path = tmp_path / f"{number}.pdf"
+        assert draw(path=path, width="column").get_size_inches()[0] == 3.25 and path.read_bytes().startswith(b"%PDF")
+    with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
+        plot.regret(over="instance", ax=empty()[1], width="column")
+    assert "OmegaUCB(ρ=0.25)" in {line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()}
+    axes, curve = found.plot.sensitivity("rho").axes[0], found.curve("OmegaUCB", found.cells()[0][0])
+    (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
+    assert axes.get_xlabel() == "ρ, log scale" and star.get_xdata() == [curve.parameters["rho"][curve.best]]
+    with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
+        found.plot.sensitivity("alpha")
+
+
+def test_the_style_for_a_column() -> None:
+    with mpl.style.context(["jaxbandits.pictures", "jaxbandits.column"]):
+        assert mpl.rcParams["figure.figsize"] == [3.25, 2.4] and mpl.rcParams["pdf.fonttype"] == 42

@@ -117,6 +117,7 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
         "data/sample_ads.csv",
         "data/papers.bib",
         "pictures.mplstyle",
+        "column.mplstyle",
     ):
         assert f"jaxbandits/{wanted}" in names, wanted
     assert not [x for x in names if re.search(r"(^|/)(tests|experiments|benchmarks|__pycache__)/|\.pyc$", x)]

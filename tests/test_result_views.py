@@ -14,6 +14,7 @@ import xarray
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
+from jaxbandits._tables import in_greek
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
 from jaxbandits.result import About
 from tests.contract.worlds import KEY, world
@@ -67,7 +68,7 @@ def test_a_table_for_pandas() -> None:
     result, table = played(), played().to_pandas()
     assert len(table) == 3 * 3 * 4 * 4
     assert list(table.columns[:7]) == ["setting", "instance", "replicate", "mark", "policy", "rho", "alpha"]
-    one = table[(table.rho == 0.3) & (table.instance == "1") & (table.replicate == 2) & (table.mark == 1.0)]
+    one = table[(table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)]
     assert one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
 
 
@@ -85,7 +86,7 @@ def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in table.columns:
         ours, theirs = pandas[name].to_list(), table[name].to_list()
         assert all(a == b or (a != a and b != b) for a, b in zip(ours, theirs, strict=True)), name
-    one = table.filter((polars.col("rho") == 0.3) & (polars.col("instance") == "1") & (polars.col("mark") == 1.0))
+    one = table.filter((polars.col("rho") == 0.3) & (polars.col("instance") == 1) & (polars.col("mark") == 1.0))
     assert one["regret"].to_list() == played().regret.values[1, 1, :, -1].tolist()
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"):
@@ -104,7 +105,7 @@ def test_pictures_show_what_the_result_says() -> None:
     axes = result.plot.regret(over="replicate").axes[0]
     means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
     for i, name in enumerate(result.settings):
-        assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
+        assert means[in_greek(name)] == pytest.approx(result.regret.values[i, ..., -1].mean())
     assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
 
     figure = Figure()

@@ -3,7 +3,7 @@
     python docs/examples/router.py [--out DIR] [--days N]
 
 Needs no network: the back ends are made up, and a day lasts some seconds. A child process serves with eight threads and
-is killed (kill -9) after half of the time; a second one goes on from its log. Then the log alone draws the picture:
+is killed (kill -9) after half of the time; a second one goes on with its file. Then the file alone draws the picture:
 money and quality, hour by hour.
 """
 
@@ -39,23 +39,23 @@ def call(name, rng, wait):
     return min(1.0, max(0.0, rng.gauss(quality, 0.1))), min(BOUNDS[name], price * rng.gammavariate(2.0, 0.5))
 
 
-def serve(log, days):
-    """Serve from where the log ends until so many days are over."""
+def serve(file, days):
+    """Serve from where the file ends until so many days are over."""
     began = time.monotonic()
-    at = last_time(log)
+    at = last_time(file)
 
     def clock():
         return at + (time.monotonic() - began) * DAY / SECONDS
 
     agent = jb.live.Agent(
-        jb.policies.PricePacer(),
+        jb.policies.Discounted.half_life(jb.policies.PricePacer(), 2000),
         arms=BOUNDS,
         reward_bound=1.0,
         budgets=[jb.live.Budget(DAILY, DAY, name="day")],
         traffic=jb.live.Traffic(FORECAST, slot=HOUR),
         key=jax.random.key(0),
-        log=log,
-        resume=True,
+        file=file,
+        hold=0.99,
         clock=clock,
     )
     print("ready", flush=True)
@@ -86,26 +86,26 @@ def serve(log, days):
     agent.close()
 
 
-def last_time(log):
-    """The last time that the log knows."""
-    times = [event["t"] for event in read(log) if "t" in event]
+def last_time(file):
+    """The last time that the file knows."""
+    times = [event["t"] for event in read(file)]
     return times[-1] if times else 0.0
 
 
-def read(log):
+def read(file):
     """All events."""
-    return jb.live.events(log) if log.exists() else ()
+    return jb.live.events(file) if file.exists() else ()
 
 
-def picture(log, out, days, killed):
-    """Money and quality by hour, from the log alone."""
+def picture(file, out, days, killed):
+    """Money and quality by hour, from the file alone."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     decided, money, quality, served = {}, {}, {}, {}
-    for event in read(log):
+    for event in read(file):
         if event["do"] == "choose":
             hour = int(event["t"] // HOUR)
             served.setdefault(event["arm"], {}).setdefault(hour, 0)
@@ -153,21 +153,21 @@ def main():
         serve(given.serve, given.days)
         return
     given.out.mkdir(parents=True, exist_ok=True)
-    log = given.out / "router.jsonl"
-    for part in given.out.glob("router.jsonl*"):
+    file = given.out / "router.db"
+    for part in given.out.glob("router.db*"):
         part.unlink()
-    command = [sys.executable, __file__, "--days", str(given.days), "--serve", str(log)]
+    command = [sys.executable, __file__, "--days", str(given.days), "--serve", str(file)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     child.stdout.readline()
     time.sleep(given.days * SECONDS / 2)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    killed = last_time(log)
-    print(f"killed after {killed / HOUR:.1f} hours, {sum(1 for _ in read(log)):,} lines in the log")
+    killed = last_time(file)
+    print(f"killed after {killed / HOUR:.1f} hours, {sum(1 for _ in read(file)):,} events in the file")
     subprocess.run(command, check=True)
-    most = picture(log, given.out, given.days, killed)
-    lines = sum(1 for _ in read(log))
-    print(f"{lines:,} lines; most spent on a day: {most:.4f} $ of {DAILY} $; {given.out / 'router.png'}")
+    most = picture(file, given.out, given.days, killed)
+    events = sum(1 for _ in read(file))
+    print(f"{events:,} events; most spent on a day: {most:.4f} $ of {DAILY} $; {given.out / 'router.png'}")
 
 
 if __name__ == "__main__":

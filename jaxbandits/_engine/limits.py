@@ -96,6 +96,9 @@ def most_rounds(
     bound = max(bounds)
     most = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
     why = f"at most {most}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    if policy.most_rounds < most:
+        most = policy.most_rounds
+        why = f"at most {most} for {type(policy).__name__}, whose sums in float32 would stand still"
     if max_rounds is not None and max_rounds > most:
         raise bad("max_rounds", max_rounds, why)
     if max_rounds is None and constraint.clock_name == "rounds" and (end > most * ticks.ONE).any():

@@ -57,7 +57,7 @@ class Layout:
 
     tasks: tuple[Task, ...]
     settings: tuple[tuple[str, ...], ...]  # labels, for each policy one per setting
-    names: tuple[str, ...]  # of the instances
+    names: tuple[str | int, ...]  # of the instances
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
@@ -106,7 +106,7 @@ def lay_out(
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
     kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
-    _check_nouns(kinds, environment, constraint)
+    check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
     means = mean_tables(environment)
     limits.check_spec(environment.spec)
@@ -241,7 +241,7 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     return ready
 
 
-def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
+def check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
     if not chosen:
         raise InputError("policies: none given; it must be a policy or a list of them")
     example = {
@@ -305,14 +305,15 @@ def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
     return rate
 
 
-def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
-    """Labels of the instances, none for two ids."""
+def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
+    """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
     plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
     if not plain:
         raise bad("instance_names", given, "a list of names, one for each instance")
     if len(given) != ids.size:
         raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    names = tuple(map(str, given))
+    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")
@@ -382,16 +383,34 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     key, spec = jax.random.key(0), environment.spec
 
     state = _trace(policy, "init", lambda p: p.init(spec), policy)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
+            must = (
+                "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+            )
+            raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
-    view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
-    observation = Observation(view, blank, feedback, _FLAG)
+    available = _trace(environment, "available", lambda: world.available())
+    opening = _trace(environment, "open", world.open, start, _i32())
+    if opening is not None:
+        _same(environment, "open", "bool[K]", opening, available)
+        later = _trace(environment, "opens_next", world.opens_next, start, _i32())
+        _same(environment, "opens_next", "int32[]", later, _i32())
+    context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
+    _check_context(environment, context)
+    view = View(_i32(), left, available, context)
+    observation = Observation(view, blank, feedback, _FLAG, context)
     updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)
     selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
     _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
+    recommended = _trace(policy, "recommend", lambda p, s, v: p.recommend(s, v), policy, state, view)
+    if recommended is not None:
+        _same(policy, "recommend", "an arm, int32[]", recommended, _i32())
     _same(policy, "status", "int32[]", _trace(policy, "status", lambda p, s: p.status(s), policy, state), _i32())
 
     finals = [
@@ -403,6 +422,14 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
             raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
         raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _check_context(environment: Environment, context: Any) -> None:
+    """Is it what the spec says?"""
+    shape = getattr(environment.spec, "context", None)
+    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    said = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    _same(environment, "context", said, context, must)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:

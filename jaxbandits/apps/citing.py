@@ -6,21 +6,20 @@ import functools
 import re
 from collections.abc import Iterator
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
-from jaxbandits import policies
+from jaxbandits import __version__, policies
+from jaxbandits._provenance import nearest_class
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Policy
+from jaxbandits.result import Result
 
 __all__ = ["cite"]
 
-_PACKAGE = """@software{{jaxbandits,
-  author  = {{{{the jaxbandits authors}}}},
-  title   = {{jaxbandits: a GPU-vectorised JAX simulator for budgeted and resource-constrained bandits}},
-  version = {{{version}}},
-  year    = {{2026}},
-}}"""
+_RELEASED = "2026-11-22"  # the version that ``jaxbandits.__version__`` names
+_TITLE = "jaxbandits: a GPU-vectorised JAX simulator for budgeted and resource-constrained bandits"
 
 
 class Citation(str):
@@ -30,20 +29,21 @@ class Citation(str):
         return str(self)
 
 
-def cite(policy: Policy | type[Policy] | str | None = None) -> Citation:
-    """BibTeX of this package, and of the papers behind a policy.
+def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation:
+    """BibTeX of this package, and of the papers behind a policy, or behind all that a result played.
 
     Policies around other policies have the papers of both. What an entry lacks could not be read, and is not guessed.
 
     Args:
         policy: a policy, its class, or the name of either: ``"OmegaUCB"``, or as the command has it ``"omega_ucb"``.
-            None: the package alone.
+            A :class:`~jaxbandits.Result`: what its settings are made of, and the version that played them. None: the
+            package alone.
 
     Returns:
         The entries, as text: ``print(jb.cite(policy))``.
 
     Raises:
-        InputError: something that is no policy, or a name that none has.
+        InputError: something that is no policy and no result, or a name that none has.
 
     Example:
         >>> import jaxbandits as jb
@@ -54,14 +54,35 @@ def cite(policy: Policy | type[Policy] | str | None = None) -> Citation:
         ...
         }
     """
-    from jaxbandits import __version__
+    if isinstance(policy, Result):
+        about = policy.about
+        # a file of an earlier version says no more than the class of each policy
+        settings = about.classes or [[row["policy"]] for row in about.parameters]
+        software, classes = _software(about.jaxbandits, about.code), [name for of in settings for name in of]
+    else:
+        software, classes = _software(__version__), []
+        for kind in _kinds(policy) if policy is not None else ():
+            classes += nearest_class(kind)  # a class of the user's has the papers of its nearest parent
+    entries = dict.fromkeys(entry for name in classes for _, entry, names in papers() if name in names)
+    return Citation("\n\n".join([software, *entries]) + "\n")
 
-    found: dict[str, None] = {}
-    for kind in _kinds(policy) if policy is not None else ():
-        # a class of the user's has the papers of its nearest parent in this package
-        ours = [x.__name__ for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
-        found |= dict.fromkeys(entry for _, entry, names in papers() if {*ours} & {*names})
-    return Citation("\n\n".join([_PACKAGE.format(version=__version__), *found]) + "\n")
+
+def _software(version: str, code: str = "") -> str:
+    """The entry of this package; of the date only where it is known, of the address when there is one."""
+    fields = {"author": "{the jaxbandits authors}", "title": f"{{{_TITLE}}}", "version": version}
+    if version == __version__:
+        fields |= {"date": _RELEASED, "year": _RELEASED[:4]}
+    try:
+        pages = dict(x.split(", ", 1) for x in metadata("jaxbandits").get_all("Project-URL") or ())
+    except PackageNotFoundError:
+        pages = {}
+    if "//example." not in (address := pages.get("Homepage", "//example.")):  # reserved: there is none yet
+        fields["url"] = address
+    # said once more for BibTeX, whose styles leave out version and date
+    parts = [f"Version {version}", fields.get("date", ""), f"source {code[:16]}" if code else ""]
+    fields["note"] = ", ".join(filter(None, parts))
+    width = max(map(len, fields))
+    return "\n".join(["@software{jaxbandits,", *(f"  {k:{width}} = {{{x}}}," for k, x in fields.items()), "}"])
 
 
 @functools.cache
@@ -78,7 +99,7 @@ def _kinds(policy: Any) -> Iterator[type]:
         policy = {**POLICIES, **AVERAGE_COST_POLICIES}.get(policy) or getattr(policies, policy, policy)
     kind = policy if isinstance(policy, type) else type(policy)
     if not issubclass(kind, Policy):
-        raise bad("policy", policy, "a policy, a policy's class, or its name such as 'omega_ucb'")
+        raise bad("policy", policy, "a policy, a policy's class, its name such as 'omega_ucb', or a result")
     yield kind
     for inner in vars(policy).values() if kind is not policy else ():
         if isinstance(inner, Policy):

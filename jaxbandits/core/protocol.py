@@ -226,6 +226,13 @@ class Environment(_Fields):
         Float64; NaN where an action is absent.
         """
 
+    def prices(self) -> np.ndarray | None:
+        """Host: costs that never vary, in ticks, int64 shaped as mean costs are, 0 where they do; None: all may.
+
+        Budgets are measured in them (:class:`~jaxbandits.TotalBudget`).
+        """
+        return None
+
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible] | None:
         """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance, mark]``.
 
@@ -244,6 +251,11 @@ class Policy(_Fields):
     """
 
     plays: ClassVar[type]  # the Spec class of the environments it can play
+
+    @property
+    def most_rounds(self) -> int:
+        """Host: in how many rounds its numbers stay what they say; more are refused. For totals in whole ticks all."""
+        return int(NEVER)
 
     def check(self, spec: Any) -> None:
         """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before anything runs."""

@@ -39,7 +39,10 @@ _Words = TypeVar("_Words", jax.Array, np.ndarray)
 
 
 class Role(enum.IntEnum):
-    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same word."""
+    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same word.
+
+    From ``USER`` = 34 to 63 they are for policies of one's own; the package takes those below and those above.
+    """
 
     TIE = 0
     THETA_REWARD = 1
@@ -47,6 +50,7 @@ class Role(enum.IntEnum):
     TRIAL = 3
     EXPLORE = 4
     MIX = 5
+    USER = 34
 
 
 class Domain(enum.IntEnum):

@@ -11,6 +11,15 @@ from .censored import copula_arms as copula_arms
 from .censored import g1 as g1
 from .censored import row_arms as row_arms
 from .closing import Stocked as Stocked
+from .contextual import ContextLaw as ContextLaw
+from .contextual import ContextualArms as ContextualArms
+from .contextual import ContextValue as ContextValue
+from .contextual import Gaussian as Gaussian
+from .contextual import LinearMeans as LinearMeans
+from .contextual import LogisticMeans as LogisticMeans
+from .contextual import Means as Means
+from .contextual import Rows as Rows
+from .contextual import UnitSphere as UnitSphere
 from .continuum import Continuum as Continuum
 from .continuum import ContinuumSpec as ContinuumSpec
 from .continuum import LoggedAuctions as LoggedAuctions

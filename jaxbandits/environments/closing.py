@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
 from jaxbandits.core import ticks
+from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, bad, numbers
 from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
@@ -47,9 +48,6 @@ class Stocked(AddressedArms):
 
     Build one with :meth:`of`. ``regret`` is against the best that can be bought (:meth:`benchmarks`).
 
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for a world inside that is not addressed.
-
     Source: capped and sleeping arms; Kleinberg, Niculescu-Mizil, Sharma, Regret bounds for sleeping experts and
     bandits, Machine Learning 80, 2010 (UCB1 among the arms that are open is their AUER).
 
@@ -71,6 +69,8 @@ class Stocked(AddressedArms):
     shown: ArrayLike = leaf(default=None)  # bool[I, S, K]: which arms are open in it
     last_pull: str = static(default="counts")
 
+    may_wait: ClassVar[bool] = True  # its benchmarks sit rounds out where that pays, so that they hold with a null arm
+
     @staticmethod
     def of(
         world: AddressedArms,
@@ -84,7 +84,7 @@ class Stocked(AddressedArms):
 
         Args:
             world: arms whose outcomes are addressed, such as :class:`~jaxbandits.environments.FiniteArms`.
-            pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), ``[K]`` or
+            pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), one for all, ``[K]`` or
                 ``[instance, K]``.
             money: b > 0, what each arm may cost in all (∞: no limit), same shapes. One cost only.
             shown: which arms are open in each part of the schedule, ``[part, K]`` or ``[instance, part, K]``. The last
@@ -94,9 +94,15 @@ class Stocked(AddressedArms):
                 beyond it earns nothing and costs what is left of it.
 
         Raises:
-            InputError: shapes that do not fit, numbers out of range, neither ``pulls``, ``money`` nor ``shown``.
+            InputError: another kind of world, shapes that do not fit, numbers out of range, neither ``pulls``,
+                ``money`` nor ``shown``.
         """
-        shape = np.shape(world.values()[0])
+        if not isinstance(world, AddressedArms):
+            raise bad("world", type(world).__name__, "arms whose outcomes are addressed, such as FiniteArms")
+        if own_method(world, AddressedArms, "open", "opening") is not None:
+            raise bad("world", type(world).__name__, "arms that never close; all limits are given at once")
+        if (shape := np.shape(world.values()[0])) != (world.instances, world.spec.arms):
+            raise bad("world", type(world).__name__, "one that tells the means of each of its arms, such as FiniteArms")
         if pulls is None and money is None and shown is None:
             raise InputError("pulls, money, shown: none given; one of them must be")
         stock = np.full(shape, NEVER)
@@ -136,13 +142,17 @@ class Stocked(AddressedArms):
     def check(self) -> None:
         self.arms.check()
         one_of("last_pull", self.last_pull, LAST_PULLS)
-        if not isinstance(self.arms, AddressedArms):
-            raise bad("world", type(self.arms).__name__, "arms whose outcomes are addressed, such as FiniteArms")
         if self.purse is not None and self.spec.resources is not None:
             raise bad("money", f"a world of {self.spec.resources} costs", "given where an arm has one cost")
 
+    def largest(self, action: Any) -> tuple[int, int]:
+        return self.arms.largest(action)
+
     def available(self) -> jax.Array:
         return self.arms.available()
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        return self.arms.context(key, round)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self.arms.means(arm)
@@ -169,11 +179,11 @@ class Stocked(AddressedArms):
         if self.starts is None:
             return jnp.int32(NEVER)
         pulls = state if self.purse is None else state.pulls
-        sold = pulls >= self.stock[:]
+        sold = (pulls >= self.stock[:]) | ~self.available()
         if self.purse is not None:
             sold = sold | ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
         starts, shown = self.starts[:], self.shown[:]
-        opens = jnp.any(shown & ~shown[self._part(round)] & ~sold, axis=1)
+        opens = jnp.any(shown & (~shown[self._part(round)] & ~sold)[None], axis=1)
         return jnp.min(jnp.where(opens & (starts > round), starts, NEVER))
 
     def start(self) -> Any:
@@ -189,9 +199,9 @@ class Stocked(AddressedArms):
         arm = jnp.clip(action, 0, self.spec.arms - 1)
         valid = self.open(state, round)[arm]
         if self.purse is None:
-            after, outcome, feedback, empty = super().pull(state, action, key, round)
+            after, outcome, feedback, empty = self.arms.pull(state, action, key, round)
             return after, outcome._replace(valid=outcome.valid & valid), feedback, empty
-        pulls, outcome, feedback, empty = super().pull(state.pulls, action, key, round)
+        pulls, outcome, feedback, empty = self.arms.pull(state.pulls, action, key, round)
         left = ticks.minus(jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent))
         reward, cost = feedback
         if self.last_pull == "forfeits":
@@ -280,8 +290,8 @@ def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
 
 def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     table = np.asarray(values, np.float64)
-    if table.shape not in (shape, shape[1:]) or np.isnan(table).any():
-        raise bad(name, values, f"numbers of the shape {list(shape[1:])} or {list(shape)}")
+    if table.shape not in ((), shape, shape[1:]) or np.isnan(table).any():
+        raise bad(name, values, f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}")
     return np.broadcast_to(table, shape)
 
 

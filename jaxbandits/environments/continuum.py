@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, per_instance
+from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -48,6 +49,7 @@ def _constant(x: jax.Array, p: Any) -> jax.Array:
     return p["cost"]
 
 
+@remembered
 def cost_valley(centre: Any, lam: Any) -> Continuum:
     """Table 1: μ_r(x) = 0.95 + 0.05x, μ_c(x) = λ + (1 − exp(−500(x − x̃)²))/5, both Bernoulli.
 
@@ -78,6 +80,7 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
     )
 
 
+@remembered
 def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
     """Table 2: Bernoulli rewards with μ_r(x) = peak · exp(−500(x − x̃)²), and one fixed cost without noise.
 

@@ -292,6 +292,13 @@ class Delayed(AroundWorld):
             return reward, np.repeat(cost[..., None], self.resources, axis=-1)
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
+    def prices(self) -> np.ndarray | None:
+        """Those of the arms, to each budget."""
+        prices = self.environment.prices()
+        if prices is None or self.environment.spec.resources is not None:
+            return prices
+        return np.where(self.spec.scope().T[None], prices[..., None], 0)
+
 
 def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
     """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key`` is the world's."""

@@ -17,6 +17,8 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._provenance import remembered
+from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -444,6 +446,19 @@ class FiniteArms(AddressedArms):
         there = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
         return np.where(exists, reward, np.nan), np.where(there, cost, np.nan)
 
+    def prices(self) -> np.ndarray | None:
+        """Of arms all of whose rows, or clicks, cost the same."""
+        law = self.law
+        if isinstance(law, RowsLaw):
+            cost = np.asarray(law.cost, np.int64)
+            rows = np.arange(cost.shape[2]) < np.asarray(law.rows)[..., None]
+            rows = rows.reshape(rows.shape + (1,) * (cost.ndim - 3))
+            return np.where(((cost == cost[:, :, :1]) | ~rows).all(2), cost[:, :, 0], 0)
+        if isinstance(law, ClickLaw):
+            same = (np.asarray(law.paid) == ticks.ONE) & (np.asarray(law.spread) == 0)
+            return np.where(same, np.asarray(law.price, np.int64), 0)
+        return None
+
 
 def refuses_but_one_arm(action: Any) -> str | None:
     """See :meth:`Environment.refuses`: one arm a round."""
@@ -495,6 +510,9 @@ class AroundWorld(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.world.values()
 
+    def prices(self) -> np.ndarray | None:
+        return self.world.prices()
+
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
         return self.world.benchmarks(constraint, clock)
 
@@ -545,11 +563,21 @@ class WithNullArm(AroundWorld):
         pad[1] = (0, 1)
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
-    def benchmarks(self, constraint: Any, clock: np.ndarray) -> None:
-        """None; a world that changes would not know that here one may wait."""
-        if super().benchmarks(constraint, clock) is not None:
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
+        """Those of a world that allows to rest; one that changes would not know that one may."""
+        found = super().benchmarks(constraint, clock)
+        if found is None or getattr(self.arms, "may_wait", False):
+            return found
+        if self.arms.spec.context is None:
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
+        pace = a_round(constraint)
+        if pace is not None and pace.budget is None:
+            given = "a TotalBudget without rounds, and a null arm, in a world with contexts"
+            raise InputError(
+                f"constraint: {given} given; it must have rounds: one would wait for ever for the best request"
+            )
+        return found
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
@@ -558,6 +586,7 @@ class WithNullArm(AroundWorld):
 # True means are used throughout, but where one asks for those of the reference code (``gbr_mean_bug``).
 
 
+@remembered
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
 
@@ -572,6 +601,7 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
 
 
+@remembered
 def random_generalised_bernoulli(
     key: jax.Array, instances: int, arms: int, *, gbr_mean_bug: bool = False
 ) -> FiniteArms:
@@ -601,6 +631,7 @@ def random_generalised_bernoulli(
     return dataclasses.replace(made, mean_reward=reward, mean_cost=cost)
 
 
+@remembered
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
 

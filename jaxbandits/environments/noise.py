@@ -59,6 +59,35 @@ class NoNoise(Noise):
         return mean
 
 
+@dataclasses.dataclass(frozen=True)
+class Tent(Noise):
+    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks. Its mean is μ, whatever h.
+
+    Args:
+        h: the most on either side, in (0, ½].
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for another h.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments.noise import Tent
+        >>> round(int(Tent(h=0.25).outcome(jnp.int32(0.9 * 2**24), jnp.uint32(0.2 * 2**32))) / 2**24, 6)
+        0.84
+    """
+
+    h: float = 0.25
+
+    def check(self) -> None:
+        if not 0 < positive_number("Tent.h", self.h) <= 0.5:
+            raise bad("Tent.h", self.h, "above 0 and at most 0.5")
+
+    def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """A whole number of ticks, drawn uniformly from those on both sides."""
+        half = jnp.minimum(jnp.minimum(mean, ticks.ONE - mean), int(self.h * ticks.ONE))
+        return mean - half + streams.below(word, 2 * half + 1)
+
+
 _MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
 
 

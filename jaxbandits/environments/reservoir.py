@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, per_instance, positive
+from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.pytrees import leaf, pytree, static
@@ -185,6 +186,7 @@ class Reservoir(AddressedArms):
     addressed: ClassVar[bool] = True
 
     @staticmethod
+    @remembered
     def ratio(
         key: Any,
         *,
@@ -233,6 +235,7 @@ class Reservoir(AddressedArms):
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
+    @remembered
     def sampled(
         sampler: Sampler,
         key: Any,
@@ -276,6 +279,7 @@ class Reservoir(AddressedArms):
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
+    @remembered
     def empirical(
         mean_reward: Any,
         mean_cost: Any,

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, numbers, whole_number
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -143,6 +143,18 @@ def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
     return jax.lax.fori_loop(0, _SWAPS, swap, place.astype(jnp.uint32)).astype(jnp.int32)
 
 
+def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
+    """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead`` are the axes that must come first, if any must."""
+    table = in_float32("features", features)
+    before = 1 if lead is None else len(lead)
+    if table.ndim not in (before + 1, before + 2) or 0 in table.shape or (lead and table.shape[:before] != lead):
+        must = "[N, d] or [N, K, d]" if lead is None else f"{list(lead)} first, then [d] or [K, d]"
+        raise InputError(f"features: shape {table.shape} given; it must be {must}")
+    if not np.isfinite(table).all():
+        raise bad("features", float(table[~np.isfinite(table)][0]), "finite")
+    return table
+
+
 # --- The table
 
 
@@ -161,6 +173,8 @@ class RequestTable(Environment):
         reward, cost: ``i32[instance, N, K]`` in ticks.
         mean_reward, mean_cost: of their columns, ``i32[instance, K]`` in ticks.
         order: which row comes in which round: :class:`DrawnRows`, :class:`ShuffledRows` or :class:`RowsInOrder`.
+        features: ``f32[instance, N, d]`` or ``f32[instance, N, K, d]``: contexts; None: there are none. The regret is
+            against the best mixture all the same, so it is below 0 where a policy gains by them.
 
     Example:
         Two models, the second right where the first is wrong: half of the requests each, but not the same half.
@@ -182,15 +196,18 @@ class RequestTable(Environment):
     mean_reward: ArrayLike = leaf()
     mean_cost: ArrayLike = leaf()
     order: RowOrder = leaf(default=DrawnRows())
+    features: ArrayLike = leaf(default=None)
 
     @staticmethod
-    def of(reward: Any, cost: Any, order: RowOrder | None = None) -> RequestTable:
+    def of(reward: Any, cost: Any, order: RowOrder | None = None, features: Any = None) -> RequestTable:
         """A table of numbers in [0, 1].
 
         Args:
             reward: ``[N, K]`` or ``[instance, N, K]``, a value for every arm on every request.
             cost: same shape. Divide dollars by the largest cell.
             order: default :class:`DrawnRows`.
+            features: what is known of each request before it is decided, ``[N, d]``, or ``[N, K, d]`` with a row for
+                each arm; instances before them if ``reward`` has them. They are the context of a round.
 
         Raises:
             InputError: shapes that differ, values outside [0, 1] or not finite, an arm whose mean rounds to no tick.
@@ -208,11 +225,18 @@ class RequestTable(Environment):
                 check_unit(name, column, rows=True)
         reward_ticks, cost_ticks = ticks32(r), ticks32(c)
         means = [np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32) for x in (reward_ticks, cost_ticks)]
-        return RequestTable(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows())
+        if features is not None:
+            features = checked_features(features, np.shape(reward)[:-1])
+            features = features if np.ndim(reward) == 3 else features[None]
+        return RequestTable(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features)
 
     @property
     def spec(self) -> FiniteSpec:
-        return FiniteSpec(int(self.mean_reward.shape[-1]))
+        arms = int(self.mean_reward.shape[-1])
+        if self.features is None:
+            return FiniteSpec(arms)
+        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner reads them.
+        return FiniteSpec(arms, context=tuple(self.features.shape[len(self.reward.shape) - 1 :]))
 
     def check(self) -> None:
         self.order.check(int(self.reward.shape[-2]))
@@ -223,6 +247,12 @@ class RequestTable(Environment):
     def start(self) -> jax.Array:
         """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        """The features of the round's row, if there are any."""
+        if self.features is None:
+            return None
+        return self.features[self.order.row(key, round, int(self.reward.shape[-2]))]
 
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array

@@ -39,7 +39,7 @@ _AGAIN, _FORCED = 255, 254  # roles: of a key for rounds whose number the inner 
 @pytree
 class Schedule(Plan):
     """Play arm :math:`a_i` from round :math:`s_i` on, whatever is seen: what one plays who knows the means of every
-    round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`).
+    round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that arm is closed, the first that is open.
 
     Args:
         at: s, increasing, ``[change]``, the first 1 (per instance ``[1, instance, change]``).
@@ -60,7 +60,12 @@ class Schedule(Plan):
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The arm of the last change so far."""
         begun = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
-        return state, jnp.asarray(self.arms)[jnp.maximum(begun - 1, 0)]
+        arm = jnp.asarray(self.arms)[jnp.maximum(begun - 1, 0)]
+        ids, last = jax.lax.iota(jnp.int32, view.available.shape[0]), view.available.shape[0]
+        first = jnp.min(jnp.where(view.available, ids, last))
+        # An arm that the world has not stays what it is, and ends the lane as invalid.
+        closed = jnp.any((ids == arm) & ~view.available)
+        return state, jnp.where(closed & (first < last), first, arm)
 
 
 # --- What wrappers share

@@ -39,7 +39,8 @@ class FixedSplit(Plan):
     """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a plan, not a learner.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on average; with all weight
-    on one arm it is played for ever. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
+    on one arm it is played for ever. Shares are those among the arms that are open; while none of weight above 0 is,
+    all that are open have the same. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
     One draw a round, addressed by the round (role ``MIX``); an arm of weight 0, as one that does not exist, changes
     none.
 
@@ -85,6 +86,7 @@ class FixedSplit(Plan):
     def _whole(self, view: View) -> jax.Array:
         """The weights as whole numbers, whose sums do not depend on how many arms there are."""
         weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
+        weights = jnp.where(jnp.any(weights > 0), weights, view.available.astype(jnp.float32))
         largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
         return jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
 

@@ -84,9 +84,9 @@ class SampledArms(ManyArms):
             raise bad("capacity", spec.arms, f"at least {most:g}, the arms of {type(self).__name__}")
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """The first K."""
-        first = jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms
-        return first & view.available
+        """The first K; while none of them is open, all that are."""
+        first = (jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms) & view.available
+        return jnp.where(jnp.any(first), first, view.available)
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
         """For ever."""
@@ -134,12 +134,13 @@ class ArmIncreasing(ManyArms):
         return opened.astype(jnp.float32) < power * (1 - _NEAR)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """The arms that were pulled, and the next one if the rule wants it."""
-        ids = jax.lax.iota(jnp.int32, state.pulls.shape[0])
-        opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
-        unopened = jnp.argmin(state.pulls > 0)  # the first; in flight, one whose only pull was lost comes again
-        taking = (state.pulls > 0) | ((ids == unopened) & self.wanted(opened, view.round))
-        return taking & view.available
+        """The arms that were pulled, and the next one if the rule wants it, or if those are closed."""
+        ids, pulled = jax.lax.iota(jnp.int32, state.pulls.shape[0]), state.pulls > 0
+        opened = jnp.sum(pulled, dtype=jnp.int32)
+        # The first; in flight, one whose only pull was lost comes again.
+        unopened = jnp.argmax(~pulled & view.available)
+        wanted = self.wanted(opened, view.round) | ~jnp.any(pulled & view.available)
+        return (pulled | ((ids == unopened) & wanted)) & view.available
 
     def status(self, state: ArmStatistics) -> jax.Array:
         """CAPACITY if all arms are open and the rule wants one more."""

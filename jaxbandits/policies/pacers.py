@@ -84,8 +84,6 @@ def allowance_of(view: View) -> Allowance:
     """What the view tells of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
         raise InputError("constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight")
-    if view.left.requests is None:
-        raise InputError("traffic: None given; it must say how many requests are expected, or there is no pace to keep")
     return view.left
 
 

@@ -782,6 +782,7 @@ class GameState(NamedTuple):
     """The weights of both players, the budgets, and whom the second one named."""
 
     arms: jax.Array  # f32[K]: G̃, less its largest
+    available: jax.Array  # bool[K]: the arms that were open in the last round
     resources: jax.Array  # f32[d + 1]: Σ of the losses, less the least
     resource: jax.Array  # i32[]: of the last round
     budget: Total  # [d + 1]
@@ -832,7 +833,8 @@ class LagrangeBwK(Policy):
     def init(self, spec: FiniteSpec) -> GameState:
         """Even weights."""
         d = resources_of(spec)
-        return GameState(jnp.zeros((spec.arms,)), jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
+        even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
+        return GameState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
 
     def probabilities(self, state: GameState, available: jax.Array) -> jax.Array:
         """p of EXP3.P, ``f32[K]``."""
@@ -840,12 +842,13 @@ class LagrangeBwK(Policy):
         horizon = ticks.to_float(state.budget)[-1]
         eta = 0.95 * jnp.sqrt(jnp.log(arms) / (horizon * arms))
         gamma = jnp.minimum(1.05 * jnp.sqrt(arms * jnp.log(arms) / horizon), 1)
-        weight = jnp.where(available, jnp.exp(eta * state.arms), 0)
+        gain = state.arms - jnp.max(jnp.where(available, state.arms, -jnp.inf))  # the largest may be closed
+        weight = jnp.where(available, jnp.exp(eta * gain), 0)
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
     def update(self, state: GameState, key: jax.Array, observation: Observation) -> GameState:
         """Both players learn from the round."""
-        available, seen = observation.view.available, observation.feedback
+        available, seen = state.available, observation.feedback  # of the round in which it was drawn
         state, mine = jax.lax.optimization_barrier((state, self))
         p, budget = mine.probabilities(state, available), ticks.to_float(state.budget)
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
@@ -874,7 +877,8 @@ class LagrangeBwK(Policy):
         weight = jnp.exp(-rate * state.resources)
         goal = streams.uniform(streams.policy_words(key, view.round, _RESOURCE)[0]) * sum(weight[j] for j in range(m))
         resource = sum((sum(weight[i] for i in range(j + 1)) <= goal).astype(jnp.int32) for j in range(m - 1))
-        return state._replace(resource=jnp.int32(0) + resource), largest(scores, key, view)
+        state = state._replace(resource=jnp.int32(0) + resource, available=view.available)
+        return state, largest(scores, key, view)
 
 
 def whole_sum(x: jax.Array) -> jax.Array:

@@ -201,15 +201,16 @@ class InFlight(Around):
 
     Args:
         policy: any policy for finitely many arms whose ``update`` takes one observation.
-        bound: the most that a pull of each arm can cost, ``[K]`` in (0, 1], default 1; of several costs each. A cost
-            above it could be overspent; the audit of ``Renewing`` would show it.
+        bound: the most that a pull of each arm can cost, ``[K]`` in [0, 1], default 1; of several costs each. A cost
+            above it could be overspent; the audit of ``Renewing`` would show it. An arm of bound 0 is free: it is
+            available whatever is left.
 
     Raises:
         InputError: before anything runs, for a policy that does not play the world's arms.
     """
 
     policy: Policy = leaf()
-    bound: ArrayLike = leaf(default=None, above=0, at_most=1, core=1)
+    bound: ArrayLike = leaf(default=None, at_least=0, at_most=1, core=1)
 
     plays: ClassVar[type] = DelayedSpec
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandits import _files
+from jaxbandits._provenance import versions
 from jaxbandits._tables import counted
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
@@ -18,11 +20,12 @@ from jaxbandits.core.protocol import Status
 from jaxbandits.result import Result
 from jaxbandits.simulation import labelled, origin_of
 from jaxbandits.statistics import Estimate, dominance, holm, mean, paired
-from jaxbandits.sweeps.spec import SweepPlan, versions
+from jaxbandits.sweeps.spec import SweepPlan
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import xarray
+    from matplotlib.figure import Figure
 
 LEVEL = 0.95
 AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
@@ -241,6 +244,11 @@ class SweepResult:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
         return Curve.of(policy, self.cases[environment, budget], self.plan.parameters[policy], self._rows(policy))
 
+    @property
+    def plot(self) -> SweepPlots:
+        """Pictures: ``plot.sensitivity()``, a matplotlib figure."""
+        return SweepPlots(self)
+
     def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> tuple[Estimate, bool]:
         """Regret of one policy at its best value minus that of another at its own, paired, and whether it is clear."""
         case = self.cases[environment, budget]
@@ -252,6 +260,56 @@ class SweepResult:
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
         return range(first, first + counts[policy])
+
+
+class SweepPlots:
+    """``found.plot`` of a sweep."""
+
+    def __init__(self, result: SweepResult):
+        self._result = result
+
+    def sensitivity(
+        self,
+        parameter: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
+    ) -> Figure:
+        """Regret over a parameter, of every policy that sweeps it alone, a panel for each environment and budget.
+
+        Bars are the paired intervals of the difference to the best value, all of the sweep at once; filled points are
+        not clearly worse than the best, and a star is the recommended value.
+
+        Args:
+            parameter: its name; None: the only one there is.
+            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+
+        Raises:
+            InputError: a parameter that no policy sweeps alone, several of them and none said, another ending or width.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> found = jb.sweep(jb.Sweep(
+            ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]), over="instance", marks=1,
+            ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=8, arms=3),
+            ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
+            >>> figure = found.plot.sensitivity(width="column")
+            >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
+            (3.25, 'ρ, log scale')
+        """
+        from jaxbandits.sweeps.drawing import curves  # here: it imports matplotlib
+
+        swept = {policy: self._result.parameters(policy) for policy in self._result.policies}
+        alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
+        known = list(dict.fromkeys(alone.values()))
+        name = known[0] if parameter is None and len(known) == 1 else parameter
+        if name not in known:
+            raise bad("parameter", parameter, f"one of {', '.join(known) or 'none: no policy sweeps one alone'}")
+        inches = _files.inches_of(width)
+        figure = curves(self._result, name, [policy for policy, of in alone.items() if of == name], inches or 12.0)
+        return _files.finished(figure, path, width)
 
 
 # --- from blocks to results, and to a dataset ------------------------------------------------------------------

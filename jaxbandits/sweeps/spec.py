@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
-import jaxlib
 import numpy as np
 
 from jaxbandits._engine import driver, scan
@@ -23,9 +22,10 @@ from jaxbandits._engine.pool import usual_slots, usual_workers
 from jaxbandits._engine.setup import Layout, lay_out, mark_shares
 from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
+from jaxbandits._provenance import versions
 from jaxbandits.core import checks, ticks
 from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
-from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users, package_digest
+from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, label
 
@@ -199,14 +199,6 @@ def describe(value: Any, where: str = "spec") -> Any:
     if path is None or thing.__module__.split(".")[0] in _LIBRARIES:
         return found
     return found | {"file_sha256": digest(Path(path).read_bytes())}  # of another package
-
-
-def versions() -> dict[str, str]:
-    """Whatever may change a bit of the results."""
-    from jaxbandits import __version__
-
-    libraries = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "numpy": np.__version__}
-    return {"jaxbandits": __version__, "code": package_digest(), **libraries}
 
 
 def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, Any] | None:

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.scan import at_instance, book, open_ledger
+from jaxbandits._engine.scan import at_instance, book, open_ledger, passes, view_of
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.core.fingerprint import jit
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
-from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy
+from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, typed
 from jaxbandits.result import Result
@@ -200,17 +200,23 @@ def play_lane(
     state, blank = world.start(), policy.blank_action(environment.spec)
     _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
-    begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
+    ledger, context = open_ledger(constraint, nothing), world.context(world_key, jnp.int32(1))
+    begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True), context)
 
     def one(carry: Any, _: None) -> tuple[Any, Step]:
-        before, state, ledger, action, feedback, empty = carry
-        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
-        seen = Observation(view, action, feedback, empty)
+        before, state, ledger, action, feedback, empty, context = carry
+        view = view_of(world, constraint, world_key, world.available(), state, ledger)
+        seen = Observation(view, action, feedback, empty, context)
         after, action = policy.step(before, policy_key, seen)
-        state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
-        ledger = book(constraint, ledger, outcome)
-        carry = after, state, ledger, action, feedback, empty
-        return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
+        moved, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
+        played = after, moved, book(constraint, ledger, outcome), action, feedback, empty, view.context
+        if passes(environment, world, state):  # where no arm is open the round passes, and nothing is learnt
+            some, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
+            outcome = select_tree(some, outcome, nothing)
+            passed = (before, state, book(constraint, ledger, nothing), *carry[3:])
+            played = select_tree(some, played, passed)
+        after, _, ledger, action = played[:4]
+        return played, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
 
     return jax.lax.scan(one, begin, None, length=rounds)[1]
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.source_info_util import summarize  # where an equation was written; it has no public name
 
 from jaxbandits._engine.scan import book
-from jaxbandits._engine.setup import time_parallel
+from jaxbandits._engine.setup import check_nouns, time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.arm_statistics import ArmStatistics, record
+from jaxbandits.core.checks import InputError, in_a_line, written
 from jaxbandits.core.fingerprint import jit
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, post
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
 from jaxbandits.core.streams import typed
 from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
@@ -89,6 +94,24 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
             got, must = played(now.before, seen)
             equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+
+
+def learns_from_the_context_of_the_decision(subject: Subject) -> None:
+    """What is learnt does not depend on the context of the view, which is another round's."""
+    if subject.environment.spec.context is None:
+        return
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
+
+    @jax.jit
+    def learnt(before: Any, seen: Any) -> Any:
+        return leaves.update(before, typed(words), seen)
+
+    for i in subject.sampled(3)[1:]:
+        now = subject.round(i)
+        view = now.observation.view
+        other = now.observation._replace(view=view._replace(context=view.context + 1))
+        must, got = learnt(now.before, now.observation), learnt(now.before, other)
+        equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
@@ -212,7 +235,10 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
 def leap_equals_scan(subject: Subject) -> None:
     """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
-        assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
+        promises = (subject.policy, "rests"), (subject.environment, "addressed"), (subject.constraint, "additive")
+        told = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in promises)
+        what = f"{told} are declared, and one of them is not kept: engine scan and engine leap"
+        assert_same_results(subject.base, subject.run(engine="leap"), what)
 
 
 def replicates_differ(subject: Subject) -> None:
@@ -227,20 +253,124 @@ def replicates_differ(subject: Subject) -> None:
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
-    """An index policy that declares ``rests``: no score falls while its arm rests, but for rounding."""
+    """An index policy that declares ``rests``: a score reads its own arm and t, and never falls at rest."""
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
+        return
+    if not isinstance(subject.round(0).after, ArmStatistics):
         return
     for i in subject.sampled(5)[2:]:
         now = subject.round(i)
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
-        before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
+        every = np.asarray(_jitted_scores(leaves, now.after, t))
+        before = every[pulled]
+        for arm in np.flatnonzero(pulled)[:4]:
+            one = jnp.int32(ticks.ONE)
+            other = np.asarray(_jitted_scores(leaves, record(now.after, jnp.int32(arm), one, one), t))
+            moves = (ulps_apart(every, other) > ULPS) & pulled & (np.arange(pulled.size) != arm)
+            for changed in np.flatnonzero(moves)[:1]:
+                change = f"from {every[changed]} to {other[changed]} by a pull of arm {arm}"
+                raise AssertionError(f"`rests` is declared; round {i + 1}: the score of arm {changed} goes {change}")
         for later in (1, 30, 1000):
             then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
             least = before * (1 - float(margin(leaves)) * np.sign(before))
             for fell in np.flatnonzero(~(then >= least)):
                 change = f"from {before[fell]} to {then[fell]} in {later} rounds of rest"
-                raise AssertionError(f"round {i + 1}: a score falls {change}")
+                raise AssertionError(f"`rests` is declared; round {i + 1}: a score falls {change}")
+
+
+def keys_are_addressed_by_the_round(subject: Subject) -> None:
+    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same in every round."""
+    leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
+
+    def step(words: jax.Array, before: Any, seen: Any) -> Any:
+        return leaves.step(before, typed(words), seen)
+
+    traced = jax.make_jaxpr(step)(subject.policy_words, now.before, now.observation)
+    inputs = [_KEY] + [_VARIES] * (len(traced.jaxpr.invars) - 1)
+    for draw in draws_of_a_fixed_key(traced.jaxpr, inputs)[1]:
+        raise AssertionError(
+            f"a draw with a key that is the same in every round, and so is the draw ({draw}); its key must be "
+            "addressed by the round: jax.random.fold_in(key, view.round), or one of jb.draws"
+        )
+
+
+_KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that another round may have otherwise
+
+
+def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
+    """(what each output depends on, where something is drawn with a key that no round changes)."""
+    of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
+    found: list[str] = []
+
+    def read(x: Any) -> int:
+        return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
+
+    for equation in jaxpr.eqns:
+        given = [read(x) for x in equation.invars]
+        together = functools.reduce(operator.or_, given, 0)
+        if equation.primitive.name == "random_bits" and not given[0] & _VARIES:
+            found.append(summarize(equation.source_info).rpartition("/")[2])
+        inner = [x for value in equation.params.values() for x in _jaxprs(value)]
+        outputs = [together] * len(equation.outvars)
+        for one in inner:
+            fits = len(one.invars) == len(given)
+            # What does not match one by one (a loop's parts, a branch) is taken together: rather too much varies.
+            into = given if fits else given[-len(one.invars) :] if equation.primitive.name == "cond" else None
+            into = (
+                [together] * len(one.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+            )
+            out, draws = draws_of_a_fixed_key(one, into)
+            found += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
+            if (
+                len(inner) == 1
+                and len(out) == len(outputs)
+                and fits
+                and equation.primitive.name not in ("scan", "while")
+            ):
+                outputs = out
+        of |= dict(zip(equation.outvars, outputs, strict=True))
+    return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(found))
+
+
+def _jaxprs(value: Any) -> list[Any]:
+    """The programs in a parameter of an equation."""
+    if isinstance(value, (tuple, list)):
+        return [x for part in value for x in _jaxprs(part)]
+    value = getattr(value, "jaxpr", value)
+    return [value] if hasattr(value, "eqns") else []
+
+
+def totals_go_on_beyond_128_units(subject: Subject) -> None:
+    """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks do after 128."""
+    leaves, seen = one_setting(subject.first, subject.environment), subject.round(0).observation
+    action = seen.action
+    if not isinstance(seen.feedback, Feedback) or not isinstance(action, jax.Array):
+        return
+    if action.shape or action.dtype != jnp.int32:
+        return
+    seen = seen._replace(
+        action=jnp.int32(0),
+        empty=jnp.bool_(False),
+        feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), seen.feedback),
+    )
+
+    def again(state: Any, round: jax.Array) -> tuple[Any, Any]:
+        view = seen.view._replace(round=round)
+        after = leaves.update(state, typed(subject.policy_words), seen._replace(view=view))
+        return after, after
+
+    rounds = jnp.arange(2, 302, dtype=jnp.int32)
+    _, states = jax.jit(lambda state: jax.lax.scan(again, state, rounds))(subject.round(0).before)
+    for path, x in jax.tree_util.tree_leaves_with_path(states):
+        if x.dtype != jnp.int32:
+            continue
+        steps = np.diff(np.asarray(x).astype(np.int64), axis=0).reshape(len(rounds) - 1, -1)
+        for after in np.flatnonzero((steps < -(2**31)).any(axis=1))[:1]:
+            raise AssertionError(
+                f"state{jax.tree_util.keystr(path)} wraps after {after + 2} rewards and costs of one unit: int32 ticks "
+                "hold 128 units; keep a Total (jb.ticks.add), or arm_statistics as ArmTotals does"
+            )
 
 
 def draws_change_from_round_to_round(subject: Subject) -> None:
@@ -275,14 +405,17 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
+    learns_from_the_context_of_the_decision,
     other_values_compile_nothing,
     sweep_equals_loop,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
+    scores_rest_as_declared,
     leap_equals_scan,
     replicates_differ,
-    scores_rest_as_declared,
+    keys_are_addressed_by_the_round,
     draws_change_from_round_to_round,
+    totals_go_on_beyond_128_units,
 )
 """The contract of a policy, one function for each rule."""
 
@@ -308,6 +441,7 @@ def check_policy(
         >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
         >>> check_policy(jb.policies.BGreedy(), arms, jb.TotalBudget(30.0, last_pull="forfeits"))
     """
+    check_nouns([policy], environment, constraint or Horizon(1))
     if constraint is None:
         cost = np.nanmean(environment.values()[1])
         constraint = TotalBudget(100 * cost, last_pull="counts") if cost > 0 else Horizon(100)
@@ -392,7 +526,8 @@ def adds_up_as_declared(subject: Subject) -> None:
         before, now = _before(subject, i), subject.round(i)
         if not bool(now.over):
             posted = post(before, now.outcome)._replace(rounds=before.rounds + 1)
-            equal(posted, now.ledger, f"round {i + 1}: what post books and what charge books differ: the ledger")
+            what = f"`additive` is declared; round {i + 1}: what post books and what charge books differ: the ledger"
+            equal(posted, now.ledger, what)
 
 
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
@@ -431,6 +566,7 @@ def check_constraint(
         >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms, jb.policies.BGreedy())
     """
     key = jax.random.key(0) if key is None else key
+    check_nouns([policy or CUCB()], environment, constraint)
     _keep(CONSTRAINT_CHECKS, constraint, Subject(policy or CUCB(), environment, constraint, key))
 
 
@@ -442,6 +578,11 @@ def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: S
         except AssertionError as broken:
             rule = check.__name__.replace("_", " ")
             raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
+        except InputError:
+            raise
+        except Exception as problem:
+            name = written(owner, "step" if isinstance(owner, Policy) else "charge", problem)
+            raise InputError(f"{name}: fails: {in_a_line(problem)}") from problem
 
 
 _TOTALS = ("reward", "spent", "expected_reward", "expected_spent")

@@ -14,9 +14,10 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
+from jaxbandits.core.checks import InputError, in_a_line, written
 from jaxbandits.core.fingerprint import jit
-from jaxbandits.core.protocol import Environment, Outcome, Policy
-from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
+from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain, typed
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.environments.finite import AddressedArms
@@ -50,10 +51,13 @@ def check_environment(
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
     An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to it: ``pull`` agrees
-    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
+    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine. Where arms close,
+    ``open`` says which pulls are valid, and no arm opens before ``opens_next``.
 
     Raises:
-        AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %.
+        AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %,
+            which holds for rare outcomes, too: by exact binomial tails, or Hoeffding's bound.
+        InputError: code that fails, with class, method and line.
 
     Example:
         >>> import jaxbandits as jb
@@ -76,8 +80,12 @@ def check_environment(
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
+            if environment.spec.context is not None:
+                _contexts(environment, instance, words)
             if actions is None:
                 _available(environment, instance, words)
+            if _closes(environment):
+                _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
             played.append(_outcomes(environment, tried, instance, words, pulls))
@@ -97,6 +105,10 @@ def check_environment(
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(f"{written(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
     return worst
 
 
@@ -122,8 +134,8 @@ def _stacked(actions: Sequence[Any]) -> Any:
 def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int) -> Outcome:
     def one(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
-            state, outcome, _, _ = _pull(environment, instance, state, action, words, round)
-            return state, outcome
+            after, outcome, _, _ = _pull(environment, instance, state, action, words, round)
+            return select_tree(outcome.valid, after, state), outcome
 
         start = at_instance(environment, instance).start()
         return jax.lax.scan(again, start, jnp.arange(1, pulls + 1, dtype=jnp.int32))[1]
@@ -132,11 +144,12 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
 
 
 def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action by itself."""
+    """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
-    valid = np.asarray(outcomes.valid).all(axis=1)
-    assert valid.any(), f"instance {instance}: no action is valid"
-    return jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
+    valid = np.asarray(outcomes.valid)
+    kept = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
+    assert kept.any(), f"instance {instance}: no action is valid"
+    return jax.tree.map(lambda x: np.asarray(x)[kept], outcomes)
 
 
 # --- The rules.
@@ -146,13 +159,21 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
     state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
-    after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    pulled = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    parts = "(state, Outcome, feedback, empty)"
+    assert isinstance(pulled, tuple) and len(pulled) == 4, f"pull gives a {type(pulled).__name__} in place of {parts}"
+    after, outcome, _, empty = pulled
+    if _closes(environment):
+        world = at_instance(environment, jnp.int32(0))
+        given = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
+        must = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_), jax.ShapeDtypeStruct((), jnp.int32)
+        chex.assert_trees_all_equal_shapes_and_dtypes(given, must, custom_message="open and opens_next")
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
     assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
     whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
-    must = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
-    chex.assert_trees_all_equal_shapes_and_dtypes((must, truth), (outcome, empty), custom_message="outcome and empty")
+    wanted = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
+    chex.assert_trees_all_equal_shapes_and_dtypes((wanted, truth), (outcome, empty), custom_message="outcome and empty")
 
 
 def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
@@ -170,17 +191,80 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
     equal(_stacked(first), together, f"instance {instance}: pulls in a batch")
 
 
+def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
+    """A context has the shape that the spec says, and the same bits alone, again, and among those of other rounds."""
+    world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
+    one = jax.jit(lambda round: world.context(typed(words), round))
+    alone = [one(round) for round in rounds]
+    shape, told = tuple(environment.spec.context), alone[0]
+    said = told is not None and (told.shape, told.dtype) == (shape, jnp.float32)
+    given = "None" if told is None else f"{told.dtype}{list(told.shape)}"
+    assert said, f"instance {instance}: a context is {given}; spec.context says float32{list(shape)}"
+    together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
+    equal(jnp.stack(alone), together, f"instance {instance}: contexts among those of other rounds, which")
+    equal(alone[0], one(rounds[0]), f"instance {instance}: a context asked for twice, which")
+
+
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
     """``available`` says which arms can be pulled."""
     arms, there = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
     told = there.shape == (arms,) and there.dtype == np.bool_
     assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
+    if _closes(environment):  # what is not there is never open
+        return
     outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1)
     wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
         says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
         raise AssertionError(
             f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
+        )
+
+
+_OPEN_ROUNDS = 256
+
+
+def _closes(environment: Environment) -> bool:
+    """May its arms close?"""
+    world = at_instance(environment, jnp.int32(0))
+    return jax.eval_shape(lambda: world.open(world.start(), jnp.int32(1))) is not None
+
+
+@jit
+def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array) -> tuple[jax.Array, ...]:
+    """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of each)."""
+    world, key = at_instance(environment, instance), typed(words)
+    exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
+
+    def one(state: Pytree, round: jax.Array) -> tuple[Pytree, tuple[jax.Array, ...]]:
+        open_ = exists & world.open(state, round)  # type: ignore[operator]
+        valid = jax.vmap(lambda arm: world.pull(state, arm, key, round)[1].valid)(arms)
+        arm = streams.available_arm(streams.words(key, round, 1)[0], open_)
+        after = world.pull(state, jnp.minimum(arm, arms.size - 1), key, round)[0]
+        next_ = world.opens_next(state, round)
+        return select_tree(jnp.any(open_), after, state), (open_, valid, next_)
+
+    return jax.lax.scan(one, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32))[1]
+
+
+def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array) -> None:
+    """``open`` says which pulls are valid, and no closed arm opens before ``opens_next`` says so."""
+    there, valid, after = (np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words))
+    for round, arm in np.argwhere(there != valid)[:1]:
+        says, but = ("is open", "not valid") if there[round, arm] else ("is closed", "valid")
+        raise AssertionError(
+            f"instance {instance}: in round {round + 1} `open` says that arm {arm} {says}, and a pull of it is {but}"
+        )
+    # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may have opened it.
+    opens = np.triu((there[None] & ~there[:, None]).any(axis=2), 1)
+    if not isinstance(environment, AddressedArms):
+        idle = np.append(0, np.cumsum(there.any(axis=1)))
+        opens &= idle[:-1, None] == idle[None, :-1]
+    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(there) + 1)))[:1]:
+        when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
+        raise AssertionError(
+            f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm "
+            "opens"
         )
 
 
@@ -192,12 +276,20 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
         for number, action in enumerate(actions):
             round += 1
             state, *mixed[number, n] = _pull_fast(environment, i, state, action, words, round)
+    if _closes(environment):  # who is open may be another matter of the round
+        times, mixed = 1, {pair: [x[0]._replace(valid=None), *x[1:]] for pair, x in mixed.items()}
     for number, action in enumerate(actions):
         state = _start(environment, instance)
         for n in range(times):
             state, *got = _pull_fast(environment, i, state, action, words, 1000 + n)
+            if _closes(environment):
+                got[0] = got[0]._replace(valid=None)
             what = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
-            equal(mixed[number, n], got, what)
+            try:
+                equal(mixed[number, n], got, what)
+            except AssertionError as broken:
+                told = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
+                raise AssertionError(f"{broken}; {told}") from None
 
 
 def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: Any, seen: Outcome) -> None:
@@ -212,26 +304,56 @@ def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: in
 
 
 def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
-    """|empirical − stated mean| in standard errors, of reward and cost of every valid action, and which one it is."""
-    pulls, scores = outcomes.reward.shape[1], list[tuple[float, str]]()
+    """How far the mean reward and the mean cost of every valid action are from the stated ones, and which one it is.
+
+    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where
+    few outcomes differ from the commonest one (rare successes) no normal law holds, but Hoeffding's bound.
+    """
+    scores = list[tuple[float, str]]()
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
-        outside = sample[(sample < low) | (sample > bound)]
+        outside = sample[((sample < low) | (sample > bound)) & _where_valid(outcomes, sample)]
         beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
         assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
-        # Of each pull against its own stated mean, which may change from pull to pull.
-        gap = sample.astype(np.float64) - stated
-        error = gap.std(axis=1, ddof=1) / np.sqrt(pulls)
-        # A sample without spread has no error of its own: that of a 0-or-1 outcome of the stated mean, then.
-        share = np.clip(stated.mean(axis=1) / bound, 0, 1)
-        error = np.where(error > 0, error, bound * np.sqrt(share * (1 - share) / pulls))
-        constant = (np.abs(gap) <= 1).all(axis=1)
-        away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
-        for (number, *_), score in np.ndenumerate(np.where(constant, 0.0, away / np.maximum(error, 1e-9))):
+        for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
+            pulls = outcomes.valid[number]
+            drawn, means = (x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated))
             where = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
-            scores.append((float(score), where))
+            scores.append((distance(drawn, means, low, bound), where))
     return scores
+
+
+def _where_valid(outcomes: Outcome, sample: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
+
+
+_FEW = 300  # outcomes other than the commonest, for the mean to be near enough to a normal law: its skew is then 0.06
+
+
+def distance(drawn: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
+    """How far the mean of outcomes in ``low … high`` is from that of their stated means, in standard errors."""
+    from scipy import stats as laws  # slow to import
+
+    number = drawn.size
+    if (np.abs(drawn - stated) <= 1).all():
+        return 0.0
+    mean = stated.mean()
+    # The stated mean is rounded to a tick.
+    mean = float(np.clip(drawn.mean(), mean - 0.5, mean + 0.5))
+    share, seen = (mean - low) / (high - low), (drawn.mean() - low) / (high - low)
+    kinds, counts = np.unique(drawn, return_counts=True)
+    if np.isin(kinds, (low, high)).all() and (stated == stated[0]).all():
+        won = int((drawn == high).sum())
+        tail = min(laws.binom.cdf(won, number, share), laws.binom.sf(won - 1, number, share))
+        return float(laws.norm.isf(min(tail, 0.5)))
+    if number - counts.max() >= _FEW:
+        return float(abs(drawn.mean() - mean) / (drawn.std(ddof=1) / np.sqrt(number)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.nan_to_num(seen * np.log(seen / share)) + np.nan_to_num(
+            (1 - seen) * np.log((1 - seen) / (1 - share))
+        )
+    return float(laws.norm.isf(min(np.exp(-number * apart), 0.5)))
 
 
 def _values(environment: Environment, arms: int, instance: int, outcomes: Outcome) -> None:
@@ -240,8 +362,10 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
         stated = getattr(outcomes, f"expected_{name}")
         of_arms, told = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
         mine = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
+        if _closes(environment) and len(stated) < len(mine):  # some can never be pulled
+            return
         assert len(mine) == len(stated), f"{told} {name} of {len(mine)} arms, but {len(stated)} can be pulled"
-        # a mean that changes from pull to pull is no single value
+        # A mean that changes from pull to pull is no single value.
         theirs = ticks.to_units(stated[:, 0])
         apart = np.where(stated[:, 0] == stated[:, 1], np.abs(mine - theirs), 0.0)
         at = apart.argmax()
@@ -272,7 +396,8 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
             given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        assert_same_results(one, other, f"engine scan and engine {other.about.engine}")
+        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {other.about.engine}"
+        assert_same_results(one, other, promise)
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:
@@ -284,8 +409,8 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
         if wrong.size:
             arm, n = (int(i) for i in wrong[0])
             raise AssertionError(
-                f"instance {instance}: pull {n + 1} of arm {arm}: {name} is {by_pull[arm, n]} by pull and "
-                f"{by_address[arm, n]} by means and outcome"
+                f"`addressed` is declared; instance {instance}: pull {n + 1} of arm {arm}: {name} is "
+                f"{by_pull[arm, n]} by pull and {by_address[arm, n]} by means and outcome"
             )
 
 
@@ -300,6 +425,7 @@ def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, wor
             reward, cost = world.outcome(key, arm, n)
             mean_reward, mean_cost = world.means(arm)
             counted = state + (jax.lax.iota(jnp.int32, state.size) == arm)
+            open_ = world.opening(arm, n, n + 1)
             return after, {
                 "the number of events": (jnp.int32(len(outcome.events)), jnp.int32(0)),
                 "the reward": (outcome.reward, reward),
@@ -310,7 +436,7 @@ def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, wor
                 "the learner's cost": (feedback.cost, cost),
                 "the state (is it the counts of pulls?)": (jnp.all(after == counted), jnp.bool_(True)),
                 "empty": (empty, jnp.bool_(False)),
-                "valid": (outcome.valid, mean_cost >= 0),
+                "valid": (outcome.valid, (mean_cost >= 0) & (True if open_ is None else open_)),
             }
 
         return jax.lax.scan(again, world.start(), jnp.arange(_PULLS, dtype=jnp.int32))[1]

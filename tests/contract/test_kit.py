@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats as laws
 
 import jaxbandits as jb
+from jaxbandits import draws
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import AddressedArms, FiniteArms
 from jaxbandits.policies import MUCB
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
+from jaxbandits.testing.world import distance
 
 from .worlds import KEY, as_a, with_its_own, world
 
@@ -65,6 +68,70 @@ def restless(self: Any, arms: Any) -> Any:
     return arms.reward / arms.t
 
 
+def of_others(self: Any, arms: Any) -> Any:
+    """It is said to read its own arm alone, and reads all."""
+    mean = jnp.where(arms.n > 0, arms.reward / jnp.maximum(arms.n, 1), 1)
+    return mean / jnp.maximum(jnp.sum(mean), 1e-3)
+
+
+def sticky(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """The habit of every JAX author: the key as it comes."""
+    drawn = jax.random.uniform(key, (state.pulls.size,)) / (1 + state.pulls)
+    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+
+
+def sticky_in_a_branch(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """Split, and used in a branch."""
+    first, _ = jax.random.split(key)
+    size = (state.pulls.size,)
+    drawn = jax.lax.cond(view.round > 9, lambda k: jax.random.normal(k, size), lambda k: jnp.zeros(size), first)
+    return state, jnp.argmax(jnp.where(view.available, drawn - state.pulls, -jnp.inf)).astype(jnp.int32)
+
+
+def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """One order for all lanes and rounds."""
+    drawn = jax.random.uniform(jax.random.key(0), (state.pulls.size,)) / (1 + state.pulls)
+    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+
+
+def addressed_by_the_round(self: Any, state: Any, key: Any, view: Any) -> Any:
+    drawn = jax.vmap(lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm)))(
+        jnp.arange(state.pulls.size)
+    )
+    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+
+
+class Ticks(NamedTuple):
+    pulls: Any
+    total: Any
+
+
+def wrapping() -> Any:
+    """Ticks that are added with +."""
+
+    def init(self: Any, spec: Any) -> Any:
+        return Ticks(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(2)))
+
+    def update(self: Any, state: Any, key: Any, observation: Any) -> Any:
+        mine = (jnp.arange(state.pulls.size) == observation.action).astype(jnp.int32)
+        return Ticks(state.pulls + mine, state.total + mine * observation.feedback.reward)
+
+    def select(self: Any, state: Any, key: Any, view: Any) -> Any:
+        return state, jnp.argmin(jnp.where(view.available, state.pulls, 10**9)).astype(jnp.int32)
+
+    brought = {"init": init, "update": update, "select": select, "plays": jb.environments.FiniteSpec}
+    return with_its_own(Policy, "Wrapping", **brought)()
+
+
+@pytest.mark.parametrize(
+    "right", [policy("Right", select=addressed_by_the_round), jb.policies.BudgetedThompson(), jb.policies.SoftElim()]
+)
+def test_draws_of_the_round_pass(right: Policy) -> None:
+    subject = Subject(right, world("bernoulli"), jb.Horizon(40), KEY)
+    CHECKS["keys_are_addressed_by_the_round"](subject)
+    CHECKS["totals_go_on_beyond_128_units"](subject)
+
+
 @pytest.mark.parametrize(
     ("policy", "rule", "message"),
     [
@@ -81,7 +148,28 @@ def restless(self: Any, arms: Any) -> Any:
         ),
         (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
         (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
-        (policy("Odd", score=restless, rests=True), "scores_rest_as_declared", "a score falls from"),
+        (
+            policy("Odd", score=restless, rests=True),
+            "scores_rest_as_declared",
+            "`rests` is declared; .* a score falls from",
+        ),
+        (
+            policy("Odd", score=of_others, rests=True),
+            "scores_rest_as_declared",
+            "`rests` is declared; .* the score of arm . goes from .* by a pull of arm",
+        ),
+        (
+            policy("Sticky", select=sticky),
+            "keys_are_addressed_by_the_round",
+            r"a draw with a key that is the same in every round.*test_kit\.py:\d+:\d+ \(sticky\)",
+        ),
+        (
+            policy("Sticky", select=sticky_in_a_branch),
+            "keys_are_addressed_by_the_round",
+            r"a draw with a key that is the same in every round.*test_kit\.py",
+        ),
+        (policy("Own", select=of_its_own_key), "keys_are_addressed_by_the_round", "same in every round"),
+        (wrapping(), "totals_go_on_beyond_128_units", r"state\.total wraps after 128 rewards and costs of one unit"),
     ],
 )
 @pytest.mark.quick_rows("blunder")
@@ -98,6 +186,72 @@ def test_a_score_that_is_no_number_is_named_first() -> None:
     message = r"«chooses what there is»: instance \d, .* ends as invalid .* a score is NaN .[^)]*.$"
     with pytest.raises(AssertionError, match=message):
         check_policy(rooted, world("bernoulli"), jb.Horizon(40), key=KEY)
+
+
+class Keyed(NamedTuple):
+    key: Any
+
+
+def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_one_line_each() -> None:
+    brought = {
+        "init": lambda self, spec: Keyed(jax.random.key(3)),
+        "update": lambda self, state, key, observation: state,
+        "select": lambda self, state, key, view: (state, jnp.int32(0)),
+        "plays": jb.environments.FiniteSpec,
+    }
+    keyed = with_its_own(Policy, "KeyState", **brought)()
+    for ask in (check_policy, lambda p, w, c: jb.simulate(p, w, c, key=KEY)):
+        with pytest.raises(
+            jb.InputError, match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$"
+        ):
+            ask(keyed, world("bernoulli"), jb.Horizon(10))
+    bare = type("Bare", (IndexPolicy,), {"score": score})
+    with pytest.raises(jb.InputError, match=r"policies: Bare is not decorated with @jb\.pytree"):
+        check_policy(bare(), world("bernoulli"), jb.Horizon(10))
+    torn = as_a(with_its_own(FiniteArms, "Torn", pull=torn_pull), world("bernoulli"))
+    with pytest.raises(jb.InputError, match=r"^torn_pull|Torn.pull: fails: TypeError: .*test_kit\.py, line \d+\)$"):
+        check_environment(torn)
+
+
+def torn_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
+    return state + {}, None
+
+
+@pytest.mark.parametrize(
+    ("brought", "message"),
+    [
+        ({"open": lambda self, state, round: jnp.ones((1,), bool)}, r"open and opens_next"),
+        ({"pull": lambda self, state, action, key, round: None}, r"pull gives a NoneType in place of \(state, Outcome"),
+    ],
+)
+def test_a_world_of_another_form_is_named(brought: Any, message: str) -> None:
+    wrong = as_a(with_its_own(FiniteArms, "World", **brought), world("bernoulli"))
+    with pytest.raises(AssertionError, match=f"World: .*{message}"):
+        check_environment(wrong)
+
+
+def test_a_recommendation_is_one_arm() -> None:
+    many = policy("Many", recommend=lambda self, state, view: jnp.zeros(2))
+    with pytest.raises(jb.InputError, match=r"^Many\.recommend: it must give an arm, int32\[\]"):
+        jb.simulate(many, world("bernoulli"), jb.Horizon(9), key=KEY)
+
+
+def test_levels_hold_for_rare_successes() -> None:
+    """1,000 right worlds of two rare arms, reward and cost: at most 1 % fail; a wrong one is seen."""
+    rng, one = np.random.default_rng(3), float(ticks.ONE)
+    allowed = laws.norm.isf(0.005 / 4)
+
+    def worst(chance: float, stated: float, worth: Any = 1.0) -> float:
+        outcomes = ((rng.random((4, 4096)) < chance) * np.broadcast_to(worth, (4, 4096)) * one).round()
+        mean = np.full(4096, round(stated * one))
+        return max(distance(drawn, mean, 0.0, one) for drawn in outcomes)
+
+    failed = sum(worst(0.0016, 0.0016) > allowed for _ in range(1000))
+    assert failed <= 10 + 2 * np.sqrt(10)
+    prices = rng.uniform(0.1, 0.5, (4, 4096))
+    dear = sum(worst(0.0016, 0.0016 * 0.3, prices) > allowed for _ in range(300))
+    assert dear <= 3 + 2 * np.sqrt(3)
+    assert worst(0.008, 0.0016) > allowed and worst(0.53, 0.5) > 2.5
 
 
 def test_a_state_that_changes_its_type_is_caught() -> None:

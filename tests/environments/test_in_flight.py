@@ -57,7 +57,7 @@ def logs() -> list[list[tuple[Any, Any]]]:
     quality = (0.3, 0.6, 0.9)
     return [
         [
-            (np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1), b * rng.random(9))
+            (np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1), b * np.rint(512 * rng.random(9)) / 512)  # whole billionths
             for q, b in zip(quality, BOUNDS, strict=True)
         ]
     ]
@@ -176,6 +176,27 @@ def test_the_simulator_agrees_with_a_plain_twin():
     assert skips and late and any(lost for told in arrived for *_, lost in told)  # or nothing was tried
 
 
+class Forecast:
+    """In place of what an agent learns of its traffic: what the simulator's accountant tells."""
+
+    slot = None
+
+    def place(self, now: float) -> float:
+        return now
+
+    def move(self, slot: int, seen: int, now: float) -> None:
+        self.slot = slot
+
+    def plain(self) -> None:
+        return None
+
+    def ahead(self, accounts: Any, now: float, seen: int) -> list[list[int]]:
+        seen, slot = seen if int(now) == self.slot else 0, int(now)
+        ends = [(slot // every + 1) * every for every in EVERY]
+        ahead = [expected_left(slot, seen, every, EXPECTED) for every in EVERY]
+        return [ahead, [sum(EXPECTED[end - every : end]) for every, end in zip(EVERY, ends, strict=True)]]
+
+
 def serve(name: str, run: int) -> None:
     """The same requests and arrivals, delays, losses and reservations included: the same decisions and state."""
     rounds, now = list(replayed(name, run)), [0.0]
@@ -190,10 +211,14 @@ def serve(name: str, run: int) -> None:
         arms=dict(zip(names, BOUNDS, strict=True)),
         reward_bound=1.0,
         budgets=budgets,
-        traffic=jb.live.Traffic(EXPECTED, slot=1.0),
         key=key,
+        lost="bound",
         clock=lambda: now[0],
     )
+    with agent._transaction() as ledger:
+        layout = ledger.layout
+    forecast = Forecast()
+    layout.pace = lambda _: forecast  # type: ignore[method-assign]
     for t, arm, slot, *_, arrived, _can in rounds:
         now[0] = float(slot)
         ticket = agent.choose()
@@ -201,17 +226,24 @@ def serve(name: str, run: int) -> None:
         if t < ROUNDS:
             for round, _, reward, cost, lost in arrived:
                 if lost:
-                    agent._do({"do": "expire", "t": now[0], "ids": [round], "forget": []})
+                    with agent._transaction() as ledger:
+                        ledger.expire(now[0], round, None)
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
-    state, simulated = agent._state, rounds[-1].lane.state.known
-    charged = ticks.split(np.array([account.paid(now[0]) for account in state.accounts]))
-    known = Known(state.learnt, state.waiting, simulated.budgets._replace(charged=charged))
+    simulated = rounds[-1].lane.state.known
+    with agent._transaction() as ledger:
+        service, waiting = ledger.service(), np.array(ledger.dynamics()[1])
+        paid = [ledger.standing(account, now[0])[1] * ticks.ONE // layout.unit for account in layout.accounts]
+    learnt = layout.program.state(service.learnt)
+    known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
             mine, more = mine[: must.shape[0]], mine[must.shape[0] :]
             assert not np.asarray(more).any()
-        assert np.array_equal(mine, must), (name, run)
+        if mine.dtype == np.float32:  # prices, in a program that is another one
+            np.testing.assert_allclose(mine, must, rtol=1e-5)
+        else:
+            assert np.array_equal(mine, must), (name, run)
 
 
 SLOW = [
@@ -387,9 +419,8 @@ def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> N
 def test_those_who_pace_say_what_they_miss():
     with pytest.raises(jb.InputError, match=r"it must be Renewing, and the policy in InFlight"):
         jb.simulate(InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY)
-    with pytest.raises(jb.InputError, match=r"traffic: None given"):
-        budgets = [jb.live.Budget(1.0, 10.0)]
-        jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, budgets=budgets, key=KEY)
+    with pytest.raises(jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"):
+        jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 
 @pytest.mark.parametrize("carries", [False, True])
@@ -474,3 +505,42 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
     with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
+
+
+def constant(price: float) -> FiniteArms:
+    """One arm that always costs the same."""
+    return FiniteArms.empirical([[([1.0], [price])]])
+
+
+@pytest.mark.parametrize("price", [0.1, 0.3, 0.7])  # rounded up, up and down to ticks
+def test_a_price_that_divides_a_budget_is_paid_as_often(price: float) -> None:
+    for times in (1, 3, 10):
+        budget = round(price * times, 10)
+        for last_pull in ("counts", "forfeits"):
+            limit = jb.TotalBudget(budget, last_pull=last_pull)
+            result = jb.simulate(OmegaUCB(), constant(price), limit, key=KEY, marks=1)
+            assert result.reward.max().item() == times, last_pull
+        world = Delayed(constant(price), FixedDelay(0), room=2)
+        day = jb.Renewing([budget], [1], [20, 20])
+        result = jb.simulate(InFlight(OmegaUCB(), bound=[price]), world, day, key=KEY, marks=1)
+        assert result.reward.max().item() == 2 * times and not result.violation.max().item()
+
+
+def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> None:
+    def whole(budget: float, costs: list[list[float]], last_pull: str = "forfeits") -> int:
+        world = FiniteArms.empirical([[([1.0] * len(row), row) for row in costs]])
+        return int(ticks.join(jb.TotalBudget(budget, last_pull=last_pull).prepare(world).budget)[0])
+
+    tenth, seven = round(0.1 * ticks.ONE), round(0.7 * ticks.ONE)  # 0.4 too many, 0.2 too few
+    assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth and whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
+    for costs in ([[0.1, 0.2]], [[0.3]]):
+        assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
+    assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth
+    assert whole(1000.03, [[0.1]]) == int(1000.03 * ticks.ONE)
+
+
+def test_a_free_arm_is_played_whatever_is_left() -> None:
+    world = Delayed(FiniteArms.empirical([[([1.0], [0.0]), ([1.0], [1.0])]]), FixedDelay(0), room=2)
+    policy = InFlight(OmegaUCB(), bound=[0.0, 0.5])  # the other one costs twice its bound
+    result = jb.simulate(policy, world, jb.Renewing([0.75], [1], [20]), key=KEY, marks=1)
+    assert result.reward.max().item() == 20 and result.violation.max().item() == 0.25

@@ -165,7 +165,7 @@ def test_z_rcucb(survival: str, m: int) -> None:
     policy = ZRCUCB(survival, horizon=ROUNDS, alpha=0.02, m=m)
     world = RevealConsumption(g1(["NegCorr"], arms=3, limits=list(fine_limits(depth, m))))
     twin = twins.ZRCUCB(3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival)
-    score, recommended = jax.jit(policy.scores), jax.jit(policy.recommend)
+    score, recommended = jax.jit(policy.scores), jax.jit(policy.best_pair)
     finest = cells
     for told in rounds(policy, world, ROUNDS):
         ours = np.asarray(score(told.state)).reshape(3, cells)

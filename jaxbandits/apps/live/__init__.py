@@ -1,15 +1,16 @@
 """Policies without the simulator: one round at a time, or many requests at once."""
 
 from jaxbandits.apps.live.agent import Agent, Ticket
-from jaxbandits.apps.live.auditing import audit, propensities
-from jaxbandits.apps.live.budgets import Budget, Traffic
+from jaxbandits.apps.live.auditing import audit, events, propensities
+from jaxbandits.apps.live.budgets import Breaker, Budget, Traffic
 from jaxbandits.apps.live.errors import Broken, Misuse, Settled, Unpayable
-from jaxbandits.apps.live.log import events, load, save
-from jaxbandits.apps.live.serving import connect, prometheus, serve
+from jaxbandits.apps.live.metrics import prometheus
+from jaxbandits.apps.live.states import load, save
 from jaxbandits.apps.live.step import observe, start, widen
 
 __all__ = [
     "Agent",
+    "Breaker",
     "Broken",
     "Budget",
     "Misuse",
@@ -18,14 +19,12 @@ __all__ = [
     "Traffic",
     "Unpayable",
     "audit",
-    "connect",
     "events",
     "load",
     "observe",
     "prometheus",
     "propensities",
     "save",
-    "serve",
     "start",
     "widen",
 ]

@@ -1,7 +1,10 @@
-"""Is a log what its agent decided, did the money last, and how likely was each decision?"""
+"""Is a file what its agent decided, did the money last, and how likely was each decision?"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,93 +14,173 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits._tables import counted
-from jaxbandits.apps.live import log as logs
-from jaxbandits.apps.live.state import State, of_one_setting, select
+from jaxbandits.apps.live.budgets import money
+from jaxbandits.apps.live.ledger import FORMAT, Ledger
+from jaxbandits.apps.live.program import inputs, of_one_setting
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.checks import InputError, bad, shown, whole_number
 from jaxbandits.core.fingerprint import jit
-from jaxbandits.core.protocol import Policy, View
+from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.policies import FixedSplit
 from jaxbandits.policies.base import chooses_by_logits
 
-
-def _segments(log: Any, policy: Policy | None) -> Iterator[tuple[Path, dict[str, Any], State, list[dict[str, Any]]]]:
-    """Of each segment: its file, its first line, the state that it begins with, the events after it."""
-    for part, (first, *events) in logs.segments(path_of("log", log)):
-        yield part, first, State(of_one_setting(logs.policy_of(first["terms"]["policy"], policy)), first), events
+_COLUMNS = ("n", "do", "t", "id", "arm", "money", "reward", "more")
 
 
-def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
-    """Decide again what a log says was decided, segment by segment, as far as they are still there.
+@contextlib.contextmanager
+def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
+    """The tables of a file as they stand at one moment, whoever writes it."""
+    place = path_of("file", file)
+    try:
+        with contextlib.closing(sqlite3.connect(f"{Path(place).resolve().as_uri()}?mode=ro", uri=True)) as db:
+            db.isolation_level = None
+            if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+                raise sqlite3.DatabaseError(f"it must be of format {FORMAT}; a log of version 1.1 is not read")
+            db.execute("BEGIN")
+            yield Ledger(db, None if policy is None else of_one_setting(policy))
+    except sqlite3.Error as problem:
+        raise bad("file", str(place), f"a file of an agent ({problem})") from None
 
-    Nothing is written, and the agent may go on meanwhile.
+
+def _events(db: sqlite3.Connection, after: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
+    rows = db.execute("SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (after, until or 1 << 62))
+    for row in rows:
+        yield dict(zip(_COLUMNS, row, strict=True))
+
+
+def events(file: Any) -> Iterator[dict[str, Any]]:
+    """All events of a file that are kept, in order, whoever writes it now.
+
+    Each is a dict: ``n``, its number; ``do``, what happened (``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
+    ``forget``, ``clock``, ``terms``), at ``t``; and ``id``, to which request. A ``choose`` has the ``arm``, None if
+    nobody serves, what it ``held``, and what was asked for; outcomes have ``reward`` and ``cost``.
 
     Args:
-        log: the file that the agent was given.
-        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-
-    Returns:
-        ``segments``, ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision that is
-        another one and for each line that is missing (the rest of the segment is not checked then), each segment that
-        does not begin as the one before it ended, and each that is missing; how many segments ``before`` the first are
-        not there; what was ``charged`` to each budget (of the last 1,000 periods) and by how much it was ``overspent``,
-        by the begin of the period.
+        file: the file of an agent.
 
     Raises:
-        InputError: no log, or a line that is no event.
+        InputError: no such file.
 
     Example:
         >>> import os, tempfile, jax
         >>> import jaxbandits as jb
-        >>> log = os.path.join(tempfile.mkdtemp(), "decisions.jsonl")
+        >>> file = os.path.join(tempfile.mkdtemp(), "agent.db")
         >>> agent = jb.live.Agent(
-        ...     jb.policies.OmegaUCB(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), log=log)
+        ...     jb.policies.OmegaUCB(), arms={"a": 1.0}, reward_bound=1.0, key=jax.random.key(0), file=file)
+        >>> agent.learn(agent.choose(request="mine"), reward=1.0, cost=0.5)
+        >>> [(event["do"], event["arm"], event.get("request")) for event in jb.live.events(file)]
+        [('choose', 'a', 'mine'), ('learn', 'a', None)]
+    """
+    with _reading(file) as ledger:
+        names = dict(ledger.db.execute("SELECT id, name FROM arms"))
+        for event in _events(ledger.db):
+            do, amount = event["do"], event.pop("money")
+            made = {"n": event["n"], "do": do, "t": event["t"], "id": event["id"]}
+            if do not in ("clock", "terms", "forget"):
+                made["arm"] = names.get(event["arm"])
+                paid = None if amount is None else money(amount)
+                made |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": event["reward"]}
+            yield made | json.loads(event["more"] or "{}")
+
+
+def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, dict[str, Any]]]:
+    """A ledger in memory before each event; after it is taken the event happens again there."""
+    states = ledger.db.execute("SELECT event, text FROM states ORDER BY event").fetchall()
+    terms = dict(ledger.db.execute("SELECT id, text FROM terms"))
+    copy = Ledger(sqlite3.connect(":memory:", isolation_level=None), ledger.given)
+    (last,) = ledger.db.execute("SELECT event FROM service").fetchone()
+    for at, (first, text) in enumerate(states):
+        copy.restore(text, terms[json.loads(text)["service"][0][2]])
+        until = states[at + 1][0] if at + 1 < len(states) else last
+        n, changed = first, False
+        for event in _events(ledger.db, first, until):
+            if event["n"] != n + 1:
+                problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
+                break
+            n = event["n"]
+            if changed := event["do"] == "terms":
+                break
+            yield copy, event
+            try:
+                made = copy.replay(event)
+            except InputError as problem:
+                problems.append(f"event {n}: {problem}")
+                break
+            if event["do"] == "choose":
+                found, kept = (made.arm, made.held) if made else (None, None), (event["arm"], event["money"])
+                if found != kept:
+                    names = [None if k is None else copy.layout.names[k] for k, _ in (kept, found)]
+                    problems.append(
+                        f"event {n}: {shown(names[0])} for request {event['id']}, and {shown(names[1])} comes out; it "
+                        "must be played by the version that wrote it, on the same kind of processor"
+                    )
+                    break
+        else:
+            ends = states[at + 1][1] if at + 1 < len(states) else None
+            if ends is None:
+                ledger.load()
+                ends = ledger.state()
+            if not changed and copy.state() != ends:
+                problems.append(f"event {n}: the state after it is another one")
+
+
+def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
+    """Decide again what a file says was decided, from the first state on that is still there.
+
+    Nothing is written, and the agent may go on meanwhile.
+
+    Args:
+        file: the file of an agent.
+        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
+
+    Returns:
+        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision that is another one,
+        each event that is missing and each state that is another one (then it goes on with the next state); how many
+        events ``before`` the first state are not there; what was ``charged`` to each budget and by how much it was
+        ``overspent``, by the begin of the period.
+
+    Raises:
+        InputError: no file of an agent.
+
+    Example:
+        >>> import os, tempfile, jax
+        >>> import jaxbandits as jb
+        >>> file = os.path.join(tempfile.mkdtemp(), "agent.db")
+        >>> agent = jb.live.Agent(
+        ...     jb.policies.OmegaUCB(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), file=file)
         >>> tickets = agent.choose(n=9)
-        >>> found = jb.live.audit(log)
+        >>> found = jb.live.audit(file)
         >>> found["decisions"], found["problems"]
         (9, [])
     """
-    told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "before": 0}
     problems: list[str] = []
-    last, ended = None, None  # the number of the segment before, and the hash of the state after it, if that is known
-    for part, first, state, events in _segments(log, policy):
-        if last is None:
-            told["before"] = state.segment - 1
-        elif missing := state.segment - last - 1:
-            problems.append(f"{part.name}: {counted(missing, 'segment')} before it not there")
-        elif "change" not in first and ended not in (None, state.digest()):
-            problems.append(f"{part.name}: it does not begin with the state in which the one before it ended")
-        last, ended = state.segment, None
-        told["segments"] += 1
-        try:
-            for line, event in enumerate(events, start=2):
-                if (number := event.get("n")) != line:
-                    raise InputError(f"log: line {line} says that it is line {number}; no line may be missing")
-                state.replay(event, line, check=True)
-                told["decisions"] += event["do"] == "choose"
-                told["outcomes"] += event["do"] == "learn"
-            ended = state.digest()
-        except InputError as problem:
-            problems.append(f"{part.name}: {problem}")
-    over = {x.budget.name: state.by_period(x, x.overspent(state.now)) for x in state.accounts if state.round}
-    told |= {"problems": problems, "overspent": {name: periods for name, periods in over.items() if periods}}
-    return told | {"charged": {x.budget.name: state.by_period(x, x.charged) for x in state.accounts}}
+    decisions = outcomes = 0
+    with _reading(file, policy) as ledger:
+        (before,) = ledger.db.execute("SELECT min(event) FROM states").fetchone()
+        for _, event in _replayed(ledger, problems):
+            decisions += event["do"] == "choose"
+            outcomes += event["do"] in ("learn", "fail")
+        ledger.load()
+        rows = ledger.by_period(ledger.layout.shared)
+    paid = {name: {at: money(x) for at, (x, _) in row.items()} for name, row in rows.items()}
+    over = {name: {at: money(x) for at, (_, x) in row.items() if x > 0} for name, row in rows.items()}
+    made = {"decisions": decisions, "outcomes": outcomes, "before": before, "problems": problems, "charged": paid}
+    return made | {"overspent": {name: row for name, row in over.items() if row}}
 
 
 def propensities(
-    log: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
+    file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision of a log was, given what was known then: what an estimate of another policy divides by.
+    """How likely each decision was, given what was known then: what an estimate of another policy divides by.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
     (``FixedSplit``). For others that draw, such as ``BudgetedThompson``, it is the share of ``samples`` further draws,
     with its standard error. Money, open requests and arms that were asked for count as they stood.
 
     Args:
-        log: the file that the agent was given; segments that are not there are left out.
+        file: the file of an agent; events that are not kept are left out.
         policy: a policy of your own must be given; those of ``jb.policies`` are made again.
         samples: draws for each decision.
         seed: of these draws.
@@ -112,35 +195,39 @@ def propensities(
     Example:
         >>> import os, tempfile, jax
         >>> import jaxbandits as jb
-        >>> log = os.path.join(tempfile.mkdtemp(), "decisions.jsonl")
+        >>> file = os.path.join(tempfile.mkdtemp(), "agent.db")
         >>> agent = jb.live.Agent(
-        ...     jb.policies.SoftElim(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), log=log)
+        ...     jb.policies.SoftElim(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), file=file)
         >>> agent.learn(agent.choose(request="mine"), reward=1.0, cost=0.5)
-        >>> next(jb.live.propensities(log))
+        >>> next(jb.live.propensities(file))
         {'id': 1, 'request': 'mine', 'arm': 'a', 'propensity': 0.5, 'error': 0.0}
     """
     whole_number("samples", samples, 2)
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
-    for _, _, state, events in _segments(log, policy):
-        draws = False  # not known yet
-        for line, event in enumerate(events, start=2):
-            if event["do"] == "choose" and event["arm"] is not None:
-                learnt, _, view, open_ = state.decision(event)  # type: ignore[misc]
-                draws = draws or _draws(state.policy, learnt, view, open_)
-                if not draws:
-                    raise bad("log", state.terms["policy"], "by a policy that draws more than the order of ties")
-                place = state.places[event["arm"]]
-                if chooses_by_logits(state.policy) or isinstance(state.policy, FixedSplit):
-                    share, error = float(_exact(state.policy, learnt, view, open_)[place]), 0.0
-                else:
-                    share = float((np.asarray(_drawn(state.policy, learnt, words, view, open_)) == place).mean())
-                    error = (share * (1 - share) / samples) ** 0.5
-                row = {"id": event["id"], "request": event.get("request"), "arm": event["arm"]}
-                yield row | {"propensity": share, "error": error}
-            state.replay(event, line)
+    problems: list[str] = []
+    draws = None  # the policy that is known to draw
+    with _reading(file, policy) as ledger:
+        for copy, event in _replayed(ledger, problems):
+            if event["do"] != "choose" or event["arm"] is None:
+                continue
+            layout, service, more = copy.layout, copy.service(), json.loads(event["more"] or "{}")
+            standing = copy.candidates(event["t"], more.get("available"), more.get("caller"))
+            asked = copy.asked(service, event["t"], *standing).copy()
+            view, open_ = inputs(asked, layout.program.arms, layout.program.budgets)
+            learnt, chooser, arm = layout.program.state(service.learnt), layout.policy, event["arm"]
+            if draws is not chooser and not _draws(chooser, learnt, view, open_):
+                raise bad("file", layout.terms["policy"], "by a policy that draws more than the order of ties")
+            draws = chooser
+            if chooses_by_logits(chooser) or isinstance(chooser, FixedSplit):
+                share, error = float(_exact(chooser, learnt, view, open_)[arm]), 0.0
+            else:
+                share = float((np.asarray(_drawn(chooser, learnt, words, view, open_)) == arm).mean())
+                error = (share * (1 - share) / samples) ** 0.5
+            row = {"id": event["id"], "request": more.get("request"), "arm": layout.names[arm]}
+            yield row | {"propensity": share, "error": error}
 
 
-def _draws(policy: Any, learnt: Pytree, view: View, open: np.ndarray) -> bool:
+def _draws(policy: Any, learnt: Pytree, view: Any, open: np.ndarray) -> bool:
     """Does a decision draw anything but the order of ties? All draws have a role, and come from one function."""
     roles, words = set(), streams.policy_words
 
@@ -157,11 +244,14 @@ def _draws(policy: Any, learnt: Pytree, view: View, open: np.ndarray) -> bool:
 
 
 @jit
-def _exact(policy: Any, learnt: Pytree, view: View, open: jax.Array) -> jax.Array:
+def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
     known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(known, view))
 
 
 @jit
-def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: View, open: jax.Array) -> jax.Array:
-    return jax.vmap(lambda word: select(policy, learnt, word, view, open)[1])(words)
+def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
+    def one(word: jax.Array) -> jax.Array:
+        return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
+
+    return jax.vmap(one)(words)

@@ -21,41 +21,51 @@ _SYSTEM, _GIVEN = 3600.0, 7 * 86400.0  # tolerances
 class Clock:
     """Readings that never go back, and a refusal of those that cannot be true.
 
-    The system's clock is held against the time that has passed since the last reading (:func:`time.monotonic`); of a
-    clock that was given nothing else is known.
+    The system's clock is held against the time that has passed since this process read it last
+    (:func:`time.monotonic`); of a clock that was given nothing is known but the last event.
     """
 
     def __init__(self, tell: Callable[[], float], tolerance: float | None):
+        if not callable(tell):
+            raise bad("clock", tell, "a function that gives seconds, such as time.time")
         self._tell, self._system = tell, tell is time.time
         default = _SYSTEM if self._system else _GIVEN
         self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
-        self._at: float | None = None  # time.monotonic() at the last reading that was believed
+        self._at: tuple[float, float] | None = None  # the last reading that was believed, and time.monotonic() then
 
-    def told(self) -> float:
-        """The reading, if it is a time at all."""
+    def trust(self) -> None:
+        """Take the next reading as the first one is taken: it may be any time later."""
+        self._at = None
+
+    def reading(self) -> float:
+        """What it shows, if that is a time at all."""
         now = self._tell()
         if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= _LATEST:
             raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
         return float(now)
 
     def read(self, last: float) -> float:
-        """The time, at least ``last``."""
-        now, passed = self.told(), time.monotonic()
+        """The time, at least ``last``, that of the last event of any process."""
+        now, passed = self.reading(), time.monotonic()
         if math.isfinite(last):
-            # The first reading of a process may be any time later: nobody knows how long none has run.
-            since = max(now - last, 0.0) if self._at is None else (passed - self._at) * self._system
-            if abs(ahead := now - last - since) > self._tolerance:
+            ahead = min(now - last, 0.0)
+            if self._at is not None:
+                before, then = self._at
+                ahead = now - before - (passed - then) if self._system else now - last
+            if abs(ahead) > self._tolerance:
                 raise Misuse(
-                    f"clock: {now:.0f} given, {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the last "
-                    f"event; it must be within {self._tolerance:g} s, and if it is right, resume() takes it at its word"
+                    f"clock: {now:.0f} given, {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can "
+                    f"be; it must be within {self._tolerance:g} s, and if it is right, resume() takes it at its word"
                 )
-        self._at = passed
+        self._at = now, passed
         return max(now, last)
 
 
 def zone_of(argument: str, name: str) -> ZoneInfo:
     """A time zone by its name."""
     try:
+        if not isinstance(name, str):
+            raise TypeError
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError, TypeError):  # ZoneInfoNotFoundError is a KeyError
         raise bad(argument, name, "the name of a time zone, such as 'Europe/Berlin'") from None

@@ -23,7 +23,7 @@ class Unpayable(Exception):
     """``choose(must=True)`` has no arm: none can be paid, or the policy keeps the money for later requests.
 
     Attributes:
-        renews_at: when there is money again, in seconds of the clock; None if there is money and the policy rests.
+        renews_at: when an arm can be tried again, in seconds of the clock; None if one can now and the policy rests.
     """
 
     def __init__(self, message: str, renews_at: float | None = None):
@@ -35,7 +35,7 @@ class Unpayable(Exception):
 
 
 class Broken(OSError):
-    """The agent refuses everything: its log could not be written or is closed, an event was cut short, or it is a fork.
+    """The call could not be written: the disk is full, the file was moved or is locked, or this process is a fork.
 
-    The message says which. ``resume()`` goes on from what the log says, except in a fork.
+    The message says which. Nothing has changed, what is only read can still be read, and the next call tries again.
     """

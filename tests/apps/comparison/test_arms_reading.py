@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 
@@ -167,6 +168,14 @@ def test_the_encoding_may_be_said() -> None:
 def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):
         read(tmp_path, content)
+
+
+def test_a_packed_table_is_opened(tmp_path: Path) -> None:
+    text = "name,mean_reward,mean_cost\na,0.5,1\nb,0.25,0.5\n"
+    for content in (text.encode(), text.encode("utf-16")):
+        assert read(tmp_path, gzip.compress(content)).instances[0].mean_reward.tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match=r"^arms file: .*; it must be a gzip file that is whole"):
+        read(tmp_path, gzip.compress(text.encode())[:-9])
 
 
 # ---- columns

@@ -1,40 +1,32 @@
-"""The service object: tickets, money, arms, files, threads, kills."""
+"""The service: tickets, money to the billionth, arms, terms, failures, and what is refused by name."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
+import contextlib
+import datetime
 import random
-import re
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
-from fractions import Fraction
-from pathlib import Path
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import jax
 import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps.live import Agent, Budget
-from jaxbandits.apps.live import log as logs
-from jaxbandits.apps.live.state import State, of_one_setting
-from jaxbandits.core import ticks
+from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled, Traffic, Unpayable
+from jaxbandits.apps.live.budgets import BILLION, Account, Pace, billionths, place_of, quantile
 from jaxbandits.policies import (
-    CUSUM,
+    KUBE,
+    MRCB,
     MUCB,
     BudgetedThompson,
-    Discounted,
+    EpsilonFirst,
     FixedSplit,
     OmegaUCB,
-    Restarting,
-    Windowed,
+    PricePacer,
 )
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}
@@ -50,7 +42,7 @@ class Clock:
     """Time that stands still unless it is moved."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now: Any = 0.0
 
     def __call__(self) -> float:
         return self.now
@@ -62,273 +54,505 @@ def made(clock: Callable[[], float], **changes: Any) -> Agent:
     return Agent(given.pop("policy"), **given)
 
 
-def test_a_request_is_settled_once():
+def state(agent: Agent) -> str:
+    """All that decides what comes."""
+    with agent._transaction(write=False) as ledger:
+        return ledger.state()
+
+
+def learnt(agent: Agent) -> Any:
+    """What the policy remembers."""
+    with agent._transaction(write=False) as ledger:
+        return ledger.layout.program.state(ledger.service().learnt)
+
+
+# --- tickets
+
+
+def test_a_request_is_settled_once() -> None:
     agent = made(Clock())
     one, two, three = agent.choose(n=3)
-    assert [x.arm for x in (one, two, three)] == ["small", "middle", "large"]  # not three times the same
+    assert [x.arm for x in (one, two, three)] == ["small", "middle", "large"]
     agent.learn(two, reward=1.0, cost=0.04)
     agent.cancel(three)
     for call, message in (
         (lambda: agent.learn(two, reward=1.0, cost=0.04), "ticket: 2 given; .* it was settled, or given up"),
         (lambda: agent.cancel(three), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
-        (lambda: agent.learn("2", cost=0.0), "ticket: '2' given; .* never given"),
-        (lambda: agent.learn(one, cost=-0.01), "cost: -0.01 given; it must be from 0 to"),
+        (lambda: agent.fail("2", cost=0.0), "ticket: '2' given; .* never given"),
+        (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
+        (lambda: agent.learn(one, cost=-0.01), "cost: -0.01 given; it must be an amount of money from 0"),
+        (lambda: agent.learn(one, cost=2e6, confirm=True), "cost: 2000000.0 given; .* from 0 to 1e"),
+        (lambda: agent.learn(one, cost="much"), "cost: 'much' given; it must be an amount of money"),
+        (lambda: agent.learn(one, cost=np.nan), "cost: nan given"),
         (lambda: agent.learn(one, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
         (lambda: agent.learn(one, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
-        (lambda: agent.learn(one, cost=np.nan), "cost: nan given"),
+        (lambda: agent.choose(caller=3), "caller: 3 given"),
+        (lambda: agent.choose(available="small"), "arm: 's' given; it must be one of small, middle, large"),
     ):
-        before = agent.digest()
-        with pytest.raises(jb.InputError, match=message):
+        before = state(agent)
+        with pytest.raises(Misuse, match=message):
             call()
-        assert agent.digest() == before
-    assert [x.id for x in agent.open()] == [1] and agent._state.learnt.pulls.tolist() == [0, 1, 0, 0]
-    agent.learn(1, cost=np.float32(2.9e-9))  # of no reward; so small a cost is a tick and not nothing
-    assert agent._state.accounts[0].charged == {0: ticks.from_units(0.04 / 0.25).item() + 1}
+        assert state(agent) == before
+    with pytest.raises(Settled):
+        agent.learn(two, cost=0.0)
+    other = made(lambda: 1.0).choose()
+    with pytest.raises(Misuse, match="one of this agent, whose ticket 1 is another"):
+        agent.learn(other, cost=0.0)
+    assert [x.id for x in agent.open()] == [1] and learnt(agent).pulls.tolist() == [0, 1, 0, 0]
 
 
-def test_money_spent_answers_none_until_it_renews():
-    clock = Clock()
-    agent = made(clock, budgets=[Budget(0.3, DAY)], policy=MUCB())
-    assert [x.arm if x else None for x in agent.choose(n=9)][:3] == ["small", "middle", "large"]
-    while agent.choose():
-        pass
-    assert agent.renews_at() == DAY and agent.choose(available=["large"]) is None
-    held = agent.left()["budget"]
-    assert held < 0.01
-    clock.now = 100.0
-    late = agent.expire(older_than=50.0)
-    assert len(late) == 6 and not agent.open() and agent.left()["budget"] == held  # what was held is spent
-    agent.learn(late[2], reward=1.0, cost=0.05)  # an answer comes after all: the difference is free in its own period
-    assert agent.left()["budget"] == pytest.approx(held + 0.15, abs=1e-6)
-    clock.now = DAY + 1
-    full = agent.left()["budget"]
-    assert agent.choose() is not None
-    agent.learn(late[1], reward=0.0, cost=0.01)
-    assert full - agent.left()["budget"] < 0.21 and agent.renews_at() != DAY
-
-
-def test_every_open_request_has_a_round_of_its_own():
+def test_every_open_request_has_a_round_of_its_own() -> None:
     agent = made(Clock(), policy=BudgetedThompson(), budgets=())
     for ticket in agent.choose(n=12):
         agent.learn(ticket, reward=1.0, cost=0.005)
     assert len({x.arm for x in agent.choose(n=8)}) > 1
 
 
-def test_arms_join_leave_and_come_back():
+# --- money
+
+
+@pytest.mark.parametrize("price", [*range(1, 31, 4), 30])
+def test_cents_are_cents(price: int) -> None:
+    """A budget of k prices pays k requests, whatever the two are, in floats, decimals and text alike."""
+    for times in (1, 3, 7, 10):
+        for kind in (float, Decimal, str):
+            cost, amount = kind(str(Decimal(price) / 100)), kind(str(Decimal(price * times) / 100))
+            agent = made(lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB())
+            paid = 0
+            while (ticket := agent.choose()) is not None:
+                agent.learn(ticket, reward=1.0, cost=cost)
+                paid += 1
+            assert paid == times and agent.left() == {"budget": 0.0} and agent.renews_at() == DAY
+
+
+def test_what_has_more_digits_is_rounded_against_who_spends() -> None:
+    assert billionths("cost", "0.0000000001") == 1 and billionths("amount", "1.0000000009", down=True) == BILLION
+    assert billionths("cost", 0.1) == billionths("cost", Decimal("0.1")) == billionths("cost", 0.1, down=True) == 10**8
+    assert billionths("cost", 3) == 3 * BILLION and billionths("cost", np.float32(0.5)) == BILLION // 2
+
+
+def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, Decimal]]:
+    """Requests in any order: learnt, failed, twice, given back, given up, answered after all. What each cost."""
+    rng, open_, lost, paid = random.Random(seed), [], [], {}
+
+    def answer(ticket: jb.live.Ticket, call: Any, cost: Decimal, **more: Any) -> None:
+        call(ticket, cost=cost, **more)
+        paid[ticket.id] = (*paid[ticket.id][:2], cost)
+
+    for _ in range(requests):
+        clock.now += rng.expovariate(1 / 200.0)
+        if (ticket := agent.choose()) is not None:
+            open_.append(ticket)
+            paid[ticket.id] = (clock.now, ticket.arm, Decimal(repr(ticket.reserved)))
+        while open_ and rng.random() < 0.75:
+            ticket = open_.pop(rng.randrange(len(open_)))
+            what = rng.random()
+            cost = Decimal(rng.randrange(10**9)) / 10**9 * Decimal(str(ARMS[ticket.arm]))
+            cost = cost.quantize(Decimal("1e-9"), "ROUND_CEILING")
+            if what < 0.05:
+                agent.cancel(ticket)
+                del paid[ticket.id]
+            elif what < 0.15:
+                answer(ticket, agent.fail, cost)
+            else:
+                answer(ticket, agent.learn, cost, reward=rng.random())
+                if what > 0.9:
+                    with pytest.raises(Settled):
+                        agent.learn(ticket, reward=1.0, cost=0.0)
+        if rng.random() < 0.02:
+            late = agent.expire(older_than=600.0, failed=False)
+            lost += late
+            open_ = [x for x in open_ if x not in late]
+        if lost and rng.random() < 0.02:
+            ticket = lost.pop(rng.randrange(len(lost)))
+            with contextlib.suppress(Settled):  # it is so old that it is forgotten
+                answer(ticket, agent.learn, Decimal("0.000000001"), reward=None)
+    return paid
+
+
+def test_the_ledger_is_that_of_decimals() -> None:
+    """By an account of our own: every period to the last digit, and none overspent."""
+    clock, periods = Clock(), 0
+    agent = made(clock, lost="bound", breaker=None)
+    paid = busy(agent, clock, 1500, seed=0)
+    for budget, rows in zip(BUDGETS, agent.charged().values(), strict=True):
+        by_period: dict[float, Decimal] = {}
+        for time, arm, amount in paid.values():
+            if budget.arms is None or arm in budget.arms:
+                begin = time // budget.every * budget.every
+                by_period[begin] = by_period.get(begin, Decimal(0)) + amount
+        assert {at: Decimal(repr(x)) for at, x in rows.items() if x} == {at: x for at, x in by_period.items() if x}
+        total = Decimal(0)
+        for begin, amount in sorted(by_period.items()):
+            total += amount
+            granted = Decimal(str(budget.amount))
+            assert total <= granted * int(begin / DAY + 1) if budget.carry_over else amount <= granted
+        periods += len(by_period)
+    assert periods > 20 and not any(agent.overspent().values())
+
+
+def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
+    clock = Clock()
+    agent = made(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
+    one, two = agent.choose(n=2)
+    with pytest.raises(
+        Misuse, match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf"
+    ):
+        agent.learn(one, reward=1.0, cost=4000)
+    agent.learn(one, reward=1.0, cost=Decimal("0.15"))
+    agent.learn(two, reward=1.0, cost=0.6)
+    numbers = agent.statistics()
+    assert numbers["arms"]["a"]["cost"] == 0.15 and numbers["arms"]["b"]["cost"] == 0.6
+    assert [numbers["arms"][name]["above"] for name in "ab"] == [1, 1]
+    assert numbers["budgets"]["day"]["overspent"] == 0.44 and agent.left() == {"day": -0.44}
+    assert agent.choose() is None
+    assert int(learnt(agent).cost.whole[1]) == 1  # the policy sees at most the largest bound
+    with pytest.raises(Unpayable, match="no arm can be paid") as refused:
+        agent.choose(must=True)
+    assert refused.value.renews_at == DAY
+    clock.now = DAY
+    agent.learn(agent.choose(), cost=30, confirm=True)
+    assert agent.overspent() == {"day": {0.0: 0.44, DAY: 29.69}}
+    clock.now = 2 * DAY
+    assert agent.statistics()["budgets"]["day"]["overspent"] == 0.0  # of this period alone
+
+
+def test_a_free_arm_serves_whatever_is_left() -> None:
+    agent = made(Clock(), budgets=[Budget(0.11, DAY)], arms={"local": 0, "large": 0.1}, policy=MUCB())
+    served = agent.choose(n=9)
+    assert [x.arm for x in served].count("large") == 1
+    agent.learn(next(x for x in served if x.arm == "large"), reward=1.0, cost=0.5)
+    assert agent.left()["budget"] < 0 and agent.choose().arm == "local" and agent.renews_at() is None
+    assert made(Clock(), budgets=(), arms={"one": 0.0, "two": 0.0}).choose() is not None
+
+
+def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
+    for lost, charged in (("mean", 0.5), ("bound", 1.0)):
+        clock = Clock()
+        agent = made(clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], lost=lost, hold=0.9)
+        for cost in (0.25, 0.75, 0.5):
+            agent.learn(agent.choose(), reward=1.0, cost=cost)
+        unknown, left = agent.choose(), agent.left()["day"]
+        clock.now = 10.0
+        (late,) = agent.expire(older_than=5.0)
+        assert late == unknown and agent.left()["day"] == left + unknown.reserved - charged
+        agent.learn(late, reward=1.0, cost=0.1)
+        assert agent.left()["day"] == left + unknown.reserved - 0.1
+        agent.choose()
+        for clock.now in (16.0, 21.0):  # more than twice as old: forgotten
+            agent.expire(older_than=5.0)
+        with pytest.raises(Settled):
+            agent.learn(5, reward=1.0, cost=0.1)
+        numbers = agent.statistics()
+        assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (1, 2, 2)
+
+
+def test_a_quantile_is_of_the_arms_own_costs_and_rounded_up_by_at_most_an_eighth() -> None:
+    costs = np.ceil(np.random.default_rng(0).gamma(2.0, 2.0**17, 3000)).astype(int)
+    counts: dict[int, int] = {}
+    for seen, cost in enumerate(costs, start=1):
+        counts[place_of(int(cost))] = counts.get(place_of(int(cost)), 0) + 1
+        assert seen >= 100 or quantile([*counts.items()], 0.99, BILLION) == BILLION
+    for q in (0.5, 0.9, 0.99):
+        exact = np.sort(costs)[int(np.ceil(q * costs.size)) - 1]
+        assert exact <= quantile([*counts.items()], q, BILLION) <= exact * 1.13 + 1, q
+    for cost in (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 1000):
+        assert cost <= quantile([(place_of(cost), 10)], 0.5, BILLION) <= cost * 1.125 + 1
+
+
+def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
+    rng, agent = random.Random(0), made(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], hold=0.9)
+    for _ in range(200):
+        agent.learn(agent.choose(), reward=1.0, cost=0.01 + 0.04 * rng.random())
+    ticket = agent.choose()
+    assert 0.045 < ticket.reserved < 0.06
+    assert agent.statistics()["budgets"]["day"]["at_risk"] == pytest.approx(1.0 - ticket.reserved)
+
+
+def test_callers_have_caps_of_their_own_and_learn_together() -> None:
+    clock = Clock()
+    budgets = [Budget(10.0, DAY, name="all"), Budget(0.2, DAY, name="each", per="caller")]
+    agent = made(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
+    with pytest.raises(Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"):
+        agent.choose()
+    for caller in ("ann", "bob"):
+        assert agent.choose(caller=caller) and agent.choose(caller=caller)
+        assert agent.choose(caller=caller) is None and agent.renews_at(caller) == DAY
+    assert agent.left("ann") == {"all": 9.6, "each": 0.0} and agent.left("eve")["each"] == 0.2
+    for ticket in agent.open():
+        agent.learn(ticket, reward=1.0, cost=0.05)
+    assert agent.left("bob") == {"all": 9.8, "each": 0.1} and list(agent.left()) == ["all"]
+    assert agent.charged("ann")["each"] == {0.0: 0.1} and learnt(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
+    clock.now = DAY
+    assert agent.choose(caller="ann") is not None
+
+
+# --- failures
+
+
+def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
+    """Sixty requests an hour for six hours: once its failures are known, at most five go to it; then it is back."""
+    clock, rng, dead = Clock(), random.Random(0), [0]
+    agent = made(clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB())
+
+    def serve(works: bool) -> str:
+        clock.now += 60.0
+        ticket = agent.choose()
+        if ticket.arm == "a" and not works:
+            agent.fail(ticket)
+        else:
+            agent.learn(ticket, reward=2.0 * rng.random() * (0.9 if ticket.arm == "a" else 0.5), cost=0.05)
+        return ticket.arm
+
+    before = [serve(True) for _ in range(300)]
+    assert before.count("a") > 200
+    while not agent.statistics()["arms"]["a"]["aside"]:
+        serve(False)
+    assert agent.statistics()["arms"]["a"]["failed"] == 3
+    dead = [serve(False) for _ in range(360)]
+    assert 1 <= dead.count("a") <= 5
+    while agent.statistics()["arms"]["a"]["aside"] or serve(True) != "a":
+        clock.now += 60.0
+    after = [serve(True) for _ in range(300)]
+    assert after.count("a") > 150
+
+
+def test_a_breaker_has_one_request_on_trial() -> None:
+    clock = Clock()
+    agent = made(clock, arms={"a": 0.1}, budgets=(), breaker=Breaker(failures=2, pause=10.0, longest=25.0))
+    early, *two = agent.choose(n=3)
+    for ticket in two:
+        agent.fail(ticket, cost=0)
+    assert agent.choose() is None and agent.renews_at() == 10.0
+    with pytest.raises(Unpayable, match="no arm can be paid"):
+        agent.choose(must=True)
+    clock.now = 10.0
+    trial = agent.choose()
+    assert agent.choose() is None and agent.renews_at() == 35.0  # 25 s: not three times 10
+    agent.fail(trial)
+    assert agent.renews_at() == 35.0
+    agent.learn(early, reward=1.0, cost=0.1)  # a slow answer is one as well
+    assert agent.renews_at() is None and agent.choose() is not None
+    agent.change(breaker=None)
+    for _ in range(5):
+        agent.fail(agent.choose())
+    assert agent.choose() is not None
+
+
+def test_what_a_failure_teaches() -> None:
+    agent = made(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], breaker=None)
+    for cost in (0.25, 0.75):
+        agent.learn(agent.choose(), reward=2.0, cost=cost)
+    agent.fail(agent.choose())  # nobody knows what it cost
+    assert agent.left()["day"] == 50.0 - 1.0 - 0.5
+    agent.fail(agent.choose(), cost="0.1")
+    row = agent.statistics()["arms"]["a"]
+    assert agent.left()["day"] == 48.4 and row["reward"] == 1.0 and row["cost"] == pytest.approx(1.1 / 3)
+    assert (row["failed"], row["pulls"]) == (2, 3) and learnt(agent).pulls.tolist() == [4, 0, 0, 0]
+    assert learnt(agent).reward.whole[0] == 2
+
+
+def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
+    for failed, pulls in ((True, 1), (False, 0)):
+        clock = Clock()
+        agent = made(clock, arms={"a": 1.0}, budgets=())
+        agent.choose()
+        clock.now = 10.0
+        (late,) = agent.expire(older_than=5.0, failed=failed)
+        assert learnt(agent).pulls[0] == pulls
+        agent.learn(late, reward=2.0, cost=0.5)
+        assert learnt(agent).pulls[0] == 1 and int(learnt(agent).reward.whole[0]) == 1 - pulls
+        assert agent.statistics()["arms"]["a"]["cost"] == 0.5
+
+
+# --- terms
+
+
+def test_arms_join_leave_and_come_back() -> None:
     agent = made(Clock(), budgets=())
     for name in "defgh":
         agent.add_arm(name, 0.1)
-    assert agent._state.waiting.size == 8 and {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"}
+    assert {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"} and learnt(agent).pulls.size == 8
     agent.remove_arm("small")
     assert "small" not in {x.arm for x in agent.choose(n=40)}
     for call, message in (
         (lambda: agent.remove_arm("small"), "arm: 'small' given; it must be one of middle, large"),
         (lambda: agent.add_arm("d", 0.1), "name: 'd' given"),
-        (lambda: agent.add_arm("i", 0.3), "bound: 0.3 given; it must be from"),
+        (lambda: agent.add_arm("i", -1), r"arms\['i'\]: -1 given"),
         (lambda: agent.choose(available=["small"]), "arm: 'small' given"),
+        (lambda: agent.change(unit=3.0), "change: unit given; it must be one of policy, bounds, budgets"),
     ):
-        with pytest.raises(jb.InputError, match=message):
+        with pytest.raises(Misuse if "i'" not in message else jb.InputError, match=message):
             call()
-    agent.add_arm("small", 0.02)
-    assert agent.choose(available=["small"]).reserved == pytest.approx(0.02, abs=1e-7)
+    agent.add_arm("small", "0.02")
+    assert agent.choose(available=["small"]).reserved == 0.02
     with pytest.raises(jb.InputError, match=r"arms: one more given; weights has one value"):
         made(Clock(), policy=FixedSplit([1.0, 2.0, 3.0]), budgets=()).add_arm("d", 0.1)
 
 
-def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, int]]:
-    """Requests in any order: learnt, twice, given back, given up, answered after all. (decided, arm, ticks) of all."""
-    rng, open_, lost, paid = random.Random(seed), [], [], {}
-    unit = agent._state.unit
-
-    def answer(ticket: jb.live.Ticket, reward: float | None, cost: float) -> None:
-        agent.learn(ticket, reward=reward, cost=cost)
-        paid[ticket.id] = (*paid[ticket.id][:2], -(-Fraction(cost) * ticks.ONE // Fraction(unit)))
-
-    for _ in range(requests):
-        clock.now += rng.expovariate(1 / 60.0)
-        if (ticket := agent.choose()) is not None:
-            open_.append(ticket)
-            paid[ticket.id] = (clock.now, ticket.arm, round(ticket.reserved / unit * ticks.ONE))
-        while open_ and rng.random() < 0.75:
-            ticket = open_.pop(rng.randrange(len(open_)))
-            what = rng.random()
-            cost = rng.random() ** 2 * ARMS.get(ticket.arm, 0.05)
-            if what < 0.05:
-                agent.cancel(ticket)
-                del paid[ticket.id]
-            else:
-                answer(ticket, rng.random(), cost)
-                if what > 0.9:
-                    with pytest.raises(jb.InputError, match="it was settled, or given up"):
-                        agent.learn(ticket, reward=1.0, cost=0.0)
-        if rng.random() < 0.02:
-            late = agent.expire(older_than=600.0)
-            lost += late
-            open_ = [x for x in open_ if x not in late]
-        if lost and rng.random() < 0.02:
-            ticket = lost.pop(rng.randrange(len(lost)))
-            cost = rng.random() * ARMS.get(ticket.arm, 0.05)
-            answer(ticket, rng.choice([None, 1.0]), cost)
-    return paid
+def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
+    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, budgets=[Budget(9.0, DAY, name="day")])
+    for ticket in agent.choose(n=2):
+        agent.learn(ticket, reward=1.0, cost=0.05)
+    before = learnt(agent).cost.part[:2]
+    agent.change(bounds={"b": 0.2})
+    assert agent.left()["day"] == 8.9
+    assert learnt(agent).pulls.tolist() == [1, 1, 0, 0] and (2 * learnt(agent).cost.part[:2] == before).all()
 
 
-def audit(agent: Agent, paid: dict[int, tuple[float, str, int]]) -> int:
-    """Nothing is overspent in any period, to the tick, by an account of our own. Gives the number of periods."""
-    seen = 0
-    for j, budget in enumerate(BUDGETS):
-        by_period: dict[int, int] = {}
-        for time_, arm, amount in paid.values():
-            if budget.arms is None or arm in budget.arms:
-                period = int(time_ // budget.every)
-                by_period[period] = by_period.get(period, 0) + int(amount)
-        mine = {p: x for p, x in agent._state.accounts[j].charged.items() if x or p in by_period}
-        assert mine == by_period, budget.name
-        granted = Fraction(budget.amount) / Fraction(agent._state.unit) * ticks.ONE
-        for period, amount in by_period.items():
-            so_far = sum(x for p, x in by_period.items() if p <= period)
-            assert so_far <= granted * (period + 1) if budget.carry_over else amount <= granted
-        seen += len(by_period)
-    return seen
-
-
-def test_no_budget_is_overspent_whatever_happens():
+def test_other_budgets_keep_what_was_charged() -> None:
+    """Open requests are held by the budgets that pay for them now; what is settled stays in the running period."""
     clock = Clock()
-    agent = made(clock)
-    paid = busy(agent, clock, 2000, seed=0)
-    assert audit(agent, paid) > 10
+    clock.now = 10 * HOUR
+    agent = made(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
+    early, other = agent.choose(n=2)
+    agent.learn(agent.choose(), reward=1.0, cost=0.05)
+    clock.now = 14 * HOUR
+    agent.change(budgets=[Budget(1.0, HOUR, name="day"), Budget(1.0, DAY, arms=("b",), name="b")])
+    assert agent.charged() == {"day": {10 * HOUR: 0.3, 14 * HOUR: 0.05}, "b": {0.0: 0.2}}
+    for ticket, cost in ((early, 0.01), (other, Decimal("0.02"))):
+        agent.learn(ticket, reward=1.0, cost=cost)
+    assert agent.charged() == {"day": {10 * HOUR: 0.03, 14 * HOUR: 0.05}, "b": {0.0: 0.02}}
+    agent.change(budgets=[Budget(0.04, HOUR, name="day")])
+    assert agent.left() == {"day": -0.01} and agent.overspent() == {"day": {}}  # no request was to blame
+    with pytest.raises(Misuse, match=r"day\.arms: 'none' given; it must be one of a, b"):
+        agent.change(budgets=[Budget(1.0, DAY, arms=("none",), name="day")])
 
 
-def test_tickets_of_another_agent_and_clocks_that_say_no_time() -> None:
-    clock, other = Clock(), Clock()
-    agent, stranger = made(clock), made(other)
-    other.now = 1.0
-    mine, theirs = agent.choose(), stranger.choose()
-    assert mine.id == theirs.id
-    before = agent.digest()
-    for odd in (theirs, dataclasses.replace(mine, arm="no such arm"), True, "1", 1.0):
-        with pytest.raises(jb.InputError, match=r"^ticket: "):
-            agent.learn(odd, cost=0.0)
-    with pytest.raises(jb.InputError, match=r"^arm: 's' given; it must be one of small, middle, large"):
-        agent.choose(available="small")
-    for now in (math.nan, math.inf, None, "1"):
-        clock.now = now  # type: ignore[assignment]
+def test_what_is_carried_over_stays_with_the_amount() -> None:
+    clock = Clock()
+    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")])
+    for day, pulls in enumerate((1, 3)):  # the second day spends what the first one left
+        clock.now = day * DAY + 10.0
+        for _ in range(pulls):
+            agent.learn(agent.choose(must=True), reward=1.0, cost=1.0)
+    assert agent.left() == {"day": 0.0} and agent.choose() is None
+    agent.change(budgets=[Budget(2.5, DAY, carry_over=True, name="day")])
+    assert agent.left() == {"day": 0.5}
+    clock.now = 2 * DAY
+    assert agent.left() == {"day": 3.0}
+
+
+def test_another_policy_is_taught_what_was_seen() -> None:
+    agent = made(Clock(), policy=BudgetedThompson(), budgets=())
+    for reward, ticket in enumerate(agent.choose(n=3)):
+        agent.learn(ticket, reward=reward / 2, cost=0.01)
+    agent.fail(agent.choose(), cost=0)
+    agent.change(policy=MUCB())
+    assert learnt(agent).pulls.sum() == 4 and repr(agent).startswith("<Agent: MUCB(alpha=0.0625); arms: small")
+    before = learnt(agent)
+    agent.change(policy=MUCB(alpha=0.5))
+    assert all(map(np.array_equal, jax.tree.leaves(before), jax.tree.leaves(learnt(agent))))
+
+
+# --- time
+
+
+def test_a_days_budget_renews_at_midnight_there() -> None:
+    clock = Clock()
+    clock.now = datetime.datetime(2026, 3, 28, 23, 30, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(1.0, "day", zone="Europe/Berlin")])
+    assert agent.choose() is not None and agent.choose() is None
+    assert agent.renews_at() == clock.now + 1800.0
+    clock.now += 1800.0
+    assert agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR  # the clocks go forward
+
+
+def test_the_traffic_of_a_day_with_23_hours() -> None:
+    start = datetime.datetime(2026, 3, 29, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+    pace = Pace(Traffic([*range(24)], zone="Europe/Berlin").plain(), 0.0, None)
+    budget = Budget(1.0, "day", zone="Europe/Berlin").plain(()) | {"id": 1}
+    for hour in range(23):
+        there = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
+        place = pace.place(start + hour * HOUR)
+        assert int(place) % 24 == there
+        (left,), (total,) = pace.ahead([Account(budget, 0.0)], start + hour * HOUR, 0)
+        assert left == max(sum(range(there, 24)), 1) and total == sum(range(24))
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0, None])
+def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> None:
+    """600 requests by day, none by night: after three days that is expected, within five standard errors."""
+    forecast = [0.0] * 12 + [50.0] * 12
+    given = None if factor is None else Traffic([factor * x for x in forecast]).plain()
+    pace, seen, rng = Pace(given, 0.0, None), 0, np.random.default_rng(0)
+    account = Account(Budget(1.0, DAY).plain(()) | {"id": 1}, 0.0)
+    for hour in range(24 * 4):
+        for minute in range(rng.poisson(forecast[hour % 24])):
+            now = hour * HOUR + 60.0 * min(minute, 59)
+            if int(pace.place(now)) != pace.slot:
+                pace.move(int(pace.place(now)), seen, now)
+                seen = 0
+            seen += 1
+            if hour >= 84 and minute == 30:
+                (left,), (total,) = pace.ahead([account], now, seen)
+                assert abs(left - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (1 if factor else 1.5), (hour, left)
+                assert abs(total - 600) < 5 * 600**0.5 * (1 if factor else 1.5)
+
+
+def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
+    clock = Clock()
+    agent = made(clock, tolerance=HOUR)
+    clock.now = 5.0
+    assert agent.choose() is not None
+    before = state(agent)
+    for wrong in (5.0 + 10 * 365 * DAY, -2 * HOUR, 1e300, -1e12, np.nan, None, "1"):
+        clock.now = wrong
         for call in (agent.choose, lambda: agent.expire(older_than=1.0)):
-            with pytest.raises(jb.InputError, match=r"^clock: "):
+            with pytest.raises(Misuse, match=r"^clock: "):
                 call()
-    assert agent.digest() == before
-    agent.learn(mine, cost=0.0)
+        assert agent.left()["day"] < 3.0 and agent.statistics()["requests"] == 1  # who only looks is answered
+    clock.now = 4.0  # a little back: it stands
+    assert state(agent) == before and agent.choose().time == 5.0
+    clock.now = 90 * DAY
+    agent.resume()  # it is right: nobody came for so long
+    assert agent.choose().time == 90 * DAY
+    clock.now = 60.0
+    agent.resume()  # it was wrong after all
+    assert agent.choose().time == 60.0
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Windowed(BudgetedThompson(), window=50),
-        Discounted.half_life(OmegaUCB(), 30),
-        Restarting(OmegaUCB(), CUSUM(threshold=2.0, first=5), explore=0.05),
-    ],
-    ids=["window", "discount", "restarts"],
-)
-def test_what_forgets_serves_and_is_replayed(tmp_path: Path, policy: Any) -> None:
-    """One back end's price drops to a tenth and comes back; arms join; the log gives the very state again."""
-    clock, log, rng = Clock(), tmp_path / "log", random.Random(35)
-    agent = made(clock, policy=policy, log=log, budgets=[Budget(9.0, DAY)])
-    for request in range(300):
+# --- numbers
+
+
+def test_statistics_are_those_of_an_account_of_our_own() -> None:
+    clock, rng, seen = Clock(), random.Random(1), []
+    agent = made(clock, policy=PricePacer(start=0.5), budgets=[Budget(9.0, DAY, name="day")])
+    for _ in range(300):
         clock.now += 60.0
-        price = 0.1 if 100 <= request < 200 else 1.0
-        ticket = agent.choose()
-        assert ticket is not None
-        cost = ARMS.get(ticket.arm, 0.05) * (price if ticket.arm == "large" else 1.0) * rng.random()
-        agent.learn(ticket, reward=2.0 * (rng.random() < 0.5), cost=cost)
-        if request == 250:
-            for arm in range(8):  # more than there was room for
-                agent.add_arm(f"new {arm}", 0.05)
-    agent.close()
-    again = Agent.from_log(log, clock=clock)
-    assert again.digest() == agent.digest()
-    for mine, must in zip(jax.tree.leaves(again._state.learnt), jax.tree.leaves(agent._state.learnt), strict=True):
-        np.testing.assert_array_equal(mine, must)
-    if isinstance(policy, Restarting):
-        assert int(again._state.learnt.restarts) > 0
+        if (ticket := agent.choose()) is not None:
+            cost, reward = rng.random() * ticket.reserved, 2.0 * rng.random()
+            agent.learn(ticket, reward=reward, cost=cost)
+            seen.append((ticket.arm, reward, cost))
+    numbers = agent.statistics()
+    for name, row in numbers["arms"].items():
+        mine = np.array([(reward, cost) for arm, reward, cost in seen if arm == name])
+        assert row["pulls"] == len(mine)
+        for column, what in enumerate(("reward", "cost")):
+            error = mine[:, column].std(ddof=1) / np.sqrt(len(mine))
+            np.testing.assert_allclose([row[what], row[f"{what}_error"]], [mine[:, column].mean(), error], rtol=1e-4)
+    budget = numbers["budgets"]["day"]
+    assert budget["charged"] == pytest.approx(sum(cost for *_, cost in seen), abs=1e-6)
+    assert budget["left"] == pytest.approx(9.0 - budget["charged"]) and budget["price"] > 0
+    assert numbers["requests"] == 300 == numbers["turned_away"] + len(seen)
 
 
-def test_an_empty_file_is_a_log_to_begin(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.touch()
-    agent = made(Clock(), log=log)
-    agent.close()
-    assert Agent.from_log(log).digest() == agent.digest()
+def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = pytest.importorskip("prometheus_client")
+    agent, registry = made(Clock()), client.CollectorRegistry()
+    jb.live.prometheus(agent, registry)
+    agent.learn(agent.choose(), reward=1.0, cost=0.005)
+    text = client.generate_latest(registry).decode()
+    assert 'jaxbandits_arm_pulls_total{arm="small"} 1.0' in text and "jaxbandits_requests_total 1.0" in text
+    assert "# TYPE jaxbandits_turned_away_total counter" in text and "# TYPE jaxbandits_open gauge" in text
+    assert 'jaxbandits_budget_overspent{budget="day"} 0.0' in text and "jaxbandits_budget_price{" not in text
+    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
+    with pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[prometheus\]'"):
+        jb.live.prometheus(agent)
 
 
-@pytest.mark.parametrize("other", [b"my notes", b'{"do":"begin"}\n', b'{"do":"begin","format":2'])
-def test_another_file_is_no_log_to_begin(tmp_path: Path, other: bytes) -> None:
-    log = tmp_path / "notes"
-    log.write_bytes(other)
-    for call in (made, lambda clock, log: made(clock, log=log, resume=True), lambda clock, log: Agent.from_log(log)):
-        with pytest.raises(jb.InputError, match=r"^log: "):
-            call(Clock(), log=log)
-    assert log.read_bytes() == other
-
-
-def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
-    clock, log, file = Clock(), tmp_path / "log", tmp_path / "agent.npz"
-    agent = made(clock, log=log)
-    busy(agent, clock, 150, seed=1)
-    agent.save(file)
-    busy(agent, clock, 50, seed=2)
-    agent.add_arm("new", 0.1)
-    agent.choose()
-    with open(log, "ab") as torn:
-        torn.write(b'{"do":"choose","t":1')
-    assert Agent.load(file).digest() != agent.digest()
-    with pytest.raises(jb.InputError, match=r"log: .* no other agent writes"):
-        Agent.from_log(log)
-    agent.close()
-    with pytest.raises(OSError, match="the log is closed"):
-        agent.cancel(agent.open()[0])
-    for again in (lambda: Agent.load(log, log=log, clock=clock), lambda: Agent.from_log(log, clock=clock)):
-        same = again()
-        assert same.digest() == agent.digest()
-        assert all(json.loads(line)["do"] for line in log.read_bytes().splitlines())
-        same.close()
-    for changes, message in (
-        ({"reward_bound": 1.0}, r"its terms are others \(reward_bound\); it must be the log of this agent"),
-        ({"key": jax.random.key(5), "start": 1.0}, r"others \(key, start\)"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            made(clock, log=log, resume=True, **changes)
-    agent = made(clock, log=log, resume=True)  # an arm joined since
-    assert agent.digest() == same.digest()
-    assert re.fullmatch(r"<Agent: OmegaUCB\(rho=0.25\); arms: small, middle, large, new; \d+ open>", repr(agent))
-    more = agent.choose(n=5)
-    agent.close()
-    assert Agent.from_log(log, clock=clock).digest() == agent.digest() and len(more) == 5
-
-
-def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
-    clock, log, file = Clock(), tmp_path / "log", tmp_path / "agent"
-    agent = made(clock, log=log)
-    agent.choose()
-    agent.save(file)
-    agent.close()
-    made(clock, log=tmp_path / "other", reward_bound=1.0).close()
-    state = jb.live.start(MUCB(), jb.environments.FiniteSpec(2))
-    jb.live.save(tmp_path / "state.npz", state, policy=MUCB())
-    for call, message in (
-        (lambda: Agent.load(file, log=tmp_path / "other"), "log: .* a new file; an old one is continued"),
-        (lambda: made(clock, log=log), "a new file; an old one is continued"),
-        (lambda: Agent.load(tmp_path / "no"), r"log: .* \(No such file"),
-        (lambda: Agent.load(tmp_path / "state.npz"), "line 1 .* is no event"),
-        (lambda: Agent.from_log(log, budgets=[5.0]), "budgets: 5.0 given"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            call()
-    again = Agent.load(file, log=tmp_path / "new", clock=clock)  # a log may begin with a saved state
-    again.learn(again.choose(), reward=1.0, cost=0.0)
-    again.change(policy=MUCB())  # it is taught by the log that this agent writes
-    assert int(again._state.learnt.pulls.sum()) == 1
-    again.close()
-    assert Agent.from_log(tmp_path / "new", clock=clock).digest() == again.digest()
+# --- what is refused, by name
 
 
 @pytest.mark.parametrize(
@@ -339,26 +563,51 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
         ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
         ({"policy": jb.policies.Guarded(OmegaUCB())}, "'no null"),
+        ({"policy": KUBE()}, "policy: KUBE given; it must be one that serves: an index policy such as OmegaUCB"),
+        ({"policy": EpsilonFirst(epsilon=0.1)}, "policy: EpsilonFirst given; it must be one that serves"),
+        ({"policy": MRCB()}, "policy: MRCB given; it must be one that serves"),
+        ({"policy": PricePacer(budgets=2)}, "PricePacer.budgets: 2 given; it must be 3"),
+        ({"policy": PricePacer(), "budgets": ()}, r"budgets: \(\) given; it must be at least one for PricePacer"),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": -1.0}}, r"arms\['a'\]: -1.0 given"),
-        ({"unit": 0.1}, "unit: 0.1 given; it must be at least the largest bound"),
+        ({"arms": {3: 1.0}}, "arms: 3 given; it must be names"),
         ({"reward_bound": 0.0}, "reward_bound: 0.0 given"),
         ({"budgets": [5.0]}, r"budgets: 5.0 given"),
+        ({"budgets": BUDGETS[0]}, r"budgets: Budget\(.* given; it must be a list of jb.live.Budget"),
         ({"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}, "of different names"),
-        ({"budgets": [Budget(1e-12, DAY)]}, "budget.amount: 1e-12 given"),
+        ({"budgets": [Budget(1e-12, DAY)]}, "budget.amount: 1e-12 given; it must be at least 1e-9"),
         ({"budgets": [Budget(1.0, DAY, arms=("none",))]}, "'none' given; it must be one of small, middle, large"),
-        ({"traffic": jb.live.Traffic([1, 2], slot=7.0)}, "traffic.slot: 7.0 given; it must be a divisor"),
+        ({"budgets": [Budget(1.0, DAY, arms="small")]}, "budget.arms: 'small' given; it must be a list of names"),
+        ({"budgets": [Budget(1.0, datetime.timedelta(days=1))]}, r"budget.every: .* a number of seconds \(total_sec"),
+        ({"budgets": [Budget(1.0, "year")]}, r"budget.every: 'year' given; .* one of day, week, month"),
+        ({"budgets": [Budget(1.0, "day", zone=ZoneInfo("UTC"))]}, r"budget.zone: .* the name of a time zone"),
+        ({"budgets": [Budget(1.0, "day", zone="Mars/Base")]}, r"budget.zone: .* the name of a time zone"),
+        ({"budgets": [Budget(1.0, DAY, per="team")]}, "budget.per: 'team' given; it must be None or 'caller'"),
+        ({"budgets": [Budget(1.0, DAY, None, True, per="caller")]}, "budget.carry_over: True given"),
+        ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
+        ({"traffic": Traffic(5)}, "traffic.expected: 5 given; it must be a list"),
+        ({"traffic": Traffic([1, 2], slot=datetime.timedelta(hours=1))}, "traffic.slot: .* given"),
+        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one request"),
+        ({"clock": 5.0}, "clock: 5.0 given; it must be a function that gives seconds"),
+        ({"hold": 1.0}, "hold: 1.0 given; it must be 'bound', or a quantile"),
+        ({"lost": "all"}, "lost: 'all' given; it must be 'bound' or 'mean'"),
+        ({"breaker": 3}, "breaker: 3 given; it must be a jb.live.Breaker, or None"),
+        ({"breaker": Breaker(failures=0)}, "breaker.failures: 0 given"),
         ({"key": 1}, "key: 1 given"),
     ],
 )
 def test_an_agent_is_checked(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        made(Clock(), **changes)
+        made(**({"clock": Clock()} | changes))
 
 
-def crowd(threads: int, requests: int) -> None:
-    clock = Clock()
-    agent, problems, taken = made(clock), [], []
+# --- threads
+
+
+def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
+    """Nothing is lost or told twice, and no budget pays more than it grants."""
+    problems: list[Exception] = []
+    taken: list[int] = []
 
     def serve(seed: int) -> None:
         rng, mine = random.Random(seed), []
@@ -385,66 +634,14 @@ def crowd(threads: int, requests: int) -> None:
     for worker in workers:
         worker.join()
     assert not problems, problems[0]
-    assert len(set(taken)) == len(taken) == int(np.asarray(agent._state.learnt.pulls).sum())
-    assert agent._state.round == threads * requests and not agent.open()
-    assert not agent._state.waiting.any()
-    for j, budget in enumerate(BUDGETS):
-        amount = Fraction(budget.amount) / Fraction(agent._state.unit) * ticks.ONE
-        paid = agent._state.accounts[j].charged
-        periods = max(paid, default=0) + 1
-        assert sum(paid.values()) <= amount * periods if budget.carry_over else max(paid.values()) <= amount
+    assert len(set(taken)) == len(taken) == int(learnt(agent).pulls.sum())
+    assert agent.statistics()["requests"] == threads * requests and not agent.open()
+    assert not any(row["open"] for row in agent.statistics()["arms"].values()) and not any(agent.overspent().values())
 
 
-@pytest.mark.parametrize("requests", [60, pytest.param(10_000, marks=pytest.mark.integration)])
-def test_eight_threads_share_an_agent(requests: int) -> None:
-    crowd(8, requests)
-
-
-CHILD = """
-import sys, random, jax, jaxbandits as jb
-from tests.apps.live.test_agent import ARMS, BUDGETS, Clock, made
-from jaxbandits.apps.live import Agent, log as logs
-from pathlib import Path
-logs._LEAST, logs._TIMES = 5000, 0  # so that some are killed between two segments
-log, said, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-clock, rng = Clock(), random.Random(seed)
-clock.now = 5000.0 * seed
-agent = Agent.from_log(log, clock=clock) if log.exists() and log.stat().st_size else made(clock, log=log)
-print("ready", flush=True)
-with open(said, "a") as out:
-    while True:
-        clock.now += 20.0
-        ticket = agent.choose()
-        if agent.open() and rng.random() < 0.8:
-            late = rng.choice(agent.open())
-            agent.learn(late, reward=rng.random(), cost=rng.random() * ARMS[late.arm])
-        if rng.random() < 0.05:
-            agent.expire(older_than=300.0)
-        print(agent._state.events, agent.digest(), file=out, flush=True)
-"""
-
-
-@pytest.mark.integration
-def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
-    """After each kill -9 the log gives the very states that the dead process said it was in, and is continued."""
-    log, said, rng = tmp_path / "log", tmp_path / "said", random.Random(0)
-    for kill in range(20):
-        command = [sys.executable, "-c", CHILD, str(log), str(said), str(kill)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
-        assert child.stdout is not None and child.stdout.readline() == b"ready\n"
-        time.sleep(rng.uniform(0.05, 0.4))
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-    whole = [line.split() for line in said.read_text().splitlines()]
-    told = {int(x[0]): x[1] for x in whole if len(x) == 2 and len(x[1]) == 64}
-    assert len(told) > 100
-    same = 0
-    for segment, (begin, *events) in logs.segments(log):
-        state = State(of_one_setting(logs.policy_of(begin["terms"]["policy"], None)), begin)
-        for number, event in enumerate(events, start=2):
-            state.replay(event, number, check=True)
-            if state.events in told:
-                assert state.digest() == told[state.events], (segment, number)
-                same += 1
-    assert same == len(told) and Agent.from_log(log).digest() == state.digest()
+@pytest.mark.parametrize("requests", [60, pytest.param(5_000, marks=pytest.mark.integration)])
+def test_eight_threads_share_an_agent(tmp_path: Any, requests: int) -> None:
+    clock = Clock()
+    agent = made(clock, file=tmp_path / "agent.db")
+    crowd(agent, clock, 8, requests)
+    assert jb.live.audit(tmp_path / "agent.db")["problems"] == []

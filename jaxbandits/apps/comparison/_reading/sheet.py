@@ -169,11 +169,10 @@ def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's bytes, or those of standard input; unpacked if it is a gzip file."""
+    """The file's bytes, or those of standard input."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (OSError, EOFError, zlib.error, ValueError, TypeError) as problem:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
 
@@ -181,7 +180,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def read_sheet(path: str | os.PathLike[str], content: bytes, asked: Asked, encoding: str | None = None) -> Sheet:
     """A CSV file with a header; InputError if it cannot be read, has no header of an arms file, or no rows."""
     source = on_one_line(" ".join(str(path).split()))
-    text, note = decoded(content, source, encoding)
+    packed = content.startswith(b"\x1f\x8b")
+    try:
+        text, note = decoded(gzip.decompress(content) if packed else content, source, encoding)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise bad("arms file", source, f"a gzip file that is whole ({problem})") from None
     sheet = _sheet(text, source, asked)
     sheet.report.others[:0] = [note] if note else []
     return replace(sheet, sha256=hashlib.sha256(content).hexdigest())

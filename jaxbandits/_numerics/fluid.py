@@ -1,0 +1,191 @@
+"""What could be gained where every request shows its means: fluid optima over a sample of requests. Host, float64."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
+
+from jaxbandits._numerics.knapsack_lp import best_basis
+
+_MOST_CUTS = 1000
+_EXACT = 1e-12  # of the largest reward: as near as the cuts come to the optimum
+
+
+class FluidOptimum(NamedTuple):
+    """The value of a request, and the price of each resource, ``[J]``."""
+
+    value: float
+    price: np.ndarray
+
+
+def chosen(reward: np.ndarray, cost: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(reward ``[N]``, cost ``[N, J]``) of the best arm of each request at these prices; 0 where none is above 0.
+
+    Of equals the one that costs least: so the slope of the dual is the one towards higher prices.
+    """
+    net = reward - cost @ price
+    best = net.max(axis=1, keepdims=True)
+    weight = np.where(net == best, cost.sum(axis=2), np.inf)
+    arm = weight.argmin(axis=1)
+    rows, served = np.arange(len(net)), best[:, 0] > 0
+    return np.where(served, reward[rows, arm], 0.0), np.where(served[:, None], cost[rows, arm], 0.0)
+
+
+def dual(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
+    """⟨λ, b⟩ + [max_k r − ⟨λ, c⟩]₊ of each request, ``[N]``: their mean bounds what any policy can gain."""
+    return price @ budget + np.maximum((reward - cost @ price).max(axis=1), 0.0)
+
+
+def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> FluidOptimum:
+    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by its dual
+
+    .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .
+
+    The dual is convex and piecewise linear. Its tangents bound it from below, and the next price is where the bound is
+    least (Kelley's cuts), until the bound is met.
+
+    Args:
+        reward: ``[N, K]``, −∞ where an arm is absent. cost: ``[N, K, J]``. budget: b ≥ 0, ``[J]``, for a request.
+    """
+    largest = max(reward.max(), 0.0)
+    if not budget.size:
+        return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
+    least = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
+    with np.errstate(divide="ignore"):
+        most = np.minimum(largest / budget, 2 * largest / least)  # at the second nobody who pays is served
+    price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
+    gains: list[float] = []
+    slopes: list[np.ndarray] = []
+    for _ in range(_MOST_CUTS):
+        gain, paid = (x.mean(axis=0) for x in chosen(reward, cost, price))
+        value = float(price @ (budget - paid) + gain)
+        if value < best:
+            best, at = value, price
+        gains.append(float(gain))
+        slopes.append(budget - paid)
+        bound, price = _least(np.array(gains), np.array(slopes), budget, most)
+        if best - bound <= _EXACT * largest:
+            break
+    return FluidOptimum(min(best, max(bound, 0.0)) if best - bound <= 1e-9 else best, at)
+
+
+def _least(gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, most: np.ndarray) -> tuple[float, np.ndarray]:
+    """(value, price) where the largest of the tangents ``gain + ⟨slope, λ⟩`` is least, among them ⟨λ, b⟩ itself."""
+    gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
+    if budget.size == 1:
+        slope = slopes[:, 0]
+        falling, rising = slope < 0, slope >= 0
+        flat = rising & (slope == 0)
+        if not falling.any():
+            return float(gains.max()), np.zeros(1)
+        one, other = np.meshgrid(np.flatnonzero(falling), np.flatnonzero(rising), indexing="ij")
+        # Each pair meets at a price; the highest meeting point is the minimum of their maximum.
+        meet = np.maximum(gains[one] - gains[other], 0) / (slope[other] - slope[one])
+        height = np.maximum(gains[one] + slope[one] * meet, gains[other])
+        height = np.where(flat[other], np.maximum(gains[other], height), height)
+        # Of several, as where a tangent is flat, the one beyond which no other rises above it.
+        place = np.unravel_index(np.where(height >= height.max(), meet, -1.0).argmax(), height.shape)
+        return float(height[place]), np.minimum(meet[place], most)
+    # Prices in units of their largest values: budgets may be of very different sizes.
+    table = np.hstack([slopes * most, -np.ones((len(gains), 1))])
+    bounds = [(0, 1)] * budget.size + [(None, None)]
+    solved = optimize.linprog(np.append(np.zeros(budget.size), 1.0), table, -gains, bounds=bounds, method="highs")
+    return float(solved.x[-1]), solved.x[:-1] * most
+
+
+def best_ratio(reward: np.ndarray, cost: np.ndarray) -> float:
+    """ρ* with E max_k (r − ρ c) = 0, every request served: what a unit of money can bring, by Dinkelbach's steps.
+
+    ``reward`` and ``cost`` are ``[N, K]``.
+    """
+    ratio, rows = 0.0, np.arange(len(reward))
+    while True:
+        arm = (reward - ratio * cost).argmax(axis=1)
+        gain, paid = reward[rows, arm].mean(), cost[rows, arm].mean()
+        if paid <= 0:
+            return np.inf
+        if not gain / paid > ratio * (1 + 1e-14):
+            return float(ratio)
+        ratio = gain / paid
+
+
+class ContextValue(NamedTuple):
+    """What it is worth to see the context, of one instance, for a request or (with money as the clock) a unit of money.
+
+    Attributes:
+        contextual: the fluid optimum of who sees contexts and knows the means.
+        fixed: that of the best mixture that sees none.
+        value: the difference, at least 0.
+        low, high: an interval of the value at 95 %; it is a point where the law of contexts is a table.
+        price: of each resource, ``[J]``; with money as the clock ρ* itself.
+    """
+
+    contextual: float
+    fixed: float
+    value: float
+    low: float
+    high: float
+    price: np.ndarray
+
+
+_Z = 1.959964
+
+
+def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
+    """The value of context on one exact table of means, or on two samples: prices from the first, values on the second.
+
+    The optimum on the sample that it is found on is too high on average; so is the dual at any price but the best one.
+    With rounds the first is E f₁ ≤ OPT ≤ E f₂, and the interval reaches from one to the other.
+
+    Args:
+        samples: (reward ``[N, K]``, cost ``[N, K, J]``) each.
+        budget: b ``[J]`` for a request; None: money is the clock.
+    """
+    (r, c), (reward, cost) = samples[0], samples[-1]
+    if budget is None:
+        return _compared_by_ratio(r, c[..., 0], reward, cost[..., 0], exact=len(samples) == 1)
+    if not budget.size:  # a horizon: money does not matter
+        c, cost = c[..., :0], cost[..., :0]
+    best = optimum(r, c, budget)
+    fixed, mixture, price = _without_context(reward, cost, budget)
+    rows = dual(reward, cost, budget, best.price)
+    if len(samples) == 1:
+        value = max(best.value - fixed, 0.0)
+        return ContextValue(best.value, fixed, value, value, value, best.price)
+    there = np.where(np.isfinite(reward), reward, 0.0) - cost @ price
+    error = (rows - there @ mixture).std() / np.sqrt(len(rows))
+    value, least = float(rows.mean()) - fixed, best.value - _without_context(r, c, budget)[0]
+    low = max(min(value, least) - _Z * error, 0.0)
+    return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, max(value, least) + _Z * error, best.price)
+
+
+def _without_context(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """(value, mixture ``[K]``, price ``[J]``) of the best mixture at the mean rewards and costs."""
+    exists = np.isfinite(reward[0])
+    mean, paid = np.where(exists, reward.mean(axis=0), 0.0), cost.mean(axis=0)
+    rows = np.vstack([paid.T, np.ones(len(mean))])
+    limit = np.append(np.maximum(budget, 1e-12), 1.0)
+    value, mixture = best_basis(np.where(exists, mean, 0.0), rows, limit)
+    solved = optimum(np.where(exists, mean, -np.inf)[None], paid[None], budget)
+    return float(value), mixture, solved.price
+
+
+def _compared_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool) -> ContextValue:
+    first, last = best_ratio(r, c), best_ratio(reward, cost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = reward.mean(axis=0) / cost.mean(axis=0)
+    alone = int(np.nanargmax(each))
+    fixed = float(each[alone])
+    rows = np.arange(len(reward))
+    arm = (reward - first * cost).argmax(axis=1)
+    gain, paid = reward[rows, arm], cost[rows, arm]
+    found = float(gain.mean() / paid.mean())  # a rule that was chosen on the other sample: not above ρ* on average
+    if exact:
+        return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
+    slack = (gain - found * paid) / paid.mean()
+    slack = slack - (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
+    error = float(slack.std() / np.sqrt(len(rows)))
+    low, high = max(min(found, last) - fixed - _Z * error, 0.0), max(found, last) - fixed + _Z * error
+    return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]))

@@ -1,0 +1,208 @@
+"""Where a result comes from: versions, machine, sources, and how its world was made; as text and as a table."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import platform
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import jaxlib
+import numpy as np
+
+from jaxbandits._tables import GREEK, counted
+from jaxbandits.core.fingerprint import digest, package_digest
+from jaxbandits.core.protocol import Policy
+
+_Arguments = ParamSpec("_Arguments")
+_Made = TypeVar("_Made")
+
+# --- what can be known of code and machine
+
+
+def versions() -> dict[str, str]:
+    """Whatever may change a bit of the results."""
+    from jaxbandits import __version__
+
+    libraries = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "numpy": np.__version__}
+    return {"jaxbandits": __version__, "code": package_digest(), **libraries}
+
+
+@functools.cache
+def processor_name() -> str:
+    """Its name, as the system has it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def classes_of(policy: Policy) -> list[str]:
+    """This package's classes that a policy and those inside it are made of: of a user's class the nearest parent."""
+    policies = [part for part in _parts(policy) if isinstance(part, Policy)]
+    return list(dict.fromkeys(name for part in policies for name in nearest_class(type(part))))
+
+
+def nearest_class(kind: type) -> list[str]:
+    """The name of the nearest policy of this package in a class's ancestry, or none."""
+    return [x.__name__ for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
+
+
+def sources_of(owners: Sequence[Any], program: str | None) -> dict[str, str]:
+    """SHA-256 of the source of every class and function that is neither this package's nor a library's, by its name.
+
+    Where no source can be read it is the digest of the ``program`` that was traced.
+    """
+    digests: dict[str, str] = {}
+    for part in itertools.chain.from_iterable(map(_parts, owners)):
+        own = (part,) if isinstance(part, FunctionType) else (part if isinstance(part, type) else type(part)).__mro__
+        for code in own:
+            root = code.__module__.split(".")[0]
+            if root not in sys.stdlib_module_names and root not in ("jaxbandits", "jax", "jaxlib", "numpy"):
+                text = _source(code)
+                written = digest(text.encode()) if text else f"jaxpr {program}"
+                digests[f"{code.__module__}.{code.__qualname__}"] = written
+    return dict(sorted(digests.items()))
+
+
+def _parts(owner: Any) -> Iterator[Any]:
+    """An object with code, and those that its fields and closures hold."""
+    inner: Any = ()
+    if isinstance(owner, functools.partial):
+        inner = owner.func, *owner.args, *owner.keywords.values()
+    elif isinstance(owner, (tuple, list)):
+        inner = owner
+    elif isinstance(owner, FunctionType):
+        yield owner
+        inner = [cell.cell_contents for cell in owner.__closure__ or ()]
+    elif isinstance(owner, type):
+        yield owner
+    elif hasattr(owner, "__dict__") and not hasattr(owner, "dtype"):
+        yield owner
+        inner = vars(owner).values()
+    for part in inner:
+        yield from _parts(part)
+
+
+def _source(code: Any) -> str:
+    """Its text; of a class that a notebook defines, where Python finds no file, that of its methods."""
+    try:
+        text = textwrap.dedent(inspect.getsource(code))
+        # by its line number Python may take a class for what stands there in another file
+        if re.search(rf"(class|def) {re.escape(code.__name__)}\b|lambda", text):
+            return text
+    except (OSError, TypeError):
+        pass
+    methods = vars(code).values() if isinstance(code, type) else ()
+    return "".join(_source(x) for x in methods if isinstance(x, FunctionType) and x.__code__.co_filename != "<string>")
+
+
+# --- how a world was made
+
+
+def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _Made]:
+    """For a function that makes a world: the call is kept beside what it makes, see :func:`maker_of`."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def make(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Made:
+        made = function(*args, **kwargs)
+        given = [(name, x) for name, x in signature.bind(*args, **kwargs).arguments.items() if name != "cls"]
+        words = [_written(x) if name == "key" else f"{name}={_written(x)}" for name, x in given]
+        # no field: what is derived from it with other numbers was not made by this call
+        object.__setattr__(made, "_made_by", f"{function.__qualname__}({', '.join(words)})")
+        return made
+
+    return make
+
+
+def maker_of(environment: Any) -> str:
+    """The call by which this package made a world, or nothing."""
+    return getattr(environment, "_made_by", "")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        first, second = np.asarray(jax.random.key_data(value)).tolist()
+        return f"wrap_key_data([{first}, {second}])" if first else f"key({second})"
+    if hasattr(value, "dtype") and np.size(value) > 8:
+        return f"{value.dtype}{list(np.shape(value))}"
+    text = repr(np.asarray(value).tolist() if hasattr(value, "dtype") else value)
+    return getattr(value, "__qualname__", type(value).__name__) if " at 0x" in text else text
+
+
+# --- for an appendix
+
+
+class Provenance(dict[str, Any]):
+    """What :meth:`Result.provenance` gives: a dict of plain JSON that can also be written out."""
+
+    def text(self) -> str:
+        """A paragraph for an appendix."""
+        rows = self._rows()
+        return " ".join(f"{title}: {words}." for title, words in rows.items())
+
+    def latex(self) -> str:
+        r"""A LaTeX table of two columns, as wide as the line; no package is needed."""
+        rows = [rf"{title} & \raggedright {_in_latex(words)} \tabularnewline" for title, words in self._rows().items()]
+        width = r"@{}lp{0.74\linewidth}@{}"
+        return "\n".join([rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]) + "\n"
+
+    def _rows(self) -> dict[str, str]:
+        """Title and words of everything that is known."""
+        code = f", source {self['code'][:16]}" if self["code"] else ""
+        libraries = {"Python": "python", "jax": "jax", "jaxlib": "jaxlib", "NumPy": "numpy"}
+        names = [f"{name} {self[field]}" for name, field in libraries.items() if self[field]]
+        where = [self["processor"], *([f"device {self['device']}"] if self["device"] else [])]
+        seconds = f"{self['seconds']:.3g} s with compilation" if self["seconds"] else ""
+        engines = self["engines"] or [""] * len(self["policies"])
+        settings = [f"{x} ({y})" if y else x for x, y in zip(self["policies"], engines, strict=True)]
+        constraint = dict(self["constraint"])
+        limit = f"{constraint.pop('class', '')}({', '.join(f'{name}={x}' for name, x in constraint.items())})"
+        world = self["made_by"] or self["environment"]
+        sizes = [counted(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
+        runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
+        rows = {
+            "Software": f"jaxbandits {self['jaxbandits']}{code}; {', '.join(names)}",
+            "Machine": ", ".join(filter(None, [*where, seconds])),
+            "Settings": "; ".join(settings),
+            "World": f"{world}; digest of its numbers {self['instances_digest'][:16]}",
+            "Constraint": limit,
+            "Runs": f"{runs}; root key {list(self['key'])}; instance ids {ids}",
+            "Own code": "; ".join(f"{name}, {_shortened(x)}" for name, x in self["sources"].items()),
+            "Accounts": f"digest {self['digest']}",
+        }
+        return {title: words for title, words in rows.items() if words}
+
+
+def _shortened(written: str) -> str:
+    kind, _, digits = written.rpartition(" ")
+    return f"{kind or 'SHA-256'} {digits[:16]}"
+
+
+def _ids(ids: Sequence[int]) -> str:
+    """``0 to 99``, where they follow each other."""
+    if len(ids) > 2 and list(ids) == list(range(ids[0], ids[0] + len(ids))):
+        return f"{ids[0]} to {ids[-1]}"
+    return ", ".join(map(str, ids))
+
+
+_LATEX: Mapping[str, str] = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "×": r"$\times$"},
+    **{sign: rf"$\{name}$" for name, sign in GREEK.items()},
+    **{"<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "−": "$-$", "…": r"\dots{}"},
+}
+
+
+def _in_latex(words: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in words)

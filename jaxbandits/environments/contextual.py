@@ -1,0 +1,499 @@
+"""Worlds in which something is known of every request before it is decided: contexts, and means that depend on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import constraints
+from jaxbandits._numerics import fluid
+from jaxbandits._numerics.arrays import ArrayLike, inner_product
+from jaxbandits._numerics.fluid import ContextValue as ContextValue
+from jaxbandits._numerics.means import LinearMeans as LinearMeans
+from jaxbandits._numerics.means import LogisticMeans as LogisticMeans
+from jaxbandits._numerics.means import Means as Means
+from jaxbandits._numerics.normal import normal
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import MOST_ARMS, presence
+from jaxbandits.environments.finite import refuses_but_one_arm
+from jaxbandits.environments.noise import Bernoulli, Noise
+from jaxbandits.environments.table import DrawnRows, RowOrder, checked_features
+
+_CONTEXTS = np.uint32(2**32 - 2)  # no arm is pulled so often, so this address is free in the world's key
+_MOST_FEATURES = 2**16
+_SAMPLE = 2**14  # contexts that expectations of a law are taken over, unless one asks for more
+_SAMPLE_KEY = 20261125
+_COINS = Bernoulli()
+
+# --- Laws of contexts
+
+
+class ContextLaw:
+    """What is known of the request of a round, ``f32[d]``, or ``f32[K, d]`` with a row for each arm.
+
+    Leaves carry a leading instance axis, as an environment's do.
+
+    Example:
+        Morning and evening take turns.
+
+        >>> import jax.numpy as jnp
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class TwoHours(jb.environments.ContextLaw):
+        ...     shape = (1,)
+        ...     def draw(self, key, round):
+        ...         return (round % 2).astype(jnp.float32)[None]
+        >>> means = jb.environments.LinearMeans.of([[0.2, 0.6], [0.5, 0.0]])
+        >>> world = jb.environments.ContextualArms.of(means, means, TwoHours())
+        >>> world.values()[0].round(2).tolist()
+        [[0.5, 0.5]]
+    """
+
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        """The context of this round; ``key`` is for contexts alone, the same in every round."""
+
+    def check(self) -> None:
+        """Raise :class:`InputError` on impossible parameters."""
+
+    def table(self) -> np.ndarray | None:
+        """Host: all contexts there are, equally likely, ``[instance, N, …]``; None (default): there is no end."""
+        return None
+
+
+def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Array) -> jax.Array:
+    """Standard normals cut off at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
+    arms, d = shape if len(shape) == 2 else (1, shape[0])
+    block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
+    place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
+    words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[:, :d]
+    return normal(words, clip).reshape(shape)
+
+
+def _shape(d: int, arms: int | None) -> tuple[int, ...]:
+    return (d,) if arms is None else (arms, d)
+
+
+def _check_shape(d: Any, arms: Any) -> None:
+    whole_number("d", d, 1, _MOST_FEATURES)
+    if arms is not None:
+        whole_number("arms", arms, 1, _MOST_FEATURES - 1)
+
+
+@pytree
+class Gaussian(ContextLaw):
+    """Independent standard normal features, cut off at ±``clip``.
+
+    Args:
+        d: how many.
+        clip: above 0; with the default 3, E x² = 0.995.
+        arms: K, for a row for each arm; default one context for all.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> import jaxbandits as jb
+        >>> jb.environments.Gaussian(3).draw(jax.random.key(0), jnp.int32(1)).round(2)
+        Array([-0.48,  0.69,  0.19], dtype=float32)
+    """
+
+    d: int = static()
+    clip: float = static(default=3.0)
+    arms: int | None = static(default=None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return _shape(self.d, self.arms)
+
+    def check(self) -> None:
+        _check_shape(self.d, self.arms)
+        if not 0 < self.clip < np.inf:
+            raise bad("clip", self.clip, "a finite number above 0")
+
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        return _normals(self.shape, self.clip, key, round)
+
+
+@pytree
+class UnitSphere(ContextLaw):
+    """Uniform on the unit sphere.
+
+    Args:
+        d: the dimension.
+        arms: K, for a row for each arm; default one context for all.
+    """
+
+    d: int = static()
+    arms: int | None = static(default=None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return _shape(self.d, self.arms)
+
+    def check(self) -> None:
+        _check_shape(self.d, self.arms)
+
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        x = _normals(self.shape, 6.0, key, round)
+        square = inner_product(x, x)
+        length = jnp.sqrt(jnp.maximum(square, np.float32(1e-30)))
+        # Through the choice no compiler makes a reciprocal of the root.
+        return x / jnp.where(jnp.isnan(length), 1, length)[..., None]
+
+
+@pytree
+class Rows(ContextLaw):
+    """Rows of a table, such as the features of logged requests, in an order of their own.
+
+    Args:
+        features: ``[N, d]``, or ``[N, K, d]`` with a row for each arm; use :meth:`of`.
+        order: which row comes in which round; default one drawn at random.
+    """
+
+    features: ArrayLike = leaf()  # f32[I, N, …]
+    order: RowOrder = leaf(default=DrawnRows())
+
+    @classmethod
+    def of(cls, features: Any, order: RowOrder | None = None, instances: int = 1) -> Rows:
+        """The same table for every instance.
+
+        Raises:
+            InputError: another shape, or values that are not finite.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> jb.environments.Rows.of([[0.1, 2.0], [0.7, 1.0], [0.4, 0.0]]).shape
+            (2,)
+        """
+        table = checked_features(features, None)
+        return cls(np.broadcast_to(table, (instances, *table.shape)).copy(), order or DrawnRows())
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner reads them.
+        return tuple(self.features.shape[(2 if hasattr(self.features, "dtype") else 1) :])
+
+    def check(self) -> None:
+        self.order.check(int(self.features.shape[1]))
+
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        return self.features[self.order.row(key, round, int(self.features.shape[0]))]
+
+    def table(self) -> np.ndarray:
+        return np.asarray(self.features)
+
+
+# --- The world
+
+
+@pytree
+class ContextualArms(Environment):
+    """K arms whose mean reward and mean costs depend on the context of the round.
+
+    Build one with :meth:`linear`, :meth:`logistic` or :meth:`of`. The context is a function of (world's key, round), an
+    outcome of (world's key, round, arm): the same arm for the same request brings the same outcome, so all policies
+    meet the same requests. Means are rounded to ticks, and what is rounded *is* the mean.
+
+    ``regret`` is against who sees the contexts and knows all means, ``fixed_regret`` against the best mixture that sees
+    no context, below 0 for a policy that makes use of them (:meth:`benchmarks`). Played round by round.
+
+    Args:
+        reward, cost: :class:`Means`; outside of [0, 1] they are clipped (:meth:`clipped` says how often).
+        contexts: the law of the contexts.
+        present: ``bool[instance, K]``.
+        noise: the law of an outcome around its mean, :class:`~jaxbandits.environments.noise.Bernoulli`,
+            :class:`~jaxbandits.environments.noise.Tent` or another.
+        resources: None for one cost, J for a vector.
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for shapes that do not fit.
+
+    Example:
+        Two arms, the second better where the first feature is above 0; a third of the money for both at all times.
+
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> world = jb.environments.ContextualArms.linear(
+        ...     reward=[[0.5, 0.0, 0.0], [0.5, 0.4, 0.0]], cost=[[0.2, 0.0, 0.0], [0.6, 0.0, 0.0]],
+        ...     contexts=jb.environments.UnitSphere(2))
+        >>> limit = jb.AverageCost(c=0.3, rounds=2000)
+        >>> policies = [jb.policies.ContextualPacer(c=0.3, ridge=4.0), jb.policies.UCBSimplex(c=0.3, lam=0.1)]
+        >>> null = jb.environments.WithNullArm(world)
+        >>> result = jb.simulate(policies, null, limit, key=jax.random.key(0), replicates=8, marks=1)
+        >>> (result.fixed_regret.mean("replicate") / 2000).values.round(2).ravel().tolist()
+        [-0.03, 0.03]
+    """
+
+    reward: Means = leaf()
+    cost: Means = leaf()
+    contexts: ContextLaw = leaf()
+    present: ArrayLike = leaf()
+    noise: Noise = static(default=_COINS)
+    resources: int | None = static(default=None)
+
+    @classmethod
+    def of(
+        cls,
+        reward: Means,
+        cost: Means,
+        contexts: ContextLaw,
+        noise: Noise = _COINS,
+        resources: int | None = None,
+        arms: int | None = None,
+        present: Any = None,
+    ) -> ContextualArms:
+        """From means of one's own.
+
+        Args:
+            reward, cost, contexts, noise, resources: see the class.
+            arms: K; default the second axis of the means' first table ``[instance, K, …]``.
+            present: which arms exist, ``[K]`` or ``[instance, K]``; default all.
+        """
+        tables = [x for x in jax.tree.leaves((reward, cost)) if np.ndim(x) >= 2]
+        if not tables:
+            raise InputError("reward, cost: means without a table given; one leaf must be [instance, K, …]")
+        shape = (np.shape(tables[0])[0], whole_number("arms", arms or np.shape(tables[0])[1], 1, MOST_ARMS))
+        return cls(reward, cost, contexts, presence(present, shape).copy(), noise, resources)
+
+    @classmethod
+    def linear(
+        cls,
+        reward: Any,
+        cost: Any,
+        contexts: ContextLaw,
+        noise: Noise = _COINS,
+        resources: int | None = None,
+        present: Any = None,
+    ) -> ContextualArms:
+        """Means θ₀ + ⟨θ, x⟩, clipped to [0, 1].
+
+        Args:
+            reward: θ, ``[K, 1 + d]`` or ``[instance, K, 1 + d]``, the constant first; K = 1: shared by all arms.
+            cost: the same, or ``[K, J, 1 + d]`` if ``resources`` says J.
+            contexts, noise, resources, present: see the class.
+        """
+        means = LinearMeans.of(reward), LinearMeans.of(cost, resources)
+        return cls._shaped(*means, contexts, noise, resources, present)
+
+    @classmethod
+    def logistic(
+        cls,
+        reward: Any,
+        cost: Any,
+        contexts: ContextLaw,
+        noise: Noise = _COINS,
+        resources: int | None = None,
+        present: Any = None,
+    ) -> ContextualArms:
+        """Means 1 / (1 + exp(−θ₀ − ⟨θ, x⟩)); arguments as of :meth:`linear`.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> theta = [[0.0, 1.0], [-1.0, 0.0]]
+            >>> world = jb.environments.ContextualArms.logistic(theta, theta, jb.environments.Gaussian(1))
+            >>> world.values()[0].round(2).tolist()
+            [[0.5, 0.27]]
+        """
+        means = LogisticMeans.of(reward), LogisticMeans.of(cost, resources)
+        return cls._shaped(*means, contexts, noise, resources, present)
+
+    @classmethod
+    def _shaped(
+        cls, reward: LinearMeans, cost: LinearMeans, contexts: ContextLaw, noise: Any, resources: Any, present: Any
+    ) -> ContextualArms:
+        shapes = [np.shape(x.theta) for x in (reward, cost)]
+        rows = contexts.shape[0] if len(contexts.shape) == 2 else None
+        arms = rows or max(shape[1] for shape in shapes)
+        for name, shape in zip(("reward", "cost"), shapes, strict=True):
+            if shape[1] not in (1, arms) or shape[-1] != 1 + contexts.shape[-1] or shape[0] != shapes[0][0]:
+                must = f"[{arms}, {1 + contexts.shape[-1]}], or one row for all, with as many instances as the other"
+                raise bad(name, f"shape {shape[:2] + shape[3:]} of [instance, K, 1 + d]", must)
+        return cls.of(reward, cost, contexts, noise, resources, arms, present)
+
+    @property
+    def spec(self) -> FiniteSpec:
+        return FiniteSpec(int(self.present.shape[-1]), self.resources, context=self.contexts.shape)
+
+    def check(self) -> None:
+        shape = tuple(self.contexts.shape)
+        if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != self.spec.arms):
+            raise bad("contexts", f"shape {shape}", f"(d,), or ({self.spec.arms}, d) with a row for each arm")
+        if self.resources is not None:
+            whole_number("resources", self.resources, 1, 511)
+        self.contexts.check()
+        self.noise.check()
+
+    def refuses(self, action: Any) -> str | None:
+        return refuses_but_one_arm(action)
+
+    def available(self) -> jax.Array:
+        return self.present[:]
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        """By the law of contexts, under a key of its own."""
+        return self.contexts.draw(streams.at(key, _CONTEXTS, 0), round)  # type: ignore[arg-type]
+
+    def means(self, context: jax.Array, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(mean reward ``i32[]``, mean cost ``i32[]`` or ``i32[J]``) of an arm at a context, in ticks."""
+        row = context if context.ndim == 1 else context[arm]
+        reward, cost = (self.noise.mean(x) for x in self._whole(row, arm))
+        return reward[0], cost if self.resources is not None else cost[0]
+
+    def _whole(self, row: jax.Array, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """What the noise is around, reward ``i32[1]`` and costs ``i32[J]`` in ticks."""
+        means = self.reward.at(row, arm), self.cost.at(row, arm)
+        return tuple(jnp.rint(jnp.clip(x, 0, 1) * ticks.ONE).astype(jnp.int32) for x in means)  # type: ignore[return-value]
+
+    def pull(
+        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+        width = self.spec.arms
+        arm = jnp.clip(action, 0, width - 1)
+        context = self.context(key, round)
+        row = context if context.ndim == 1 else context[arm]
+        both = self._whole(row, arm)
+        costs = both[1].shape[0]
+        place = arm.astype(jnp.uint32)
+        words = jnp.concatenate(
+            [streams.words(key, round, place | np.uint32(block << 24)) for block in range(1 + costs // 2)]
+        )
+        reward = self.noise.outcome(both[0][0], words[0])
+        cost = jnp.stack([self.noise.outcome(both[1][j], words[1 + j]) for j in range(costs)])
+        means = self.noise.mean(both[0][0]), self.noise.mean(both[1])
+        if self.resources is None:
+            cost, means = cost[0], (means[0], means[1][0])
+        valid = (arm == action) & self.present[arm]
+        outcome = Outcome(reward, cost, *means, {}, valid)
+        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
+        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        return {"pulls": state}
+
+    # --- Host: expectations over contexts
+
+    def sampled(self, samples: int = _SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Host: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``; NaN where absent.
+
+        Args:
+            samples: how many contexts of the law; of a table all its rows.
+            first: the first of their rounds, under a fixed key.
+        """
+        table = self.contexts.table()
+        arrays = jax.tree.map(jnp.asarray, self)
+        rounds = jnp.arange(first, first + samples, dtype=jnp.int32)
+        rows = None if table is None else jnp.asarray(table)
+        reward, cost = (ticks.to_units(x) for x in _sampled(arrays, rounds, rows))
+        exists = np.asarray(self.present)[:, None, :]
+        return np.where(exists, reward, np.nan), np.where(exists[..., None], cost, np.nan)
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Expectations of the means over contexts: exact for a table, else over 2¹⁴ contexts of a fixed sample."""
+        reward, cost = (x.mean(axis=1) for x in self.sampled())
+        return reward, cost if self.resources is not None else cost[..., 0]
+
+    def clipped(self, samples: int = _SAMPLE) -> np.ndarray:
+        """Host: the share of pairs (context, arm) whose mean reward or a mean cost was clipped, ``[instance]``.
+
+        There the world is not what its means say.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> world = jb.environments.ContextualArms.linear([[0.5, 0.3]], [[0.5, 0.0]], jb.environments.Gaussian(1))
+            >>> world.clipped().round(2).tolist()
+            [0.09]
+        """
+        reward, cost = self.sampled(samples)
+        edge = (reward <= 0) | (reward >= 1) | ((cost <= 0) | (cost >= 1)).any(axis=-1)
+        return edge.sum(axis=(1, 2)) / np.isfinite(reward).sum(axis=(1, 2))
+
+    def value_of_context(self, constraint: Constraint, samples: int = 2**16) -> list[ContextValue]:
+        """Host: what contexts are worth under a constraint, of each instance.
+
+        With rounds as a limit the value of a request, rest allowed,
+
+        .. math:: \\mathrm{OPT} = \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle
+            + E_x \\max_k\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle]_+, \\qquad b = B/T,
+
+        less that of the best mixture at the mean rewards and costs. T·OPT bounds what any policy can gain that does not
+        overspend. With money alone as the clock, ρ* with :math:`E_x \\max_k (r - \\rho^* c) = 0`, every request served,
+        less the ratio of the best arm: a policy gains at most ρ*(B + 1). A right to skip would make that the best ratio
+        of any request, to be waited for for ever: so rounds are needed beside it.
+
+        Args:
+            constraint: as :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, an
+                :class:`~jaxbandits.AverageCost`, a :class:`~jaxbandits.TotalBudget` or :class:`~jaxbandits.Renewing`.
+            samples: contexts of a law without end, so many for prices and as many again for values.
+
+        Returns:
+            A :class:`ContextValue` of each instance.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> rows = jb.environments.Rows.of([[0.0], [1.0]])
+            >>> world = jb.environments.ContextualArms.linear(
+            ...     [[0.3, 0.4], [0.9, -0.1]], [[0.2, 0.0], [0.7, 0.0]], rows)
+            >>> found = world.value_of_context(jb.AverageCost(c=0.25, rounds=1000))[0]
+            >>> round(found.contextual, 4), round(found.fixed, 4), round(found.value, 4)
+            (0.56, 0.535, 0.025)
+        """
+        return self._compared(constraint.prepare(self), samples) or []
+
+    def _compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+        pace = constraints.a_round(ready)
+        costs = self.resources or 1
+        if pace is None or (pace.budget is not None and pace.budget.shape[1] not in (0, costs)):
+            return None
+        exact = self.contexts.table() is not None
+        tables = [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
+        found = []
+        for i in range(self.instances):
+            each = [(np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables]
+            found.append(fluid.compared(each, pace.budget[i] if pace.budget is not None else None))
+        return found
+
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
+        """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see :meth:`value_of_context`.
+
+        Both grow evenly with the clock. NaN under a constraint of one's own.
+        """
+        found, pace = self._compared(constraint, _SAMPLE), constraints.a_round(constraint)
+        rates = np.full((2, self.instances), np.nan)
+        if found is not None and pace is not None:
+            rates = np.array([[x.contextual for x in found], [x.fixed for x in found]]) / pace.units
+        return {name: partial(_evenly, rate) for name, rate in zip(("moving", "fixed"), rates, strict=True)}
+
+
+def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """What could have been gained, ``[lane, mark]``, at a rate for each instance."""
+    return rate[instance][:, None] * clock
+
+
+@jax.jit
+def _sampled(world: ContextualArms, rounds: jax.Array, rows: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+    """Means in ticks, ``i32[instance, N, K]`` and ``i32[instance, N, K, J]``."""
+    arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
+
+    def instance(here: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        if contexts is None:
+            key = streams.at(jax.random.key(_SAMPLE_KEY, impl="threefry2x32"), _CONTEXTS, 0)  # type: ignore[arg-type]
+            contexts = jax.vmap(here.contexts.draw, in_axes=(None, 0))(key, rounds)
+        reward, cost = jax.vmap(jax.vmap(here.means, in_axes=(None, 0)), in_axes=(0, None))(contexts, arms)
+        return reward, cost if cost.ndim == 3 else cost[..., None]
+
+    return jax.vmap(instance, in_axes=(0, None if rows is None else 0))(world, rows)

@@ -1,0 +1,323 @@
+"""Arms that close: what could be bought at most, a loop of one's own, and every policy keeps to what is open."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from functools import cache
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats as laws
+
+import jaxbandits as jb
+from jaxbandits import policies
+from jaxbandits._engine.setup import time_parallel
+from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.environments import FiniteArms, Stocked
+from jaxbandits.environments.closing import bought
+from jaxbandits.policies.base import Plan
+from jaxbandits.testing import check_environment
+from tests.contract import test_policies as contract
+from tests.contract.committee import Committee
+from tests.contract.worlds import ARMS, INSTANCES, KEY, as_a, bernoulli, several_resources, with_its_own
+from tests.policies.drawn import outcomes
+
+# --- what could be bought
+
+
+def exhaustive(reward: np.ndarray, cost: np.ndarray, budget: int, most: tuple[int, ...]) -> tuple[float, float]:
+    """(the most that any policy earns on average, what the order by reward/cost earns), costs of 0 or 1."""
+
+    @cache
+    def value(left: int, stock: tuple[int, ...], greedy: bool) -> float:
+        open_ = [k for k, m in enumerate(stock) if m > 0]
+        if left == 0 or not open_:
+            return 0.0
+        tried = [max(open_, key=lambda k: reward[k] / cost[k])] if greedy else open_
+        after = {k: (*stock[:k], stock[k] - 1, *stock[k + 1 :]) for k in tried}
+        return max(
+            reward[k] + cost[k] * value(left - 1, after[k], greedy) + (1 - cost[k]) * value(left, after[k], greedy)
+            for k in tried
+        )
+
+    return value(budget, most, False), value(budget, most, True)
+
+
+def test_the_most_that_can_be_bought() -> None:
+    reward, cost = np.array([0.6, 0.5, 0.3]), np.array([0.5, 0.25, 0.6])
+    most = np.array([60, 80, np.inf])
+    found = [bought(reward, cost, most, u) for u in (10.0, 35.0, 100.0)]
+    np.testing.assert_allclose(found, [(20, 2), (58, 1.2), (101, 0.5)], rtol=1e-12)
+    # the second arm shut for 100 rounds, then all open for 60
+    parts = np.array([100.0, 60.0]), np.array([[True, False, True], [True, True, True]])
+    np.testing.assert_allclose(bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9)
+    assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(2.914375, abs=1e-12)
+    three = np.array([0.9, 0.4, 0.2]), np.array([0.8, 0.5, 0.1])
+    assert exhaustive(*three, 4, (2, 3, 5))[0] == pytest.approx(3.762067, abs=1e-6)
+    assert bought(*three, np.array([2.0, 3.0, 5.0]), 4.0)[0] == pytest.approx(4.0)
+
+
+def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
+    """200 tiny instances, each played by who knows the ratios: no policy earns more, and this one as much."""
+    rng, instances, replicates = np.random.default_rng(49), 200, 400
+    reward, cost = rng.uniform(0.05, 0.95, (2, instances, 3))
+    most, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
+    arms = FiniteArms.bernoulli(reward, cost)
+    reward, cost = arms.values()
+    world = Stocked.of(arms, pulls=most)
+    oracle = policies.BestRatioOracle(reward[None], cost[None])
+    constraint = jb.TotalBudget(budget.astype(float), last_pull="counts")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many lanes end as closed
+        result = jb.simulate(oracle, world, constraint, key=KEY, replicates=replicates, marks=1)
+    assert (result.pulls.values <= most[None, :, None]).all()
+    earned = result.reward.values[0, ..., 0]
+    searched = [exhaustive(*x) for x in zip(reward, cost, budget.tolist(), map(tuple, most.tolist()), strict=True)]
+    best, greedy = np.array(searched).T
+    np.testing.assert_allclose(greedy, best, rtol=1e-12)
+    error = np.sqrt(earned.var(axis=1, ddof=1) / replicates)
+    some = error > 0
+    z = (earned.mean(axis=1) - best)[some] / error[some]
+    assert np.abs(z).max() < laws.norm.isf(0.005 / z.size)
+    np.testing.assert_allclose(earned.mean(axis=1)[~some], best[~some], atol=1e-12)
+    value = [world.most(constraint, i) for i in range(instances)]
+    assert (best <= np.array(value) + 1e-12).all()
+
+
+# --- a loop of one's own
+
+
+def by_hand(
+    table: Any, most: np.ndarray, purse: np.ndarray, shown: np.ndarray, at: np.ndarray, rounds: int, forfeits: bool
+) -> tuple[np.ndarray, float, float, int]:
+    """UCB1 among the open arms: (pulls, reward, spent, rounds that passed), in float64."""
+    arms = most.size
+    n, r, spent = np.zeros(arms, int), np.zeros(arms), np.zeros(arms)
+    passed = 0
+    for t in range(1, rounds + 1):
+        open_ = (n < most) & (spent < purse) & shown[np.searchsorted(at, t, side="right")]
+        if not open_.any():
+            passed += 1
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.where(n > 0, r / n + np.sqrt(2 * np.log(t) / n), np.inf)
+        k = int(np.argmax(np.where(open_, score, -np.inf)))
+        reward, cost = table[0][k, n[k]], table[1][k, n[k]]
+        if forfeits and spent[k] + cost > purse[k]:
+            reward, cost = 0.0, purse[k] - spent[k]
+        n[k] += 1
+        r[k] += reward
+        spent[k] += cost
+    return n, float(r.sum()), float(spent.sum()), passed
+
+
+@pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
+@pytest.mark.quick_rows("forfeits")
+def test_a_loop_of_ones_own_plays_the_same(last_pull: str) -> None:
+    """Stock, money and schedule at once, 3,000 rounds: the same pulls, the same money to the tick."""
+    rng, rounds = np.random.default_rng(3), 3000
+    arms = FiniteArms.beta(*(0.5 + 3 * rng.random((4, 1, 5))))
+    most, purse = np.array([300, 2000, np.inf, 150, 700]), np.array([np.inf, 90.5, 200.25, np.inf, 60.0])
+    shown = np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], bool)
+    at = np.array([400, 900, 960])
+    world = Stocked.of(arms, pulls=most, money=purse, shown=shown, at=at, last_pull=last_pull)
+    result = jb.simulate(
+        policies.UCB1(), world, jb.Horizon(rounds), key=KEY, replicates=3, marks=[0.5, 1], record=("pulls",)
+    )
+    for replicate, table in enumerate(zip(*outcomes(arms, 3, rounds), strict=True)):
+        n, reward, spent, passed = by_hand(table, most, purse, shown, at, rounds, last_pull == "forfeits")
+        assert result.pulls.values[0, 0, replicate].tolist() == n.tolist()
+        assert float(result.reward.values[0, 0, replicate, -1]) == pytest.approx(reward, abs=1e-9)
+        assert float(result.spent.values[0, 0, replicate, -1]) == pytest.approx(spent, abs=1e-9)
+        played = int(result.rounds.values[0, 0, replicate, -1])
+        closed = result.status.values[0, 0, replicate] == "closed"
+        assert (played - n.sum() <= passed) if closed else (played - n.sum() == passed)
+        assert passed >= 60, "nothing ever waited"
+    assert (result.recorded().values.sum(axis=-1) <= result.rounds.values).all()
+
+
+# --- every policy keeps to open arms
+
+SHOWN = np.ones((INSTANCES, 5, ARMS), bool)
+SHOWN[:, 1] = [True, False, True, False]
+SHOWN[:, 2] = False
+SHOWN[:, 3] = [False, True, False, True]
+STOCK = np.array([[12, 40, 7, 30], [25, 6, 14, 40], [9, 30, 30, 11]])
+
+
+def closing(name: str) -> jb.Environment:
+    """The contract's worlds with arms that sell out, close for some rounds, one after the other and all together."""
+    inner = several_resources() if name.startswith("several") else bernoulli()
+    world: jb.Environment = Stocked.of(inner, pulls=STOCK, shown=SHOWN, at=[16, 30, 36, 50])
+    if name == "delayed":
+        law = jb.environments.TableDelay.geometric(3.0, lost=0.05, instances=INSTANCES)
+        return jb.environments.Delayed(world, law, room=32, arrivals=2, patience=12, groups=(None, (2, 3)))
+    return jb.environments.WithNullArm(world) if "null_arm" in name else world
+
+
+AVERAGE = jb.AverageCost(c=0.6, rounds=120)
+OTHERS: list[tuple[Policy, str, Constraint]] = [
+    (policies.OnePhase(c=0.6, horizon=120), "null_arm", AVERAGE),
+    (policies.Pacer(c=0.6), "null_arm", AVERAGE),
+    (policies.PrimalDualTwoPhase(c=0.6, horizon=120, a=0.02), "null_arm", AVERAGE),
+    (policies.UCBSimplex(c=0.6), "null_arm", AVERAGE),
+    (policies.SUAK(c=0.6), "null_arm", AVERAGE),
+    (policies.FluidOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4], c=0.6), "null_arm", AVERAGE),
+    (policies.FixedSplit([0.0, 1.0, 0.0, 0.0]), "bernoulli", contract.COUNTS),
+    (policies.SampledArms(policies.RCB(), arms=1), "bernoulli", contract.COUNTS),
+    (policies.ArmIncreasing(policies.RCB(), beta=0.25), "bernoulli", contract.COUNTS),
+]
+
+
+def one_arm_a_round() -> list[tuple[Policy, str, Constraint]]:
+    """Rows of the contract in the closing worlds; sets and reservoirs are refused there."""
+    rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB) and "reservoir" not in row[1]]
+    return [*rows, *OTHERS]
+
+
+ROWS = one_arm_a_round()
+
+
+@pytest.mark.parametrize(("policy", "name", "constraint"), ROWS, ids=[contract.played(policy) for policy, *_ in ROWS])
+@pytest.mark.integration
+def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
+    keeps_to_open_arms(policy, name, constraint)
+
+
+COMMITTEE = Committee.played_by(np.arange(len(Committee.members())))
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "constraint"),
+    [
+        (COMMITTEE, "bernoulli", contract.COUNTS),
+        (policies.EpsilonFirst(epsilon=0.25), "bernoulli", contract.COUNTS),
+        (policies.FixedSplit([0.0, 1.0, 0.0, 0.0]), "bernoulli", contract.COUNTS),
+        (policies.PrimalDualTwoPhase(c=0.6, horizon=120, a=0.02), "null_arm", AVERAGE),
+        (policies.LagrangeBwK(), "several_resources", contract.TWO_AND_TIME),
+    ],
+)
+def test_some_policies_keep_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
+    keeps_to_open_arms(policy, name, constraint)
+
+
+# 9,000 play some 10⁸ rounds in a quarter of an hour on one core:
+# CLOSING_REPLICATES=9000 python -m pytest tests/environments/test_closing.py -m integration -k closed_arm
+REPLICATES = int(os.environ.get("CLOSING_REPLICATES", "8"))
+
+
+def keeps_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
+    """No lane is invalid, no stock is oversold, and arms closed for good do not end what can go on."""
+    world = closing(name)
+    leaps = not isinstance(time_parallel(policy, world, constraint.prepare(world)), str)
+    for engine in ("scan", "leap") if leaps and REPLICATES > 8 else ("scan",):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*lanes ended with status closed")
+            result = jb.simulate(policy, world, constraint, key=KEY, replicates=REPLICATES, marks=2, engine=engine)
+        endings = set(np.unique(result.status.values).tolist())
+        assert endings <= {"exhausted", "horizon", "closed", "stopped"}, endings
+        arms = result.pulls.values[..., :ARMS]
+        assert (arms <= STOCK[None, :, None]).all()
+        assert (arms.sum(axis=-1) > 0).all()
+
+
+@jb.pytree
+class Stubborn(Plan):
+    """The first arm, whatever is open."""
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        return state, jnp.int32(0)
+
+
+def test_a_pull_of_a_closed_arm_ends_the_lane() -> None:
+    world = Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), pulls=[5, 9])
+    with pytest.warns(UserWarning, match="4 of 4 lanes ended with status invalid"):
+        result = jb.simulate(Stubborn(), world, jb.Horizon(20), key=KEY, replicates=4, marks=1)
+    assert (result.rounds.values == 5).all()
+
+
+def test_an_open_request_has_taken_its_stock() -> None:
+    """With nothing told for 50 rounds, no more than the stock is requested; the rest is skipped."""
+    world = Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), pulls=[7, 9])
+    late = jb.environments.Delayed(world, jb.environments.FixedDelay(50), room=32)
+    result = jb.simulate(policies.InFlight(policies.UCB1()), late, jb.Horizon(40), key=KEY, marks=1)
+    assert result.pulls.values.ravel().tolist() == [7, 9]
+    assert int(result.count("skips").values.item()) == 24 and result.status.values.item() == "horizon"
+
+
+def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
+    shown = np.array([[True, True], [False, False], [True, False]])
+    arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
+    world = Stocked.of(arms, pulls=[3, 9], shown=shown, at=[5, 9])
+    episodes = jb.interfaces.Episodes(world, jb.Horizon(20), key=KEY)
+    episode, seen, earned = episodes.begin(0, 0), [], []
+    for arm in [0, 0, 1, 1, *[1] * 4, 0, 0]:
+        seen.append(np.asarray(episodes.observe(episode))[6:8].astype(int).tolist())
+        episode, reward = episodes.step(episode, arm)
+        earned.append(float(reward))
+    # the first arm's third pull is in round 9; it is sold out then, and none opens again
+    assert seen == [[1, 1]] * 4 + [[0, 0]] * 4 + [[1, 0], [0, 0]]
+    assert episode.known.pulls.tolist() == [3, 2] and earned[4:8] == [0.0] * 4
+    assert int(episode.lane.status) == jb.Status.CLOSED and int(episode.ledger.rounds) == 9
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "pulls, money, shown: none given"),
+        ({"pulls": [1.5, 2]}, "pulls: .* whole numbers of at least 0"),
+        ({"pulls": [1, 2, 3]}, "pulls: .* one number, or numbers of the shape"),
+        ({"money": [0.0, 1.0]}, "money: .* above 0"),
+        ({"shown": [[1, 0]]}, "shown: .*bool"),
+        ({"shown": [[True, False]] * 2, "at": [1]}, "at: .* increasing whole numbers"),
+        ({"shown": [[True, False]] * 2}, "at: shape"),
+    ],
+)
+def test_limits_that_are_none(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), **given)
+
+
+def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
+    arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
+    world, budget = Stocked.of(arms, pulls=5), jb.TotalBudget(3.0, last_pull="counts")
+    with pytest.raises(jb.InputError, match="world: 'Stocked' given; it must be arms that never close"):
+        Stocked.of(world, pulls=3)
+    reservoir = jb.environments.Reservoir.ratio(KEY, instances=2, capacity=4)
+    with pytest.raises(jb.InputError, match="world: 'Reservoir' given; it must be one that tells the means of each"):
+        Stocked.of(reservoir, pulls=3)
+    purse = Stocked.of(arms, money=5.0)
+    with pytest.raises(jb.InputError, match="engine: 'leap' given, but Stocked does not give its outcomes by address"):
+        jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
+    with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
+        jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
+    with pytest.raises(jb.InputError, match="environment: 'Stocked' given"):
+        jb.gradients.score_function.estimate(policies.MUCB(), world, budget, key=KEY, replicates=2)
+    with pytest.raises(jb.InputError, match="environment: 'Stocked' given"):
+        jb.gradients.exact.estimate(policies.SoftElim(), world, budget)
+
+
+def test_the_kit_knows_what_is_closed() -> None:
+    """Right worlds pass; one whose ``open`` says more than can be pulled, and one that opens earlier, do not."""
+    arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])
+    shown = np.array([[True, True], [False, False], [False, True]])
+    right = Stocked.of(arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=shown, at=[20, 40])
+    check_environment(right, pulls=256)
+
+    def sells_on(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
+        return self.arms.pull(state, action, key, round)
+
+    def never(self: Any, state: Any, round: Any) -> Any:
+        return jnp.int32(2**31 - 1)
+
+    for brought, message in (
+        ({"pull": sells_on}, "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid"),
+        ({"opens_next": never}, "instance 0: in round 20 `opens_next` says never, and in round 40 an"),
+    ):
+        wrong = as_a(with_its_own(Stocked, **brought), dataclasses.replace(right, purse=None))
+        with pytest.raises(AssertionError, match=message):
+            check_environment(wrong, pulls=256)

@@ -1,0 +1,341 @@
+"""Worlds with contexts: their benchmarks against linear programs and by hand, laws, late outcomes, absent arms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import jaxbandits as jb
+from jaxbandits._numerics import fluid
+from jaxbandits.core import streams
+from jaxbandits.core.checks import InputError
+from jaxbandits.environments import (
+    ContextualArms,
+    Delayed,
+    FixedDelay,
+    Gaussian,
+    LinearMeans,
+    RequestTable,
+    Rows,
+    RowsInOrder,
+    ShuffledRows,
+    UnitSphere,
+    WithNullArm,
+)
+from jaxbandits.environments.noise import Bernoulli, Tent
+from jaxbandits.policies import Bonus, ContextualOracle, ContextualPacer, LinearRate, LinUCB
+from jaxbandits.testing import assert_same_results, check_environment
+
+KEY = jax.random.key(50)
+R = np.array([[0.2, 0.9], [0.8, 0.9], [0.5, 0.6], [0.1, 0.8]])
+C = np.array([[0.1, 0.6], [0.1, 0.5], [0.2, 0.4], [0.1, 0.9]])[..., None]
+
+# --- Benchmarks
+
+
+def test_fluid_optimum_by_hand() -> None:
+    for b, value, price, fixed in (
+        (0.05, 0.2625, 2.5, 0.16),
+        (0.2, 0.515, 1.4, 0.463158),
+        (0.4, 0.70625, 0.875, 0.631579),
+        (0.7, 0.8, 0.0, 0.8),
+    ):
+        found = fluid.compared([(R, C)], np.array([b]))
+        assert found.contextual == pytest.approx(value, abs=1e-12)
+        assert found.price[0] == pytest.approx(price, abs=1e-9)
+        assert found.fixed == pytest.approx(fixed, abs=1e-6)
+        assert found.low == found.value == found.high == pytest.approx(value - found.fixed)
+    second = np.array([[0.5, 0.1], [0.4, 0.2], [0.3, 0.3], [0.6, 0.1]])[..., None]
+    found = fluid.compared([(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25]))
+    assert (found.contextual, found.fixed) == (pytest.approx(0.617453, abs=1e-6), pytest.approx(0.491688, abs=1e-6))
+    np.testing.assert_allclose(found.price, [0.886792, 0.018868], atol=1e-6)
+    money = np.array([[0.3, 0.9], [0.7, 0.8]]), np.array([[0.2, 0.3], [0.2, 0.7]])[..., None]
+    found = fluid.compared([money], None)
+    assert (found.contextual, found.fixed) == (pytest.approx(3.2), pytest.approx(2.5))
+
+
+def test_fluid_optimum_against_a_general_solver() -> None:
+    """500 random tables, of which some have costs of 0, equal rewards and budgets of 0."""
+    rng, worst = np.random.default_rng(50), 0.0
+    for number in range(500):
+        n, k, j = rng.integers(1, 24), rng.integers(1, 5), rng.integers(1, 4)
+        reward, cost, budget = rng.random((n, k)), rng.random((n, k, j)), 0.7 * rng.random(j)
+        if number % 3 == 0:
+            reward, cost = np.rint(4 * reward) / 4, np.rint(3 * cost) / 3
+        if number % 10 == 0:
+            budget[0] = 0
+        table = np.concatenate([cost.reshape(n * k, j).T / n, np.repeat(np.eye(n), k, axis=1)])
+        limits = np.concatenate([budget, np.ones(n)])
+        solved = optimize.linprog(-reward.ravel() / n, table, limits, method="highs")
+        worst = max(worst, abs(-solved.fun - fluid.optimum(reward, cost, budget).value))
+    assert worst < 1e-10
+
+
+def tiny(rows: Any = None) -> ContextualArms:
+    """x in {0, 1} equally likely; of whom it is known is told in J.2's table."""
+    contexts = rows or Rows.of([[0.0], [1.0]])
+    return ContextualArms.linear(
+        [[0.3, 0.4], [0.9, -0.1]], [[[0.2, 0.0]], [[0.7, 0.0]]], contexts, resources=1
+    )  # fmt: skip
+
+
+def test_no_policy_gains_more_than_the_benchmark() -> None:
+    """Of worlds with an exact optimum: the oracle comes near T·OPT, and nobody above it but by chance."""
+    world, rounds = tiny(), 4000
+    limit = jb.TotalBudget([rounds / 4], last_pull="forfeits", rounds=rounds)
+    best = world.value_of_context(limit)[0]
+    assert (best.contextual, best.fixed) == (pytest.approx(0.56, abs=1e-6), pytest.approx(0.535, abs=1e-6))
+    policies = [
+        ContextualOracle.of(world, [best.price]),
+        ContextualPacer(explore=Bonus(1.0), ridge=4.0),
+        jb.policies.DualMirrorDescent(),
+    ]
+    result = jb.simulate(policies, WithNullArm(world), limit, key=KEY, replicates=64, marks=2)
+    reward = result.reward.values[:, 0, :, -1] / rounds
+    mean, error = reward.mean(axis=1), reward.std(axis=1) / 8
+    assert (mean < best.contextual + 4 * error).all()
+    assert mean[0] > best.contextual - 0.01 > mean[2] + 0.01  # the oracle; and one who sees no context
+    assert mean[1] > best.fixed
+    # regret is against who sees contexts, `fixed_regret` against who does not
+    apart = (result.regret - result.fixed_regret).values[..., -1]
+    spent = result.ledger["expected_spent"][..., -1, 0] / 2**24
+    np.testing.assert_allclose(apart, best.value * spent / (rounds / 4) * rounds, rtol=1e-3)
+
+
+@pytest.mark.integration
+def test_laws_without_end_are_sampled() -> None:
+    reward = [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]]
+    theta = reward, [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]]
+    world = ContextualArms.linear(*theta, UnitSphere(2))
+    angle = 2 * np.pi * (np.arange(4096) + 0.5) / 4096
+    exact = ContextualArms.linear(*theta, Rows.of(np.stack([np.cos(angle), np.sin(angle)], axis=1)))
+    for limit in (jb.AverageCost(c=0.32, rounds=100), jb.TotalBudget(50.0, last_pull="counts"), jb.Horizon(100)):
+        sampled, told = (x.value_of_context(limit)[0] for x in (world, exact))
+        assert sampled.low < told.value < sampled.high and sampled.high - sampled.low < 0.05
+        assert told.low == told.value == told.high
+        assert sampled.contextual == pytest.approx(told.contextual, abs=0.02)
+
+
+# --- Laws of contexts and outcomes
+
+
+def contexts_of(law: Any, rounds: int) -> np.ndarray:
+    return np.asarray(jax.vmap(law.draw, in_axes=(None, 0))(KEY, jnp.arange(rounds)))
+
+
+def test_laws_of_contexts() -> None:
+    x = contexts_of(Gaussian(3, clip=2.0), 4096)
+    assert np.abs(x).max() == 2.0 and abs(np.corrcoef(x.T) - np.eye(3)).max() < 4 / 64
+    inside = np.sort(x[np.abs(x[:, 0]) < 2, 0])
+    assert stats.kstest(inside, stats.truncnorm(-2, 2).cdf).pvalue > 0.001
+    assert float((contexts_of(Gaussian(4), 4096) ** 2).mean()) == pytest.approx(0.995, abs=4 * np.sqrt(2 / 16384))
+    sphere = contexts_of(UnitSphere(3, arms=2), 2048)
+    np.testing.assert_allclose((sphere**2).sum(-1), 1, rtol=1e-6)
+    assert stats.kstest(sphere[:, 1, 0], stats.uniform(-1, 2).cdf).pvalue > 0.001  # Archimedes
+    assert abs(np.corrcoef(sphere[:, 0, 0], sphere[:, 1, 0])[0, 1]) < 4 / np.sqrt(2048)
+    rows = Rows.of(np.arange(6.0)[:, None], RowsInOrder())
+    one = jax.tree.map(lambda table: jnp.asarray(table)[0], rows)
+    met = jax.vmap(one.draw, in_axes=(None, 0))(KEY, jnp.arange(1, 9))
+    assert met.ravel().tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
+
+
+def test_a_tent_has_its_mean() -> None:
+    words = jnp.asarray(np.random.default_rng(0).integers(0, 2**32, 20_000, dtype=np.uint32))
+    for mean in (0, 2**20, 2**23, 2**24 - 3, 2**24):
+        x = np.asarray(Tent(0.25).outcome(jnp.int32(mean), words), np.float64)
+        half = min(mean, 2**24 - mean, 2**22)
+        assert abs(x - mean).max() <= half and x.min() >= 0 and x.max() <= 2**24
+        assert abs(x.mean() - mean) <= 4 * half / np.sqrt(3 * x.size) + 0.5
+
+
+def worlds() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    theta = [rng.uniform(-0.3, 0.3, (2, 3, 4)) for _ in range(2)]
+    theta[0][..., 0] = theta[1][..., 0] = 0.5
+    present = np.array([[True, True, True], [True, False, True]])
+    costs = np.stack([theta[1], theta[0]], axis=2)
+    means = LinearMeans.of(theta[0]), LinearMeans.of(costs, 2)
+    return {
+        "linear": ContextualArms.linear(*theta, Gaussian(3), present=present),
+        "logistic, rows": ContextualArms.logistic(theta[0][:, :1], costs[:, :1], Gaussian(3, arms=3), Tent(), 2),
+        "rows": ContextualArms.of(
+            *means, Rows.of(rng.normal(size=(9, 3)), None, 2), Bernoulli(), 2
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["linear", "logistic, rows", "rows"])
+@pytest.mark.quick_rows("linear")
+def test_contextual_worlds_keep_the_contract(name: str) -> None:
+    check_environment(worlds()[name], key=KEY, counted=False, pulls=2048)
+
+
+def test_outcomes_are_around_the_means_of_the_context() -> None:
+    """A pull of the kit has the mean of another round's context if `pull` does not call `context`."""
+    world = jax.tree.map(lambda x: jnp.asarray(x)[0], worlds()["linear"])
+    for t in (1, 5):
+        x = world.context(KEY, jnp.int32(t))
+        _, outcome, _, _ = world.pull(world.start(), jnp.int32(2), KEY, jnp.int32(t))
+        theta = np.asarray(world.reward.theta[2, 0], np.float64)
+        must = np.clip(theta[0] + theta[1:] @ np.asarray(x, np.float64), 0, 1)
+        assert int(outcome.expected_reward) == pytest.approx(must * 2**24, abs=8)
+
+
+# --- Contexts reach the learner with their own outcomes
+
+
+@jb.pytree
+class Spelled(jb.environments.ContextLaw):
+    """The context is the round."""
+
+    shape = (1,)
+
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        return round.astype(jnp.float32)[None]
+
+
+@jb.pytree
+class Spells(jb.Policy):
+    """Remembers Σ of the contexts that it learnt from, and of the rounds in which they were decided."""
+
+    plays = jb.environments.FiniteSpec
+
+    def init(self, spec: Any) -> Any:
+        return jnp.zeros(2), jnp.int32(0)
+
+    def update(self, state: Any, key: Any, observation: Any) -> Any:
+        sums, number = state
+        x = jnp.stack([observation.context[0], observation.view.round.astype(jnp.float32) - 1])
+        return sums + x, number + 1
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        return state, jnp.where(view.context[0] == view.round, 0, 99)  # 99: no arm, the lane would end as invalid
+
+
+@pytest.mark.parametrize("late", [0, 1, 7])
+@pytest.mark.quick_rows("7")
+def test_late_outcomes_bring_their_own_context(late: int) -> None:
+    arms = ContextualArms.linear([[0.5, 0.0]], [[0.5, 0.0]], Spelled())
+    world = Delayed(arms, FixedDelay(late), room=late + 1)
+    steps = jb.testing.episode(jb.policies.InFlight(Spells()), world, jb.Horizon(40), KEY, 40)
+    sums, number = (np.asarray(x)[0, -1] for x in steps.after.known.learnt)
+    learnt = 39 - late  # when round 40 is decided
+    assert number == learnt and sums.tolist() == [learnt * (learnt + 1) / 2] * 2
+    result = jb.simulate(jb.policies.InFlight(Spells()), world, jb.Horizon(40), key=KEY, marks=1)
+    assert result.status.values.ravel().tolist() == ["horizon"]
+
+
+@pytest.mark.integration
+def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
+    world = worlds()["linear"]
+    policy = LinUCB(price=0.4, explore=Bonus(1.0))
+    limit = jb.Horizon(150)
+    plain = jb.simulate(policy, world, limit, key=KEY, replicates=3, marks=3)
+    late = jb.simulate(jb.policies.InFlight(policy), Delayed(world, room=1), limit, key=KEY, replicates=3, marks=3)
+    for name in ("reward", "expected_reward"):
+        assert np.array_equal(plain.ledger[name], late.ledger[name])
+
+
+# --- Arms that are absent or closed; the table's own contexts
+
+
+@jb.pytree
+class Closing(jb.environments.finite.AroundWorld):
+    """The last arm is open in even rounds alone."""
+
+    inner: Any = jb.leaf()
+
+    @property
+    def world(self) -> Any:
+        return self.inner
+
+    @property
+    def spec(self) -> Any:
+        return self.inner.spec
+
+    def open(self, state: Any, round: jax.Array) -> jax.Array:
+        return jnp.arange(self.spec.arms) < self.spec.arms - round % 2
+
+    def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
+        return round + 1
+
+    def pull(self, state: Any, action: jax.Array, key: Any, round: jax.Array) -> Any:
+        state, outcome, seen, empty = self.inner.pull(state, action, key, round)
+        there = self.open(state, round).at[action].get(mode="fill", fill_value=False)
+        return state, outcome._replace(valid=outcome.valid & there), seen, empty
+
+
+@pytest.mark.parametrize("policy", [ContextualPacer(c=0.4), LinUCB(), LinearRate()], ids=lambda x: type(x).__name__)
+@pytest.mark.quick_rows("LinUCB")
+def test_absent_and_closed_arms(policy: Any) -> None:
+    """Nobody pulls them, though their rows may be NaN; and an absent arm changes no bit."""
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(2, 30, 3, 2)).astype(np.float32)
+    features[1, :, 1] = 1e30  # nobody's
+    theta = rng.uniform(0.2, 0.4, (2, 3, 3))
+    present = np.array([[True] * 3, [True, False, True]])
+    law = Rows(features, ShuffledRows())
+    world = Closing(ContextualArms.linear(theta, theta, law, present=present))
+    limit = jb.AverageCost(c=0.4, rounds=60) if isinstance(policy, ContextualPacer) else jb.Horizon(60)
+    if isinstance(limit, jb.AverageCost):
+        limit = jb.AverageCost(c=1.0, rounds=60)
+    result = jb.simulate(policy, world, limit, key=KEY, replicates=2, marks=2)
+    assert set(result.status.values.ravel()) == {"horizon"}
+    pulls = result.final["pulls"][0]
+    assert not pulls[1, :, 1].any() and pulls.sum(-1).tolist() == [[60, 60], [60, 60]]
+    features[1, :, 1] = np.nan
+    nan = ContextualArms.linear(theta, theta, Rows(features, ShuffledRows()), present=present)
+    again = jb.simulate(policy, Closing(nan), limit, key=KEY, replicates=2, marks=2)
+    for name in ("reward", "spent", "expected_reward"):
+        assert np.array_equal(result.ledger[name], again.ledger[name])
+
+
+def test_features_of_a_table_are_the_round_s_row() -> None:
+    rng = np.random.default_rng(6)
+    quality, dollars = rng.random((11, 2)), rng.random((11, 2))
+    features = np.arange(11.0)[:, None]
+    plain, seen = (RequestTable.of(quality, dollars, ShuffledRows(), features=x) for x in (None, features))
+    assert (plain.spec.context, seen.spec.context) == (None, (1,))
+    rows = seen.rows(KEY, 22)
+    lane = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, 0), streams.Domain.WORLD)
+    one = jax.tree.map(lambda x: jnp.asarray(x)[0], seen)
+    met = jax.vmap(one.context, (None, 0))(lane, jnp.arange(1, 23))
+    assert met.ravel().tolist() == rows.tolist()
+    # policies without contexts play both alike, to the bit
+    results = [
+        jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2) for w in (plain, seen)
+    ]
+    assert_same_results(*results, "a table without and with features")
+
+
+# --- What is refused
+
+
+def test_what_is_refused() -> None:
+    world, arms = worlds()["linear"], jb.environments.FiniteArms.bernoulli([0.5], [0.5])
+    played = {"key": KEY, "marks": 1}
+    with pytest.raises(InputError, match="'no contexts' given; it must be one with contexts for LinUCB"):
+        jb.simulate(LinUCB(), arms, jb.Horizon(5), **played)
+    with pytest.raises(InputError, match="one would wait for ever"):
+        jb.simulate(LinUCB(), WithNullArm(world), jb.TotalBudget(5.0, last_pull="counts"), max_rounds=9, **played)
+    with pytest.raises(InputError, match="LinearRate, which would wait for ever"):
+        jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **played)
+    with pytest.raises(InputError, match="constraint: one without a pace given"):
+        jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **played)
+    with pytest.raises(InputError, match=r"rounds: 20000000 given; it must be at most 16777216 for LinUCB"):
+        jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **played)
+    with pytest.raises(InputError, match="shared: True given"):
+        jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **played)
+    with pytest.raises(InputError, match="cost_guess: '2 numbers' given"):
+        jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **played)
+    with pytest.raises(InputError, match="LinUCB' given; it must be a policy that adds up"):
+        jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **played)
+    with pytest.raises(InputError, match="features: shape"):
+        RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)
+    with pytest.raises(InputError, match=r"reward: .* given; it must be \[3, 4\]"):
+        ContextualArms.linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3))

@@ -1,0 +1,133 @@
+"""Where a result comes from: versions, sources, how the world was made; as a paragraph, as a table, as BibTeX."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import platform
+import re
+from functools import cache
+from pathlib import Path
+
+import jax
+import jaxlib
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import _provenance
+from jaxbandits.policies import MUCB, BudgetUCB, OmegaUCB, SoftIndex
+from tests.contract.worlds import KEY
+
+
+@jb.pytree
+class Halved(MUCB):
+    """A policy of one's own."""
+
+    def score(self, arms):
+        return super().score(arms) / 2
+
+
+@cache
+def played() -> jb.Result:
+    arms = jb.environments.random_bernoulli(jax.random.key(7), instances=3, arms=2)
+    policies = [OmegaUCB(rho=[0.25, 1.0]), Halved(), SoftIndex(BudgetUCB(min_cost=0.1), temperature=0.1)]
+    return jb.simulate(policies, arms, jb.TotalBudget(5.0, last_pull="counts"), key=KEY, marks=2, engine="scan")
+
+
+def test_what_an_appendix_needs() -> None:
+    found = played().provenance()
+    assert json.loads(json.dumps(found)) == found
+    versions = {"python": platform.python_version(), "jaxlib": jaxlib.__version__, "numpy": np.__version__}
+    assert versions.items() <= found.items() and found["processor"] and found["seconds"] > 0
+    assert found["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
+    source = hashlib.sha256(inspect.getsource(Halved).encode()).hexdigest()
+    assert found["sources"] == {f"{__name__}.Halved": source}
+    assert found["classes"] == [["OmegaUCB"], ["OmegaUCB"], ["MUCB"], ["SoftIndex", "BudgetUCB"]]
+    assert re.fullmatch("[0-9a-f]{64}", found["code"])
+
+
+def test_the_paragraph_and_the_table_say_the_same() -> None:
+    found = played().provenance()
+    text, table = found.text(), found.latex()
+    world, runs = "random_bernoulli(key(7), instances=3, arms=2)", "4 settings × 3 instances × 1 replicate"
+    parts = ["Python 3.", "OmegaUCB(rho=0.25) (scan)", world, "budget=5.0", runs, "ids 0 to 2", "Halved, SHA-256"]
+    for words in [*parts, found["digest"]]:
+        assert words in text
+        latex = words.replace("_", r"\_").replace("×", r"$\times$")
+        assert latex in table
+    first, rule, *rows, last_rule, end = table.splitlines()
+    assert (first, end) == (r"\begin{tabular}{@{}lp{0.74\linewidth}@{}}", r"\end{tabular}")
+    assert rule == last_rule == r"\hline" and len(rows) == 8
+    for row in rows:
+        assert re.fullmatch(r"[A-Z][a-z ]+ & \\raggedright .+ \\tabularnewline", row)
+        assert len(re.findall(r"(?<!\\)&", row)) == 1 and not re.findall(r"(?<!\\)[%#_]", row)
+
+
+def test_signs_of_latex() -> None:
+    assert _provenance._in_latex("a_b & 5% of {x} ~ ^ \\ #1 $ <ρ>") == (
+        r"a\_b \& 5\% of \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \#1 \$ $<$$\rho$$>$"
+    )
+
+
+def test_a_file_of_an_earlier_version_says_less() -> None:
+    about = dataclasses.replace(played().about, code="", python="", sources={}, classes=(), made_by="", seconds=0.0)
+    old = dataclasses.replace(played(), about=about)
+    text = old.provenance().text()
+    assert "source" not in text and "Python" not in text and "World: FiniteArms" in text and "Own code" not in text
+    assert old.sel(rho=0.25).about.classes == ()
+    assert "heyden2024" in jb.cite(old)
+
+
+def test_what_is_played_is_cited() -> None:
+    def keys(text: str) -> list[str]:
+        return re.findall(r"^@\w+\{(\w+),$", text, re.MULTILINE)
+
+    assert keys(jb.cite(played())) == ["jaxbandits", "heyden2024", "xia2017", "xia2015a"]
+    assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
+    cited = jb.cite(played())
+    assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
+    assert f"note    = {{Version {jb.__version__}, " in cited and f", source {played().about.code[:16]}}}" in cited
+    old = dataclasses.replace(played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9"))
+    assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
+
+
+def test_sources_of_functions_closures_and_what_has_none() -> None:
+    def outer(x):
+        return inner(x) + 1
+
+    def inner(x):
+        return 2 * x
+
+    names = _provenance.sources_of([functools.partial(outer, 1), np.ones(2), MUCB()], None)
+    assert {name.rsplit(".", 1)[1] for name in names} == {"outer", "inner"} and len(set(names.values())) == 2
+    bare: dict = {"jb": jb, "__name__": "elsewhere"}
+    exec("class Bare:\n    def f(self):\n        return 1\nthing = Bare()", bare)
+    assert _provenance.sources_of([bare["thing"]], "abc") == {"elsewhere.Bare": "jaxpr abc"}
+
+
+def test_a_world_forgets_its_maker_when_its_numbers_change() -> None:
+    arms = jb.environments.cost_valley([0.25, 0.5], lam=0.1)
+    assert _provenance.maker_of(arms) == "cost_valley(centre=[0.25, 0.5], lam=0.1)"
+    assert _provenance.maker_of(dataclasses.replace(arms)) == ""
+    assert _provenance.maker_of(jb.environments.FiniteArms.bernoulli([0.5], [0.5])) == ""
+    key = jax.random.wrap_key_data(np.array([3, 4], np.uint32))
+    wide = jb.environments.Reservoir.ratio(key, instances=9, capacity=2, beta=np.arange(1.0, 10.0))
+    assert _provenance.maker_of(wide).startswith(
+        "Reservoir.ratio(wrap_key_data([3, 4]), instances=9, capacity=2, beta=float64[9]"
+    )
+
+
+def test_instances_are_numbers_unless_they_are_named() -> None:
+    assert played().instances == (0, 1, 2) and played().regret.sel(instance=2).sizes["setting"] == 4
+    with pytest.raises(jb.InputError, match=r"result\.regret\.sel\(replicate=0\)"):
+        played().sel(instance=2)
+
+
+def test_the_date_is_that_of_the_citation_file() -> None:
+    file = (Path(__file__).resolve().parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    (date,) = re.findall(r"^date-released: (.*)$", file, re.MULTILINE)
+    assert f"date    = {{{date}}}" in jb.cite()
