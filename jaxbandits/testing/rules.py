@@ -109,7 +109,7 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     for i in subject.sampled(3)[1:]:
         now = subject.round(i)
         view = now.observation.view
-        other = now.observation._replace(view=view._replace(context=view.context + 1))
+        other = now.observation._replace(view=view._replace(context=jax.tree.map(lambda x: x + 1, view.context)))
         must, got = learnt(now.before, now.observation), learnt(now.before, other)
         equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
 
