@@ -152,6 +152,7 @@ def _table(
         report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
     found, out = _instances(rows, prior or 0.0, bounds)
     report.tell(sheet.source)
+    second = sheet.columns.at.get("cost2", -1)  # a number has no title
     _tell_of_arms(rows, found, out, prior, reward_max)
     return ArmsTable(
         kind=kind,
@@ -165,7 +166,7 @@ def _table(
         kept_out=out,
         changes=len(report.changes),
         path=os.fspath(path),
-        cost2_unit="" if rows.spent2 is None else sheet.titles[sheet.columns.at["cost2"]],
+        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else f"{rows.columns.pull_unit}s",
     )
 
 

@@ -416,8 +416,9 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
         made = f"{title} × {by}" if sign == "*" else f"{by} / {title}"
         sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
-        values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
-        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}, as --columns says")
+        values[role] = constant * values.get("clicks" if columns.kind == "counts" else "", np.ones(len(sheet.line)))
+        second = " of a second cost" if role == "cost2" else ""
+        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}{second}, as --columns says")
 
 
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:

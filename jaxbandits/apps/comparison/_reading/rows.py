@@ -244,7 +244,7 @@ def _sums_of_others(
         total = np.array([np.bincount(of, column * filled, groups)[of] for column in sums]).reshape(sums.shape)
         inside = wide & (np.bincount(of, filled, groups)[of] > 2) & _same(sums, total - sums)
         if of is code:
-            inside &= bool((np.bincount(of, inside, groups) > 0).all())
+            inside &= not is_log and bool((np.bincount(of, inside, groups) > 0).all())
         found |= inside if of is everything or of is code else inside & np.any([names == x for x in parents], axis=0)
     own = np.array([np.bincount(code, column * filled, many) for column in sums]).reshape(len(sums), many)
     place = {names[i]: n for n, i in enumerate(np.unique(code, return_index=True)[1])}
