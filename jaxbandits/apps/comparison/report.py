@@ -542,7 +542,8 @@ def results_drawing(answer: Answer) -> Drawing:
 
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.played.labels)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
-    paths |= dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
+    of_split = dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
+    paths |= {split.name: of_split[split.name] for split in answer.settings[0].baselines}
     every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
     found = mean(every, over="replicate")
     many = len(plan.table.instances)
