@@ -163,8 +163,12 @@ class NumberStyle:
 _FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
 
 
+NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")  # spaces of other widths are spaces
+
+
 def line(text: str) -> str:
     """``text`` with everything that a terminal would obey, or nobody can see, written out as Python does."""
+    text = text.translate(NARROW)
     return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
 
 

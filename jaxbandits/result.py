@@ -229,8 +229,8 @@ class Result:
             >>> scan, leap = play("scan"), play("leap")
             >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
             (True, ['leap'], True)
-            >>> print(leap.latex().splitlines()[5])
-            Constraint & \\raggedright Horizon(rounds=20) \\tabularnewline
+            >>> leap.text().split("Constraint: ")[1].split(".")[0]
+            'Horizon(rounds=20)'
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
@@ -589,7 +589,7 @@ class ResultPlots:
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.4 inches), ``"page"`` (7), or inches.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
             InputError: another axis, a setting that is not there, another ending or width.
@@ -637,7 +637,7 @@ class ResultPlots:
         Args:
             instance: its position.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.4 inches), ``"page"`` (7), or inches.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
             InputError: the environment counts no pulls, there is no such instance, another ending or width.
@@ -674,7 +674,7 @@ class ResultPlots:
 
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.4 inches), ``"page"`` (7), or inches.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
         """
         final = self._result.regret.values[..., -1]
         figure, axes = self._plots.empty()

@@ -220,7 +220,7 @@ class Tuned:
 
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.4 inches), ``"page"`` (7), or inches.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
         """
         figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
         axes = figure.subplots(len(self.values), 2, squeeze=False)

@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._plots import drawn, empty, encoded
+from jaxbandits._plots import _labels, _plain, drawn, empty, encoded
 from tests.contract.worlds import KEY
 
 X = np.linspace(10, 500, 20)
@@ -85,12 +85,26 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("page", 7.0), (5.5, 5.5)])
+def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
+    names = [f"Spring campaign {n}, northern region" for n in (1, 2, 3)] * 2 + ["Winter"]
+    labels = _labels(names, 24)
+    assert len(set(labels)) == 4 and labels[:3] == labels[3:6] and max(map(len, labels)) <= 24
+    assert labels[0] == "Spring campa…hern region"
+    assert labels[-1] == "Winter"
+
+
+def test_letters_that_the_font_lacks_are_escapes() -> None:
+    assert _plain("Größe, Ελλάδα") == "Größe, Ελλάδα"
+    assert _plain("中 $5") == r"\u4e2d \$5"
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75), (5.5, 5.5)])
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
-        figure = _files.finished(drawn(X, *bands(3), **WORDS), path, width)
+        names, parts = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"], bands(3)[1]
+        figure = _files.finished(drawn(X, names, parts, **WORDS), path, width)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == inches
     (axes,), (key,) = figure.axes, figure.legends
@@ -124,7 +138,9 @@ def test_axes_say_where_they_are_logarithmic() -> None:
 
 @pytest.mark.parametrize("wrong", ["colum", 0, -3.0, 41, True, float("nan"), [3]])
 def test_another_width(wrong: object) -> None:
-    with pytest.raises(jb.InputError, match=r'^width: .* given; it must be "column" \(3.4 inches\), "page" \(7\), or'):
+    with pytest.raises(
+        jb.InputError, match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or'
+    ):
         _files.finished(empty()[0], width=wrong)  # type: ignore[arg-type]
 
 
@@ -143,7 +159,7 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     drawers = (lambda **how: plot.regret(over="instance", **how), plot.pulls, plot.distribution, found.plot.sensitivity)
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
-        assert draw(path=path, width="column").get_size_inches()[0] == 3.4 and path.read_bytes().startswith(b"%PDF")
+        assert draw(path=path, width="column").get_size_inches()[0] == 3.25 and path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty()[1], width="column")
     assert "OmegaUCB(ρ=0.25)" in {line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()}
@@ -156,4 +172,4 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
 
 def test_the_style_for_a_column() -> None:
     with mpl.style.context(["jaxbandits.pictures", "jaxbandits.column"]):
-        assert mpl.rcParams["figure.figsize"] == [3.4, 2.4] and mpl.rcParams["pdf.fonttype"] == 42
+        assert mpl.rcParams["figure.figsize"] == [3.25, 2.4] and mpl.rcParams["pdf.fonttype"] == 42

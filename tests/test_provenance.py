@@ -90,7 +90,7 @@ def test_what_is_played_is_cited() -> None:
     assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
     cited = jb.cite(played())
     assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
-    assert f"Source digest {played().about.code[:16]}" in cited
+    assert f"note    = {{Version {jb.__version__}, " in cited and f", source {played().about.code[:16]}}}" in cited
     old = dataclasses.replace(played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9"))
     assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
 

@@ -2,7 +2,7 @@
 How does one figure of each paper look in a paper?
 ==================================================
 
-With the style ``jaxbandits.column`` a figure is ready to include: 3.4 inches wide, letters of 7 and 8 points, fonts
+With the style ``jaxbandits.column`` a figure is ready to include: 3.25 inches wide, letters of 7 and 8 points, fonts
 embedded. Here one of each of the five papers, small enough for half a minute.
 """
 
@@ -51,6 +51,7 @@ for paper, (players, world, limit, over) in papers.items():
     result = jb.simulate(list(players.values()), world, limit, **options)
     figure, axes = plt.subplots()
     result.plot.regret(over, settings=dict(zip(result.settings, players, strict=True)), ax=axes)
+    axes.set_ylabel("regret [reward]")
     figure.savefig(f"{folder}/{paper}.pdf")
     plt.show()
 

@@ -2,9 +2,9 @@
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, learners, context, delays, prices, tuning, own. The prompts come from the wheel ``paretobandit``
-(Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a
-row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
+Items: fixed, learners, context, delays, prices, tuning, settings, policies, second, own. Prompts come from the wheel
+``paretobandit`` (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of
+``--data DIR``: a row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
 
 A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test split, each in an order
 of its own. A cost of 1 is the dearest answer of all.
@@ -597,6 +597,8 @@ def _priced(
     return found[0], found[1]
 
 
+from experiments.router import contexts  # noqa: E402  # it takes the world and its accounts from here
+
 EXPERIMENT = Experiment(
     "router",
     {
@@ -606,9 +608,12 @@ EXPERIMENT = Experiment(
         "delays": delays,
         "prices": prices,
         "tuning": tuning,
+        "settings": contexts.settings,
+        "policies": contexts.policies,
+        "second": contexts.second,
         "own": own,
     },
-    needs={"own": OWN},
-    not_in_quick=("context", "tuning"),
+    needs={"own": OWN, "second": contexts.SECOND},
+    not_in_quick=("context", "tuning", "settings", "policies", "second"),
     any_size=lambda row: row.item.startswith("fixed"),
 )

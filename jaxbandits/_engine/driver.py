@@ -368,7 +368,7 @@ class RunBuffer:
         """These lanes, one at least, have these seats from now on."""
         self.lane_of[seats] = numbers
         if self._near or self.lanes is None:
-            self.lanes = jax.device_put(self._task.lanes(np.maximum(self.lane_of, 0)), self._device)
+            self.lanes = constants(self._task, np.maximum(self.lane_of, 0), self._device)
         else:
             at, of = (_padded(x, self.lane_of.size) for x in (seats, numbers))
             new = self._task.lanes(of)
@@ -388,6 +388,12 @@ class RunBuffer:
         for x in jax.tree.leaves(found):
             x.copy_to_host_async()
         return numbers, found
+
+
+def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
+    """The constants of these lanes for programs of a device; on CPU these read the host's own memory."""
+    lanes = task.lanes(numbers)
+    return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
 
 def _padded(ids: np.ndarray, most: int) -> np.ndarray:

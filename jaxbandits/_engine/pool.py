@@ -13,6 +13,7 @@ import concurrent.futures
 import operator
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
@@ -162,6 +163,24 @@ _TRACING = threading.Lock()
 # Programs compile side by side, each of them once: whoever wants the same one waits for it.
 _COMPILING: dict[Any, threading.Lock] = {}
 
+# Where few lanes of a batch are left, they may go on in fewer slots: bits do not change, but another program is
+# compiled. So that begins when this process has lost as much time to idle slots of the wide one.
+_FEWER = 4  # a quarter of the slots
+_FEWEST = 8
+_COMPILES = 2.0  # seconds
+_LONG = 0.5  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
+_WAITED: dict[Any, float] = defaultdict(float)  # by program: seconds in which a quarter of its slots would have done
+
+
+def _gathered(batch: driver.Batch, rows: np.ndarray, slots: int, device: Any) -> driver.Batch:
+    """The lanes in these rows of a batch, in ``slots`` slots."""
+    at = np.resize(rows, slots)
+    # The tuner may hold numbers that all slots share.
+    carry, tuner = jax.tree.map(lambda x: x[at] if x.ndim else x, jax.device_get(batch))
+    status = np.where(np.arange(slots) < rows.size, carry.state.status, np.int32(Status.HORIZON))
+    carry = carry._replace(state=carry.state._replace(status=status))
+    return jax.device_put(driver.Batch(carry, tuner), device, may_alias=False)
+
 
 class Queue:
     """The lanes of one task in line, served by any number of workers, each with so many ``slots``.
@@ -180,6 +199,7 @@ class Queue:
         self._begun = 0  # jobs so far
         self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
+        self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
         seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
@@ -231,31 +251,63 @@ class Queue:
         (self._serve_batches if self.batches else self._serve_line)(number, device)
 
     def _serve_batches(self, number: int, device: Any) -> None:
-        task, slots, stop = self.task, self.slots, self.stop
-        environment = jax.device_put(task.environment, device)
-        batch: driver.Batch | None = None
-        call = CallLength(task.chunk)
-        while not stop.is_set() and (taken := self._take_batch()).size:
-            lanes = jax.device_put(task.lanes(np.resize(taken, slots)), device)
-            running, fresh = taken.size, True
-            while running and not stop.is_set():
-                limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, slots - 1)))  # type: ignore[arg-type]
-                told = np.int32(taken.size), np.bool_(fresh), limits
-                *filled, limits = jax.device_put(told, device)
-                given = environment, lanes, *filled
-                began = time.perf_counter()
-                if batch is None:
-                    batch, program = self._prepared(device, given, limits)
-                if stop.is_set():  # while this one waited for another one's compiling
-                    return
-                batch, outcome, report = program(*given, batch, limits)
-                running, fresh = int(report.running), False
-                call.learn(time.perf_counter() - began, int(report.chunks))
-                self._shares[number] = float(report.share)
-            self._shares[number] = float(taken.size)
-            ended = np.flatnonzero(jax.device_get(outcome.status)[: taken.size] != Status.RUNNING)
-            found = jax.tree.map(lambda x, ended=ended: jax.device_get(x)[ended], outcome)
-            self._keep(number, [(taken[ended], found)])
+        environment = jax.device_put(self.task.environment, device)
+        empty: driver.Batch | None = None  # memory for the state of the next lanes
+        call = CallLength(self.task.chunk)
+        while not self.stop.is_set() and (numbers := self._take_batch()).size:
+            empty = self._play_batch(number, device, environment, numbers, empty, call)
+
+    def _play_batch(
+        self,
+        number: int,
+        device: Any,
+        environment: Any,
+        numbers: np.ndarray,
+        empty: driver.Batch | None,
+        call: CallLength,
+    ) -> driver.Batch | None:
+        """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where that pays."""
+        task, slots, fresh, running = self.task, self.slots, True, numbers.size
+        lanes = driver.constants(task, np.resize(numbers, slots), device)
+        batch, program, which, start = empty, None, None, time.perf_counter()
+        while running and not self.stop.is_set():
+            fewer = slots // _FEWER
+            narrows = device.platform == "cpu" and fewer >= _FEWEST
+            pays = narrows and _WAITED[which] >= _COMPILES and time.perf_counter() - start >= _LONG
+            quota = slots - fewer - 1 if pays else slots - 1
+            limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
+            given = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
+            began, before = time.perf_counter(), running
+            if batch is None:
+                state = self._blank(device)
+                batch = driver.Batch(state.carry, state.tuner)
+            if program is None:
+                program, which = self._prepared(device, given, batch, limits)
+            if self.stop.is_set():  # while this one waited for another one's compiling
+                return empty
+            batch, outcome, report = program(*given, batch, limits)
+            running, fresh = int(report.running), False
+            took = time.perf_counter() - began
+            call.learn(took, int(report.chunks))
+            self._shares[number] = float(report.share)
+            if narrows and before <= fewer:
+                _WAITED[which] += took
+            if slots == self.slots:
+                empty = batch
+            if not running or not pays or running > fewer:
+                continue
+            runs = jax.device_get(batch.carry.state.status)[: numbers.size] == Status.RUNNING
+            self._keep_ended(number, numbers, ~runs, outcome)
+            batch = _gathered(batch, np.flatnonzero(runs), fewer, device)
+            numbers, slots, program = numbers[runs], fewer, None
+            lanes = driver.constants(task, np.resize(numbers, slots), device)
+        self._shares[number] = float(numbers.size)
+        self._keep_ended(number, numbers, jax.device_get(outcome.status)[: numbers.size] != Status.RUNNING, outcome)
+        return empty
+
+    def _keep_ended(self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane) -> None:
+        if (at := np.flatnonzero(ended)).size:
+            self._keep(number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))])
 
     def _take_batch(self) -> np.ndarray:
         """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""
@@ -289,11 +341,11 @@ class Queue:
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            *line_of, limits = jax.device_put((padded, np.int32(line.size), limits), device)
-            given = environment, seats.lanes, *line_of
+            given = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
-                pool, program = self._prepared(device, given, limits)
+                pool = self._blank(device)
+                program, _ = self._prepared(device, given, pool, limits)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
             pool, report = program(*given, pool, limits)
@@ -308,33 +360,38 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
         self._keep(number, left)
 
-    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> tuple[Any, Callable[..., Any]]:
-        """The state of empty slots, and the program that is going to play them."""
+    def _blank(self, device: Any) -> driver.Pool:
+        """The state of empty slots."""
+        with _TRACING:
+            # its memory is going to be written: no alias
+            return jax.device_put(blank(self.task.engine, self.slots, self._shapes), device, may_alias=False)
+
+    def _prepared(self, device: Any, given: tuple, state: Any, limits: driver.CallLimits) -> tuple[Any, Any]:
+        """The program that is going to play this state, compiled; and what it is known by."""
         engine = self.task.engine
+        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, state))]
+        which = device, engine, self.task.program, jax.tree.structure((given, state)), *shapes
+        if which in self._programs:
+            return self._programs[which], which
 
         def program(*takes: Any) -> Any:
             with PROGRAM(self.task.program):
                 return driver.compiled(device.platform, self.batches)(engine, *takes)
 
-        with _TRACING, jax.transfer_guard("allow"):  # constants, while it is traced
-            # its memory is going to be written: no alias
-            empty = blank(engine, self.slots, self._shapes)
-            state = driver.Batch(empty.carry, empty.tuner) if self.batches else empty
-            pool = jax.device_put(state, device, may_alias=False)
+        with _TRACING:
             if self.stop.is_set():
-                return pool, program
-            if (kept := self._kept(device, (*given, pool, limits))) is not None:
-                program, lowered = kept, kept.lower(*given, pool, limits)
+                return program, which
+            if (kept := self._kept(device, (*given, state, limits))) is not None:
+                program, lowered = kept, kept.lower(*given, state, limits)
             else:
                 with PROGRAM(self.task.program):
-                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
-            shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
-            which = device, engine, self.task.program, jax.tree.structure((given, pool)), *shapes
+                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, state, limits)
             compiling = _COMPILING.setdefault(which, threading.Lock())
         with compiling:
             if not self.stop.is_set():
                 lowered.compile()
-        return pool, program
+        self._programs[which] = program
+        return program, which
 
     def _kept(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
         """The same program from a file, where it has one."""
@@ -455,7 +512,8 @@ class Workers:
 
     def _work(self, number: int, queue: Queue | None) -> None:
         device = self.devices[number % len(self.devices)]
-        with jax.default_device(device):
+        # The program itself takes small arrays of the host: jax.device_put costs milliseconds of Python for a batch.
+        with jax.default_device(device), jax.transfer_guard("allow"):
             while queue is not None:
                 failure: BaseException | None = None
                 try:

@@ -408,6 +408,9 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     _same(policy, "update", "a state like that of init", updated, state)
     selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
     _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
+    recommended = _trace(policy, "recommend", lambda p, s, v: p.recommend(s, v), policy, state, view)
+    if recommended is not None:
+        _same(policy, "recommend", "an arm, int32[]", recommended, _i32())
     _same(policy, "status", "int32[]", _trace(policy, "status", lambda p, s: p.status(s), policy, state), _i32())
 
     finals = [

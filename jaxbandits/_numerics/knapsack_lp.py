@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits._numerics.arrays import reduced
+
 _MOST_BASES = 1000  # above this the host takes the simplex method too: all bases would take it longer
 _NO_END = 100_000  # exchanges: on the host it goes on until it has found the optimum
 
@@ -61,44 +63,62 @@ def with_null(x: Any, xp: ModuleType = jnp) -> Any:
     return xp.concatenate([x, xp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
 
 
+class _Line(NamedTuple):
+    """A line through two actions, or through one, in :func:`best_mixture`."""
+
+    high: jax.Array  # i32[]: above c; the number of actions: none is
+    low: jax.Array  # i32[]: at most c
+    moved: jax.Array  # bool[]: another ``low`` than before
+    steps: jax.Array  # i32[]
+
+
 def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array | None = None) -> Mixture:
     """The optimum of the one-resource LP (traced, one lane); arguments as for :func:`vertices`.
 
-    Exact ties go to a single arm before a pair, then to the lowest index.
+    No action lies above the line through the best pair in the plane of (ρ, μ). So from the best action at most c go to
+    the one above c with the steepest line, from that one to the one at most c with the flattest, and so on: each line
+    is higher at c than the one before (Newton's method on the dual), and a few steps of O(K) do where there are K²
+    pairs. Exact ties go to a single arm before a pair, then to the lowest index.
     """
-    value, high, low = best_vertex(vertices(mu, rho, c, allowed))
-    costs = with_null(rho)
-    dear, cheap = (costs.at[arm].get(mode="clip") for arm in (high, low))
-    return Mixture(value, high, low, jnp.where(high == low, 1.0, (c - cheap) / (dear - cheap)))
-
-
-def best_vertex(table: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """(value, high, low) of the best vertex (traced, one lane); see :class:`Mixture`."""
-    actions = table.shape[0]
+    mu, rho = with_null(mu), with_null(rho)
+    actions = mu.shape[0]
     ids = jax.lax.iota(jnp.int32, actions)
-    diagonal = ids[:, None] == ids[None, :]
-    place = jnp.where(diagonal, ids[None, :], actions * (ids[:, None] + 1) + ids[None, :])
-    rank = _ranks(table)
-    best = jnp.max(rank)
-    # A comparison and a minimum instead of argmax, which XLA runs one element after the other on CPU.
-    at = jnp.min(jnp.where(rank == best, place, actions * (actions + 1)))
-    high, low = jnp.where(at < actions, at, at // actions - 1), at % actions
-    value = jax.lax.bitcast_convert_type(best, jnp.float32)
-    feasible = value > -jnp.inf
-    return value, jnp.where(feasible, high, actions), jnp.where(feasible, low, actions)
+    below = rho <= c
+    above = ~below
+    if allowed is not None:
+        below, above = below & allowed, above & allowed
 
+    def first(of: jax.Array, value: jax.Array) -> jax.Array:
+        best = reduced(jax.lax.max, jnp.where(of, value, -jnp.inf), -jnp.inf)
+        return reduced(jax.lax.min, jnp.where(of & (value == best), ids, actions), actions)
 
-def best_without(table: jax.Array, banned: jax.Array) -> jax.Array:
-    """The optimum's value if action ``banned`` may not be used (traced, one lane)."""
-    off = jax.lax.iota(jnp.int32, table.shape[0]) == banned
-    rank = jnp.where(off[:, None] | off[None, :], _ranks(jnp.float32(-jnp.inf)), _ranks(table))
-    return jax.lax.bitcast_convert_type(jnp.max(rank), jnp.float32)
+    def at(arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return mu.at[arm].get(mode="clip"), rho.at[arm].get(mode="clip")
 
+    def steepest(low: jax.Array) -> jax.Array:
+        reward, cost = at(low)
+        return first(above, (mu - reward) / jnp.where(above, rho - cost, 1))
 
-def _ranks(values: jax.Array) -> jax.Array:
-    # The bits of floats that are not negative are ordered as they are, and −∞ is a negative integer: so maxima may
-    # be taken of integers, which XLA vectorises on CPU, unlike those of floats.
-    return jax.lax.bitcast_convert_type(values, jnp.int32)
+    def exchange(now: _Line) -> _Line:
+        reward, cost = at(now.high)
+        low = first(below, (mu - reward) / jnp.where(below, cost - rho, 1))
+        moved = low != now.low
+        return _Line(jnp.where(moved, steepest(low), now.high), low, moved, now.steps + 1)
+
+    def goes_on(now: _Line) -> jax.Array:
+        return now.moved & (now.steps < actions)  # rounding could go in circles
+
+    single = first(below, mu)
+    some = reduced(jax.lax.bitwise_or, above, False) & (single < actions)
+    start = _Line(steepest(single), single, some, jnp.int32(0))
+    line = jax.lax.while_loop(goes_on, exchange, start)
+    (gain, dear), (least, cheap), (alone, _) = at(line.high), at(line.low), at(single)
+    # As in `vertices`, to the bit.
+    pair = least + (c - cheap) * (gain - least) / jnp.where(some, dear - cheap, 1)
+    mixed = some & (pair > alone)
+    value = jnp.where(single < actions, jnp.where(mixed, pair, alone), -jnp.inf)
+    weight = jnp.where(mixed, (c - cheap) / jnp.where(some, dear - cheap, 1), 1.0)
+    return Mixture(value, jnp.where(mixed, line.high, single), jnp.where(mixed, line.low, single), weight)
 
 
 # --- Several rows: the simplex method

@@ -69,7 +69,7 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
 
 def _software(version: str, code: str = "") -> str:
     """The entry of this package; of the date only where it is known, of the address when there is one."""
-    fields = {"author": "{the jaxbandits authors}", "title": _TITLE, "version": version}
+    fields = {"author": "{the jaxbandits authors}", "title": f"{{{_TITLE}}}", "version": version}
     if version == __version__:
         fields |= {"date": _RELEASED, "year": _RELEASED[:4]}
     try:
@@ -78,8 +78,9 @@ def _software(version: str, code: str = "") -> str:
         pages = {}
     if "//example." not in (address := pages.get("Homepage", "//example.")):  # reserved: there is none yet
         fields["url"] = address
-    if code:
-        fields["note"] = f"Source digest {code[:16]}"
+    # said once more for BibTeX, whose styles leave out version and date
+    parts = [f"Version {version}", fields.get("date", ""), f"source {code[:16]}" if code else ""]
+    fields["note"] = ", ".join(filter(None, parts))
     width = max(map(len, fields))
     return "\n".join(["@software{jaxbandits,", *(f"  {k:{width}} = {{{x}}}," for k, x in fields.items()), "}"])
 

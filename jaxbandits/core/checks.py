@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxbandits._tables import line
+from jaxbandits._tables import NARROW, line
 
 # jax is imported where it is needed: the command's help, and its errors, come without it.
 
@@ -51,7 +51,7 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
 
 def shown(value: object, most: int = 80) -> str:
     """``repr(value)`` on one line, cut in the middle to at most ``most`` characters."""
-    text = " ".join(repr(value).split())
+    text = " ".join(repr(value.translate(NARROW) if isinstance(value, str) else value).split())
     half = (most - 3) // 2
     return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
 

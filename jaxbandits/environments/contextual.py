@@ -10,17 +10,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
 
 from jaxbandits import constraints
 from jaxbandits._numerics import fluid
-from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.arrays import ArrayLike, inner_product
 from jaxbandits._numerics.fluid import ContextValue as ContextValue
+from jaxbandits._numerics.means import LinearMeans as LinearMeans
+from jaxbandits._numerics.means import LogisticMeans as LogisticMeans
+from jaxbandits._numerics.means import Means as Means
+from jaxbandits._numerics.normal import normal
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.means import LinearMeans as LinearMeans
-from jaxbandits.core.means import LogisticMeans as LogisticMeans
-from jaxbandits.core.means import Means as Means
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -73,14 +73,13 @@ class ContextLaw:
         return None
 
 
-def _normals(shape: tuple[int, ...], key: jax.Array, round: jax.Array) -> jax.Array:
-    """Standard normals by the inverse distribution function, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
+def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Array) -> jax.Array:
+    """Standard normals cut off at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
     arms, d = shape if len(shape) == 2 else (1, shape[0])
     block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
     place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
     words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[:, :d]
-    uniform = (words.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)
-    return ndtri(jax.lax.optimization_barrier(jnp.minimum(uniform, np.float32(1 - 2.0**-24)))).reshape(shape)
+    return normal(words, clip).reshape(shape)
 
 
 def _shape(d: int, arms: int | None) -> tuple[int, ...]:
@@ -123,7 +122,7 @@ class Gaussian(ContextLaw):
             raise bad("clip", self.clip, "a finite number above 0")
 
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        return jnp.clip(_normals(self.shape, key, round), -self.clip, self.clip)
+        return _normals(self.shape, self.clip, key, round)
 
 
 @pytree
@@ -146,11 +145,11 @@ class UnitSphere(ContextLaw):
         _check_shape(self.d, self.arms)
 
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        x = jax.lax.optimization_barrier(_normals(self.shape, key, round))
-        square = x[..., 0] * x[..., 0]
-        for i in range(1, self.d):
-            square = square + x[..., i] * x[..., i]
-        return x / jnp.sqrt(jnp.maximum(square, np.float32(1e-30)))[..., None]
+        x = _normals(self.shape, 6.0, key, round)
+        square = inner_product(x, x)
+        length = jnp.sqrt(jnp.maximum(square, np.float32(1e-30)))
+        # Through the choice no compiler makes a reciprocal of the root.
+        return x / jnp.where(jnp.isnan(length), 1, length)[..., None]
 
 
 @pytree

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._numerics.arrays import ArrayLike
-from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture, best_vertex, best_without, vertices
+from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Observation, View
@@ -256,12 +256,15 @@ class PrimalDualTwoPhase(MixturePolicy):
         """(which actions are surely in the support, is the cost surely no binding constraint)."""
         at = bounds(learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         sure = best_mixture(at.reward_low, at.cost_high, self.c, allowed).value
-        found = vertices(at.reward_high, at.cost_low, self.c, allowed)
-        value, high, low = best_vertex(found)
+        best = best_mixture(at.reward_high, at.cost_low, self.c, allowed)
         ids = jax.lax.iota(jnp.int32, allowed.shape[0])
-        # Only a member of the best vertex can lower the optimum by its absence.
-        without = jnp.where(ids == high, best_without(found, high), value)
-        without = jnp.where(ids == low, best_without(found, low), without)
+
+        def value_without(action: jax.Array) -> jax.Array:
+            return best_mixture(at.reward_high, at.cost_low, self.c, allowed & (ids != action)).value
+
+        # Only a member of the best pair can lower the optimum by its absence.
+        without = jnp.where(ids == best.high, value_without(best.high), best.value)
+        without = jnp.where(ids == best.low, value_without(best.low), without)
         unused = best_mixture(at.reward_high + at.cost_high, at.cost_low, self.c, allowed).value - self.c
         return allowed & (without < sure), unused < sure
 

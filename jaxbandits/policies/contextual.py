@@ -20,13 +20,13 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
 
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.means import Means
+from jaxbandits._numerics.normal import normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.means import Means
 from jaxbandits.core.protocol import Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -192,8 +192,7 @@ class Draw(Explore):
 def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
     ids = jax.lax.iota(jnp.uint32, number)
     words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
-    uniform = (words.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)
-    return ndtri(jnp.minimum(uniform, np.float32(1 - 2.0**-24)))
+    return normal(words)
 
 
 # --- The models
@@ -220,19 +219,18 @@ class Estimates(NamedTuple):
 
 
 def _dot(x: jax.Array, y: jax.Array) -> jax.Array:
-    """⟨x, y⟩ along the last axis, one summand after the other: the same bits in every program, and no TF32."""
-    total = x[..., 0] * y[..., 0]
-    for i in range(1, x.shape[-1]):
-        total = total + x[..., i] * y[..., i]
-    return total
+    """⟨x, y⟩ along the last axis; no product of matrices, so that no device takes TF32 for it."""
+    return jnp.sum(x * y, axis=-1)
 
 
 def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
-    """A x of symmetric ``[M, D, D]`` and ``[K, D]``, columns one after the other."""
-    total = matrix[:, 0] * rows[:, :1]
-    for i in range(1, rows.shape[-1]):
-        total = total + matrix[:, i] * rows[:, i : i + 1]
-    return total
+    """A x of ``[M, D, D]`` and ``[K, D]``.
+
+    A product of matrices: on CPU it is four times as fast as sums of products (D = 27: 3.1 to 0.8 · 10⁵ rounds/s).
+    """
+    if matrix.shape[0] == 1:
+        return jnp.einsum("ij,kj->ki", matrix[0], rows, precision="highest")
+    return jnp.einsum("kij,kj->ki", matrix, rows, precision="highest")
 
 
 @pytree
@@ -315,8 +313,9 @@ class _Linear(Policy):
         if self.forget is None:
             before = model.inverse.at[which].get(mode="clip")
             u = _applied(before[None], x[None])[0]
-            scale = 1 + _dot(x, u)
-            inverse = model.inverse.at[which].set(before - u[:, None] * u[None, :] / scale, mode="drop")
+            z = jnp.where(mine[:, None], u / jnp.sqrt(1 + _dot(x, u)), 0)
+            # Of the others 0 is subtracted: faster than to write one of them in its place.
+            inverse = model.inverse - z[:, :, None] * z[:, None, :]
             keep = np.float32(1)
         else:
             keep = np.float32(1 - 2.0**-self.forget)

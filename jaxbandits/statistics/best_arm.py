@@ -64,7 +64,19 @@ def error(result: Any, world: Environment, goal: str = "reward", within: float =
 
 
 def simple_regret(result: Any, world: Environment, goal: str = "reward") -> xarray.DataArray:
-    """μ* − μ of the recommended arm, or of μ/c; arguments and axes as for :func:`error`."""
+    """μ* − μ of the recommended arm, or of μ/c; arguments and axes as for :func:`error`.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.5, 0.3], [0.9, 0.1, 0.5])
+        >>> limit, policy = jb.Horizon(1000), jb.policies.ChernoffOverlap(delta=0.5)
+        >>> result = jb.simulate(policy, arms, limit, key=jax.random.key(0), replicates=4, marks=1)
+        >>> jb.statistics.simple_regret(result, arms).values.ravel().tolist()
+        [0.0, 0.0, 0.0, 0.0]
+        >>> jb.statistics.simple_regret(result, arms, goal="ratio").values.ravel().round(2).tolist()
+        [4.11, 4.11, 4.11, 4.11]
+    """
     worth = _worth(world, goal)
     best = np.nanmax(worth, axis=1)[None, :, None]
     recommended = _of_recommended(result, worth)
@@ -74,7 +86,17 @@ def simple_regret(result: Any, world: Environment, goal: str = "reward") -> xarr
 
 
 def saved(result: Any, world: Environment, constraint: Constraint) -> xarray.DataArray:
-    """What a lane left of the clock, money or rounds, by ending before; axes ``setting, instance, replicate``."""
+    """What a lane left of the clock, money or rounds, by ending before; axes ``setting, instance, replicate``.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.5, 0.3], [0.9, 0.1, 0.5])
+        >>> limit, policy = jb.Horizon(1000), jb.policies.ChernoffOverlap(delta=0.5)
+        >>> result = jb.simulate(policy, arms, limit, key=jax.random.key(0), replicates=4, marks=1)
+        >>> jb.statistics.saved(result, arms, limit).values.ravel().tolist()
+        [761.0, 818.0, 843.0, 587.0]
+    """
     clock = ticks.to_units(result.ledger["clock"][..., -1])
     left = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
     return _per_lane(result, left, "saved")
@@ -90,6 +112,15 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
 
     Raises:
         InputError: policies that recommend none; a world of several costs under a budget.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.5, 0.3], [0.9, 0.1, 0.5])
+        >>> limit, policy = jb.Horizon(1000), jb.policies.ChernoffOverlap(delta=0.5)
+        >>> result = jb.simulate(policy, arms, limit, key=jax.random.key(0), replicates=4, marks=1)
+        >>> jb.statistics.committed_regret(result, arms, limit).values.ravel().round(1).tolist()
+        [59.7, 41.8, 45.4, 96.4]
     """
     rate = _worth(world, "reward" if result.about.clock == "rounds" else "ratio")
     lost = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
@@ -138,6 +169,15 @@ def cost_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArr
     """:math:`\\sum_k n_k (c_k - c_{k^*})^+` at every mark, :math:`k^*` the cheapest arm with :math:`\\mu_k \\ge q`.
 
     Arguments, axes and errors as for :func:`quality_regret`; of several cheapest arms k* is the one with the larger μ.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.75, 0.9], [0.1, 0.3, 0.8])
+        >>> options = {"key": jax.random.key(0), "replicates": 20, "marks": 1, "record": ("pulls",)}
+        >>> result = jb.simulate(jb.policies.UCB1(), arms, jb.Horizon(2000), **options)
+        >>> float(jb.statistics.cost_regret(result, arms, 0.3).mean().round())
+        845.0
     """
     reward, cost, floor = _floor(world, alpha)
     least = np.nanmin(np.where(reward >= floor, cost, np.nan), axis=1, keepdims=True)

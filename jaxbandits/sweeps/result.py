@@ -283,7 +283,7 @@ class SweepPlots:
         Args:
             parameter: its name; None: the only one there is.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.4 inches), ``"page"`` (7), or inches.
+            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
             InputError: a parameter that no policy sweeps alone, several of them and none said, another ending or width.
@@ -297,9 +297,9 @@ class SweepPlots:
             ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
             >>> figure = found.plot.sensitivity(width="column")
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
-            (3.4, 'ρ, log scale')
+            (3.25, 'ρ, log scale')
         """
-        from jaxbandits.sweeps.report import curves  # here: it imports matplotlib
+        from jaxbandits.sweeps.drawing import curves  # here: it imports matplotlib
 
         swept = {policy: self._result.parameters(policy) for policy in self._result.policies}
         alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}

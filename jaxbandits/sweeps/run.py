@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -35,7 +35,7 @@ from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
 Notice = Callable[[str], None]
-Put = Callable[[int, bytes], None]  # keeps a finished block
+Put = Callable[[Mapping[int, bytes]], None]  # keeps finished blocks, by number
 
 
 class UnfinishedError(RuntimeError):
@@ -112,7 +112,7 @@ def sweep(
 
     if out is None:
         kept: dict[int, bytes] = {}
-        play_blocks(plan.blocks, kept.__setitem__, lambda event, **values: None)
+        play_blocks(plan.blocks, kept.update, lambda event, **values: None)
         result = gather(plan, lambda number: decode(kept[number]))
     else:
         folder = Folder(out)
@@ -125,7 +125,8 @@ def sweep(
                 path.unlink()
             if missing := [block for block in plan.blocks if block.number not in good]:
                 play_blocks(missing, folder.put, note)
-            result = gather(plan, lambda number: decode(folder.get(number)))
+            files = folder.listed()
+            result = gather(plan, lambda number: decode(folder.get(number, files)))
             for name, content in write_report(result).items():
                 folder.write(name, content)
             note("end", peak_memory_bytes=checks.peak_memory())
@@ -219,20 +220,22 @@ def dispatch(
                     under_way.update(zip(submit(chosen), chosen, strict=True))
                 except Exception as problem:
                     raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
+                whole, others = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
                 for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
                     block = under_way.pop(future)
                     answer, why = _answer_of(future)
+                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
+                    fits = answer.get("name") == block_name(block.number, answer.get("content", b""))
+                    (whole if fits else others).append((block, answer, why))
+                put({block.number: answer["content"] for block, answer, _ in whole})
+                for block, answer, _ in whole:
+                    workers.add(answer["worker"])
+                    finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
+                    work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+                    note("block", number=block.number, worker=answer["worker"], **work)
+                for block, answer, why in others:
                     if "lost" in answer or "refused" in answer:
                         raise unfinished(why)
-                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
-                    content = answer.get("content", b"")
-                    if answer.get("name") == block_name(block.number, content):
-                        put(block.number, content)
-                        workers.add(answer["worker"])
-                        finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
-                        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
-                        note("block", number=block.number, worker=answer["worker"], **work)
-                        continue
                     failures[block.number] += 1
                     note("failed", number=block.number, tries=failures[block.number], why=why)
                     if failures[block.number] < _TRIES:

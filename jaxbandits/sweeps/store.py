@@ -19,6 +19,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from jaxbandits.sweeps.spec import SweepPlan, first_difference
 MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
 _FORMAT = 1
 _NAME = re.compile(r"([0-9]{5,})-[0-9a-f]{32}\.npz")
+_AT_A_TIME = 8  # files that are synced: 100 small ones took 5 ms each one by one, and 0.8 by fours
 _PATIENCE = 1.0  # seconds: `jaxbandits status` holds the lock for a moment
 
 Note = Callable[..., None]  # note(event, **values)
@@ -136,13 +138,20 @@ class Folder:
         except OSError as problem:  # else it is the folder of somebody who lets nobody write
             return isinstance(problem, Timeout)
 
-    def put(self, number: int, content: bytes) -> None:
-        """Save a finished block."""
-        self.write(f"{BLOCKS}/{block_name(number, content)}", content, f"block {number}")
+    def put(self, blocks: Mapping[int, bytes]) -> None:
+        """Save finished blocks, by number; a disk syncs many files in the time of one."""
+        with ThreadPoolExecutor(_AT_A_TIME) as threads:
+            saving = {number: threads.submit(self._put, number, content) for number, content in blocks.items()}
+        for number, done in saving.items():  # whatever fails, the others are there
+            with self._writing(f"block {number}"):
+                done.result()
 
-    def get(self, number: int) -> bytes:
-        """The bytes of a finished block, if its checksum is right."""
-        path = self.listed().get(number)
+    def _put(self, number: int, content: bytes) -> None:
+        write_whole(self.path / BLOCKS / block_name(number, content), lambda file: file.write(content))
+
+    def get(self, number: int, files: Mapping[int, Path] | None = None) -> bytes:
+        """The bytes of a finished block, if its checksum is right; ``files`` spares a look at all names for each."""
+        path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
             raise InputError(f"block {number}: missing or damaged; the same sweep again computes it anew")
         return content
@@ -158,9 +167,9 @@ class Folder:
         paths = [(_NAME.fullmatch(path.name), path) for path in sorted((self.path / BLOCKS).glob("*.npz"))]
         return {int(match[1]): path for match, path in paths if match}
 
-    def write(self, name: str, content: bytes, what: str = "") -> None:
+    def write(self, name: str, content: bytes) -> None:
         """Put a file in place, whole."""
-        with self._writing(what or name):
+        with self._writing(name):
             write_whole(self.path / name, lambda file: file.write(content))
 
     @contextlib.contextmanager

@@ -96,6 +96,25 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
 
+def learns_from_the_context_of_the_decision(subject: Subject) -> None:
+    """What is learnt does not depend on the context of the view, which is another round's."""
+    if getattr(subject.environment.spec, "context", None) is None:
+        return
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
+
+    @jax.jit
+    def learnt(before: Any, seen: Any) -> Any:
+        return leaves.update(before, typed(words), seen)
+
+    for i in subject.sampled(3)[1:]:
+        now = subject.round(i)
+        view = now.observation.view
+        assert view.context is not None
+        other = now.observation._replace(view=view._replace(context=view.context + 1))
+        must, got = learnt(now.before, now.observation), learnt(now.before, other)
+        equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
+
+
 def other_values_compile_nothing(subject: Subject) -> None:
     """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
     policies = [subject.first, *subject.others]
@@ -262,7 +281,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 
 def keys_are_addressed_by_the_round(subject: Subject) -> None:
-    """Nothing is drawn with a key that depends on the policy's key alone: that one is the same in every round."""
+    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same in every round."""
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
     def step(words: jax.Array, before: Any, seen: Any) -> Any:
@@ -281,7 +300,7 @@ _KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
-    """(what each output depends on, where something is drawn with a key that depends on nothing but the key)."""
+    """(what each output depends on, where something is drawn with a key that no round changes)."""
     of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
     found: list[str] = []
 
@@ -291,7 +310,7 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
     for equation in jaxpr.eqns:
         given = [read(x) for x in equation.invars]
         together = functools.reduce(operator.or_, given, 0)
-        if equation.primitive.name == "random_bits" and given[0] == _KEY:
+        if equation.primitive.name == "random_bits" and not given[0] & _VARIES:
             found.append(summarize(equation.source_info).rpartition("/")[2])
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
@@ -387,6 +406,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
+    learns_from_the_context_of_the_decision,
     other_values_compile_nothing,
     sweep_equals_loop,
     order_and_chunks_change_nothing,

@@ -80,6 +80,8 @@ def check_environment(
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
+            if getattr(environment.spec, "context", None) is not None:
+                _contexts(environment, instance, words)
             if actions is None:
                 _available(environment, instance, words)
             if _closes(environment):
@@ -157,13 +159,21 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
     state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
-    after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    pulled = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    parts = "(state, Outcome, feedback, empty)"
+    assert isinstance(pulled, tuple) and len(pulled) == 4, f"pull gives a {type(pulled).__name__} in place of {parts}"
+    after, outcome, _, empty = pulled
+    if _closes(environment):
+        world = at_instance(environment, jnp.int32(0))
+        given = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
+        must = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_), jax.ShapeDtypeStruct((), jnp.int32)
+        chex.assert_trees_all_equal_shapes_and_dtypes(given, must, custom_message="open and opens_next")
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
     assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
     whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
-    must = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
-    chex.assert_trees_all_equal_shapes_and_dtypes((must, truth), (outcome, empty), custom_message="outcome and empty")
+    wanted = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
+    chex.assert_trees_all_equal_shapes_and_dtypes((wanted, truth), (outcome, empty), custom_message="outcome and empty")
 
 
 def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
@@ -179,6 +189,20 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
     batch = jax.jit(jax.vmap(_pull, in_axes=(None, None, None, 0, None, None)))
     together = batch(environment, i, state, _stacked(actions), words, 1)
     equal(_stacked(first), together, f"instance {instance}: pulls in a batch")
+
+
+def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
+    """A context has the shape that the spec says, and the same bits alone, again, and among those of other rounds."""
+    world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
+    one = jax.jit(lambda round: world.context(typed(words), round))
+    alone = [one(round) for round in rounds]
+    shape, told = tuple(environment.spec.context), alone[0]
+    said = told is not None and (told.shape, told.dtype) == (shape, jnp.float32)
+    given = "None" if told is None else f"{told.dtype}{list(told.shape)}"
+    assert said, f"instance {instance}: a context is {given}; spec.context says float32{list(shape)}"
+    together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
+    equal(jnp.stack(alone), together, f"instance {instance}: contexts among those of other rounds, which")
+    equal(alone[0], one(rounds[0]), f"instance {instance}: a context asked for twice, which")
 
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:

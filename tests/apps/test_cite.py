@@ -22,15 +22,15 @@ CLASSES = {
 OURS = {
     *(
         "BestRatioOracle",
+        "ContextualOracle",
         "EvenPace",
         "FixedSplit",
-        "InBatches",
         "InFlight",
         "IndexPolicy",
         "KnapsackOracle",
         "MixturePolicy",
     ),
-    *("MixturePolicy", "RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
+    *("RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
 }
 ENTRIES = {key: entry for key, entry, _ in citing.papers()}
 

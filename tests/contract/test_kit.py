@@ -88,6 +88,12 @@ def sticky_in_a_branch(self: Any, state: Any, key: Any, view: Any) -> Any:
     return state, jnp.argmax(jnp.where(view.available, drawn - state.pulls, -jnp.inf)).astype(jnp.int32)
 
 
+def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """One order for all lanes and rounds."""
+    drawn = jax.random.uniform(jax.random.key(0), (state.pulls.size,)) / (1 + state.pulls)
+    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+
+
 def addressed_by_the_round(self: Any, state: Any, key: Any, view: Any) -> Any:
     drawn = jax.vmap(lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm)))(
         jnp.arange(state.pulls.size)
@@ -162,6 +168,7 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
             "keys_are_addressed_by_the_round",
             r"a draw with a key that is the same in every round.*test_kit\.py",
         ),
+        (policy("Own", select=of_its_own_key), "keys_are_addressed_by_the_round", "same in every round"),
         (wrapping(), "totals_go_on_beyond_128_units", r"state\.total wraps after 128 rewards and costs of one unit"),
     ],
 )
@@ -208,6 +215,25 @@ def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_on
 
 def torn_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     return state + {}, None
+
+
+@pytest.mark.parametrize(
+    ("brought", "message"),
+    [
+        ({"open": lambda self, state, round: jnp.ones((1,), bool)}, r"open and opens_next"),
+        ({"pull": lambda self, state, action, key, round: None}, r"pull gives a NoneType in place of \(state, Outcome"),
+    ],
+)
+def test_a_world_of_another_form_is_named(brought: Any, message: str) -> None:
+    wrong = as_a(with_its_own(FiniteArms, "World", **brought), world("bernoulli"))
+    with pytest.raises(AssertionError, match=f"World: .*{message}"):
+        check_environment(wrong)
+
+
+def test_a_recommendation_is_one_arm() -> None:
+    many = policy("Many", recommend=lambda self, state, view: jnp.zeros(2))
+    with pytest.raises(jb.InputError, match=r"^Many\.recommend: it must give an arm, int32\[\]"):
+        jb.simulate(many, world("bernoulli"), jb.Horizon(9), key=KEY)
 
 
 def test_levels_hold_for_rare_successes() -> None:

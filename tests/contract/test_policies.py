@@ -21,10 +21,13 @@ from jaxbandits.policies import (
     BestRatioOracle,
     BGreedy,
     BudgetedThompson,
+    Cells,
     ChernoffOverlap,
     ConservativeUCB,
+    ContextualPacer,
     CSThompson,
     Discounted,
+    Draw,
     DualMirrorDescent,
     Elimination,
     EpsilonFirst,
@@ -35,6 +38,9 @@ from jaxbandits.policies import (
     InFlight,
     KnapsackOracle,
     LagrangeBwK,
+    LinCBwK,
+    LinearRate,
+    LinUCB,
     OmegaStarUCB,
     OmegaUCB,
     PDBwKWithTime,
@@ -45,6 +51,7 @@ from jaxbandits.policies import (
     Schedule,
     SoftElim,
     SoftIndex,
+    SquareCBwK,
     ThompsonLP,
     UCBBwK,
     UCBVRatio,
@@ -61,6 +68,7 @@ FORFEITS = jb.TotalBudget([20.0, 40.0, 10.0], last_pull="forfeits")
 HORIZON = jb.Horizon(80)
 TWO = jb.TotalBudget([40.0, 30.0], last_pull="counts")
 TWO_AND_TIME = jb.TotalBudget([[40.0, 30.0], [30.0, 40.0], [20.0, 60.0]], last_pull="forfeits", rounds=[80, 70, 60])
+PACED = jb.TotalBudget([40.0, 30.0], last_pull="counts", rounds=80)
 RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True])
 
 ROWS: list[tuple[Policy, str, Constraint]] = [
@@ -104,6 +112,12 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (Discounted(BudgetedThompson(), gamma=0.95), "piecewise", FORFEITS),
     (Discounted(PrimalDualBwK(), gamma=0.9), "several_resources", TWO_AND_TIME),
     (Restarting(MUCB(), CUSUM(threshold=2.0, first=5), explore=0.1), "piecewise", HORIZON),
+    (ContextualPacer(explore=Draw(0.25), cost_alpha=0.5), "contexts", PACED),
+    (LinUCB(price=0.5, shared=True, explore=Draw(0.25)), "contexts_by_row", HORIZON),
+    (LinearRate(features=Cells(np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))), "contexts_and_money", COUNTS),
+    (LinUCB(forget=5), "contexts_and_money", HORIZON),
+    (LinCBwK(), "contexts", PACED),
+    (SquareCBwK(greed=50.0), "contexts", PACED),
     (Schedule(at=[1, 21, 60], arms=[0, 2, 0]), "piecewise", HORIZON),
 ]
 

@@ -120,7 +120,41 @@ def requests_shuffled() -> jb.environments.RequestTable:
     return requests(jb.environments.ShuffledRows(parts=(8, 5)))
 
 
+def _thetas() -> tuple[np.ndarray, np.ndarray]:
+    """θ of rewards ``[instance, arm, 3]`` and of two costs ``[instance, arm, 2, 3]``."""
+    u = np.moveaxis(_uniforms(9), 0, -1)
+    reward, cost = u[..., :3] - 0.5, u[..., 3:].reshape(INSTANCES, ARMS, 2, 3) - 0.5
+    reward[..., 0], cost[..., 0] = 0.3 + 0.4 * u[..., 0], 0.3 + 0.4 * u[..., 3:5]
+    return 0.5 * reward + [0.2, 0, 0], 0.5 * cost + [0.2, 0, 0]
+
+
+def contexts() -> jb.environments.WithNullArm:
+    """Two costs, a null arm."""
+    arms = jb.environments.ContextualArms.linear(
+        *_thetas(), jb.environments.Gaussian(2), resources=2, present=_absent()
+    )
+    return jb.environments.WithNullArm(arms)
+
+
+def contexts_and_money() -> jb.environments.ContextualArms:
+    reward, cost = _thetas()
+    law = jb.environments.UnitSphere(2)
+    return jb.environments.ContextualArms.linear(
+        reward, cost[:, :, 0], law, jb.environments.noise.Tent(), present=_absent()
+    )
+
+
+def contexts_by_row() -> jb.environments.ContextualArms:
+    """A row for each arm, one θ for all."""
+    reward, cost = _thetas()
+    law = jb.environments.Gaussian(2, arms=ARMS)
+    return jb.environments.ContextualArms.logistic(reward[:, :1], cost[:, :1, 0], law)
+
+
 WORLDS = {
+    "contexts": contexts,
+    "contexts_and_money": contexts_and_money,
+    "contexts_by_row": contexts_by_row,
     "bernoulli": bernoulli,
     "generalised_bernoulli": generalised_bernoulli,
     "beta": beta,

@@ -89,6 +89,31 @@ def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
     same(batches, play(replicates=3, slots=16))
 
 
+@pytest.mark.parametrize("engine", ["scan", "leap"])
+def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
+    """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones have cost as much."""
+    limit = jb.TotalBudget(np.where(np.arange(40) < 7, 40.0, 1.0), last_pull="counts")
+
+    def play(slots=None):
+        key = jax.random.key(1)
+        return jb.simulate(jb.policies.OmegaUCB(), ARMS, limit, key=key, engine=engine, chunk=16, slots=slots)
+
+    widths = []
+    watched(monkeypatch, lambda batch, *_: widths.append(batch.carry.state.status.size))
+    monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
+    monkeypatch.setattr(pool, "_WAITED", pool.defaultdict(float))
+    monkeypatch.setattr(pool, "_COMPILES", np.inf)
+    monkeypatch.setattr(pool, "_LONG", 0.0)
+    usual = play()
+    assert set(widths) == {64} and sum(pool._WAITED.values()) > 0
+    monkeypatch.setattr(pool, "_COMPILES", 0.0)
+    monkeypatch.setattr(pool, "_FEWEST", 4)
+    same(usual, play())
+    assert set(widths) == {64, 16, 4} and widths[-1] == 4
+    same(usual, play(slots=256))  # before any has ended
+    assert set(widths) == {256, 64, 16, 4}
+
+
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
     queue = pool.Queue(the_task(), 32)
     watched(monkeypatch, lambda played, report: queue.stop.set() if (played.seat < 0).any() else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from functools import cache
@@ -307,16 +308,16 @@ def test_the_kit_knows_what_is_closed() -> None:
     right = Stocked.of(arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=shown, at=[20, 40])
     check_environment(right, pulls=256)
 
-    def always(self: Any, state: Any, round: Any) -> Any:
-        return jnp.ones((2,), bool)
+    def sells_on(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
+        return self.arms.pull(state, action, key, round)
 
     def never(self: Any, state: Any, round: Any) -> Any:
         return jnp.int32(2**31 - 1)
 
     for brought, message in (
-        ({"open": always}, "instance 1: in round 1 `open` says that arm 0 is open, and a pull of it is not valid"),
+        ({"pull": sells_on}, "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid"),
         ({"opens_next": never}, "instance 0: in round 20 `opens_next` says never, and in round 40 an"),
     ):
-        wrong = as_a(with_its_own(Stocked, **brought), right)
+        wrong = as_a(with_its_own(Stocked, **brought), dataclasses.replace(right, purse=None))
         with pytest.raises(AssertionError, match=message):
             check_environment(wrong, pulls=256)

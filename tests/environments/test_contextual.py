@@ -107,6 +107,7 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
     np.testing.assert_allclose(apart, best.value * spent / (rounds / 4) * rounds, rtol=1e-3)
 
 
+@pytest.mark.integration
 def test_laws_without_end_are_sampled() -> None:
     reward = [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]]
     theta = reward, [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]]
@@ -217,6 +218,7 @@ class Spells(jb.Policy):
 
 
 @pytest.mark.parametrize("late", [0, 1, 7])
+@pytest.mark.quick_rows("7")
 def test_late_outcomes_bring_their_own_context(late: int) -> None:
     arms = ContextualArms.linear([[0.5, 0.0]], [[0.5, 0.0]], Spelled())
     world = Delayed(arms, FixedDelay(late), room=late + 1)
@@ -228,6 +230,7 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
     assert result.status.values.ravel().tolist() == ["horizon"]
 
 
+@pytest.mark.integration
 def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
     world = worlds()["linear"]
     policy = LinUCB(price=0.4, explore=Bonus(1.0))
@@ -268,6 +271,7 @@ class Closing(jb.environments.finite.AroundWorld):
 
 
 @pytest.mark.parametrize("policy", [ContextualPacer(c=0.4), LinUCB(), LinearRate()], ids=lambda x: type(x).__name__)
+@pytest.mark.quick_rows("LinUCB")
 def test_absent_and_closed_arms(policy: Any) -> None:
     """Nobody pulls them, though their rows may be NaN; and an absent arm changes no bit."""
     rng = np.random.default_rng(2)

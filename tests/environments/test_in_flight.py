@@ -505,3 +505,42 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
     with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
+
+
+def constant(price: float) -> FiniteArms:
+    """One arm that always costs the same."""
+    return FiniteArms.empirical([[([1.0], [price])]])
+
+
+@pytest.mark.parametrize("price", [0.1, 0.3, 0.7])  # rounded up, up and down to ticks
+def test_a_price_that_divides_a_budget_is_paid_as_often(price: float) -> None:
+    for times in (1, 3, 10):
+        budget = round(price * times, 10)
+        for last_pull in ("counts", "forfeits"):
+            limit = jb.TotalBudget(budget, last_pull=last_pull)
+            result = jb.simulate(OmegaUCB(), constant(price), limit, key=KEY, marks=1)
+            assert result.reward.max().item() == times, last_pull
+        world = Delayed(constant(price), FixedDelay(0), room=2)
+        day = jb.Renewing([budget], [1], [20, 20])
+        result = jb.simulate(InFlight(OmegaUCB(), bound=[price]), world, day, key=KEY, marks=1)
+        assert result.reward.max().item() == 2 * times and not result.violation.max().item()
+
+
+def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> None:
+    def whole(budget: float, costs: list[list[float]], last_pull: str = "forfeits") -> int:
+        world = FiniteArms.empirical([[([1.0] * len(row), row) for row in costs]])
+        return int(ticks.join(jb.TotalBudget(budget, last_pull=last_pull).prepare(world).budget)[0])
+
+    tenth, seven = round(0.1 * ticks.ONE), round(0.7 * ticks.ONE)  # 0.4 too many, 0.2 too few
+    assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth and whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
+    for costs in ([[0.1, 0.2]], [[0.3]]):
+        assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
+    assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth
+    assert whole(1000.03, [[0.1]]) == int(1000.03 * ticks.ONE)
+
+
+def test_a_free_arm_is_played_whatever_is_left() -> None:
+    world = Delayed(FiniteArms.empirical([[([1.0], [0.0]), ([1.0], [1.0])]]), FixedDelay(0), room=2)
+    policy = InFlight(OmegaUCB(), bound=[0.0, 0.5])  # the other one costs twice its bound
+    result = jb.simulate(policy, world, jb.Renewing([0.75], [1], [20]), key=KEY, marks=1)
+    assert result.reward.max().item() == 20 and result.violation.max().item() == 0.25

@@ -536,7 +536,7 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):
-        folder.put(number, Folder(done[0]).get(number))
+        folder.put({number: Folder(done[0]).get(number)})
     notes = [{"time": 100.0, "event": "start"}]
     notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i], "worker": "a"} for i in (0, 1)]
     (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.apps.comparison._reading.numbers import MAY_BE, is_nothing
 from jaxbandits.apps.comparison._reading.rows import Rows, facebook_rows, read_rows, unit_of_rewards
-from jaxbandits.apps.comparison._reading.sheet import Sheet, coded, grouped, read_sheet
+from jaxbandits.apps.comparison._reading.sheet import Question, Refusal, Sheet, coded, grouped, read_bytes, read_sheet
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
     ArmsTable,
@@ -113,13 +113,35 @@ def read_arms(
     reward_max, cost_max, prior = (None if x is None else positive_number(name, x) for name, x in given.items())
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
-    sheet = read_sheet(path, _asked(columns, reward), encoding)
-    report = sheet.report
+    content = read_bytes(path)
+
+    def attempt(drop: Sequence[str], keep: Sequence[str], add: bool, columns: Mapping[str, str]) -> ArmsTable:
+        named = _asked(columns, reward)
+        sheet = read_sheet(path, content, named, encoding)
+        return _table(path, sheet, instances, (reward_max, cost_max), prior, decimal, (drop, keep, add))
+
+    options: dict[str, Any] = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": dict(columns or {})}
+    try:
+        return attempt(**options)
+    except InputError as error:
+        raise _with_ways(error, attempt, options) from None
+
+
+def _table(
+    path: str | os.PathLike[str],
+    sheet: Sheet,
+    instances: str,
+    bounds: tuple[float | None, float | None],
+    prior: float | None,
+    decimal: str | None,
+    choice: tuple[Sequence[str], Sequence[str], bool],
+) -> ArmsTable:
+    report, reward_max = sheet.report, bounds[0]
     if sheet.columns.kind == "facebook":
         rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
         report.others += _of_columns(sheet)
-        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, drop, keep, add)
+        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, *choice)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")
@@ -128,8 +150,9 @@ def read_arms(
         (f"{prior=}" * (prior is not None), "counts"),
     ):
         report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
-    found, out = _instances(rows, prior or 0.0, (reward_max, cost_max))
+    found, out = _instances(rows, prior or 0.0, bounds)
     report.tell(sheet.source)
+    second = sheet.columns.at.get("cost2", -1)  # a number has no title
     _tell_of_arms(rows, found, out, prior, reward_max)
     return ArmsTable(
         kind=kind,
@@ -143,7 +166,7 @@ def read_arms(
         kept_out=out,
         changes=len(report.changes),
         path=os.fspath(path),
-        cost2_unit="" if rows.spent2 is None else sheet.titles[sheet.columns.at["cost2"]],
+        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else f"{rows.columns.pull_unit}s",
     )
 
 
@@ -156,6 +179,55 @@ def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
             may_be = f"the title of the column that is {role.removeprefix('--')}"
             raise bad("reward" if role == REWARD else "columns", text, may_be)
     return {role: " ".join(text.split()) for role, text in given.items()}
+
+
+# --- Questions, each with the options that answer it. What is printed has been tried.
+
+_MOST_QUESTIONS = 4  # one behind another
+
+
+def _with_ways(error: InputError, attempt: Callable[..., ArmsTable], options: dict[str, Any]) -> InputError:
+    """The error, its questions with the commands that answer them (and those that come up then)."""
+    problems = error.problems if isinstance(error, Refusal) else (error,)
+    certain = {str(one) for one in problems if not isinstance(one, Question)}
+
+    def leads(options: dict[str, Any], most: int) -> dict[str, Any] | None:
+        """These options, and what else it takes until nothing is asked any more; None if that does not help."""
+        try:
+            attempt(**options)
+        except InputError as again:
+            left = again.problems if isinstance(again, Refusal) else (again,)
+            asked = [one for one in left if isinstance(one, Question)]
+            if most == 0 or {str(one) for one in left if not isinstance(one, Question)} - certain:
+                return None
+            further = (leads(_joined(options, way), most - 1) for one in asked[:1] for way, _ in one.ways)
+            return options if not asked else next(filter(None, further), None)
+        return options
+
+    told = list[InputError]()
+    for one in problems:
+        if isinstance(one, Question):
+            tried = [(leads(_joined(options, way), _MOST_QUESTIONS), effect) for way, effect in one.ways]
+            ways = [f"{_written(found, options)} {effect}" for found, effect in tried if found is not None]
+            one = InputError("; ".join([str(one), *ways]))
+        told.append(one)
+    return Refusal(error.source, told) if isinstance(error, Refusal) else told[0]
+
+
+def _joined(options: Mapping[str, Any], way: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with one way more."""
+    more = {name: (*options[name], *way[name]) for name in ("drop", "keep") if name in way}
+    columns = options["columns"] | way.get("columns", {})
+    return {**options, **more, "add": options["add"] or way.get("add", False), "columns": columns}
+
+
+def _written(options: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """The options as on the command line, without what was given already."""
+    parts = [("--" + name, text) for name in ("drop", "keep") for text in options[name][len(given[name]) :]]
+    columns = ",".join(f"{role.replace('_', '-')}={title}" for role, title in options["columns"].items())
+    parts += [("--columns", columns)] if options["columns"] != given["columns"] else []
+    words = [word for part in parts for word in part] + ["--sum"] * (options["add"] and not given["add"])
+    return shlex.join(words)
 
 
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
@@ -252,7 +324,8 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
 
 def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
     """Clicks, value and spent of these rows."""
-    return math.fsum(rows.clicks[at]), math.fsum(rows.value[at]), math.fsum(rows.spent[at])
+    clicks, value, spent = (math.fsum(of[at].tolist()) for of in (rows.clicks, rows.value, rows.spent))
+    return clicks, value, spent
 
 
 def _costing(rows: Rows, arm: _Arm, value: float = 0.0) -> _Arm:

@@ -90,7 +90,7 @@ def test_rows_are_dropped_kept_and_added(capsys: pytest.CaptureFixture[str], tmp
     file = tmp_path / "ads.csv"
     file.write_text("Campaign,Device,Clicks,Cost,Leads\nA,M,10,5,1\nA,D,20,9,2\nB,M,5,3,1\nTotal,,70,34,4\n")
     assert main(["read", str(file)]) == 2
-    assert "--drop Total leaves it out; --keep Total plays it as an arm" in capsys.readouterr().err
+    assert "--drop Total --sum leaves it out; --keep Total --sum plays it as an arm" in capsys.readouterr().err
     assert "2 arms" in printed(capsys, "read", str(file), "--drop", "Total", "--sum")
     out = printed(capsys, "read", str(file), "--keep", "Total", "--sum")
     assert "3 arms" in out and " --keep Total --sum --budget " in out

@@ -353,15 +353,19 @@ def test_a_row_called_total_that_adds_up_is_skipped(
 
 @pytest.mark.parametrize(
     ("text", "name", "why"),
-    [(COUNTS + "a,10,5,1\nb,20,9,2\nTotal,7,3,1\n", "Total", "is called a total, and is not the sum of other rows"),
+    [(COUNTS + "a,10,5,1\nb,20,9,2\nTotal,7,3,1\n", "Total", "and is not the sum of other rows (3.00 of 17.00)"),
      (COUNTS + "a,10,5,1\nb,20,9,2\nbrand,30,14,3\n", "brand", "is the sum of other rows"),
-     (COUNTS + "camp,30,14,3\na,10,5,1\nb,20,9,2\nc,5,3,1\nd,9,1,1\n", "camp", "is the sum of other rows"),
+     (COUNTS + "camp,30,14,3\ncamp a,10,5,1\ncamp b,20,9,2\nc,5,3,1\nd,9,1,1\n", "camp", "is the sum of other rows"),
      (LOG + "a,1,.5\na,0,.6\nb,1,.7\nb,1,.4\nTotal,3,9\n", "Total", "is called a total, and is not the sum"),
      ("name,mean_reward,mean_cost\na,.5,.5\nb,.4,.3\nAverage,.45,.4\n", "Average", "is called a total")],
 )  # fmt: skip
 def test_what_may_be_a_total_is_asked_about(tmp_path: Path, text: str, name: str, why: str) -> None:
     said = message_of(tmp_path, text)
-    assert f"'{name}' {why}" in said and f"--drop {name} leaves it out; --keep {name} plays it as an arm" in said
+    assert (
+        f"'{name}' " in said
+        and why in said
+        and f"; --drop {name} leaves it out; --keep {name} plays it as an arm" in said
+    )
     kept, dropped = (set(read(tmp_path, text, **{option: [name]}).instances[0].arms) for option in ("keep", "drop"))
     assert kept - dropped == {name}
 
@@ -395,7 +399,7 @@ def test_rows_that_differ_in_another_column_are_added_only_on_demand(
     )
     text = f"Campaign,{column},Clicks,Cost,Conversions\n{rows}"
     said = message_of(tmp_path, text)
-    assert f"differ in '{column}' ({', '.join(cells)}); --sum adds them, --columns name={column} or" in said
+    assert f"differ in '{column}' ({', '.join(cells)}); --sum adds them; --columns instance={column} keeps" in said
     assert clicks(read(tmp_path, text, add=True)) == {"A": 30, "B": 45}
     assert len(read(tmp_path, text, columns={"instance": column}).instances) == 2
 

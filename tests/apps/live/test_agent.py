@@ -17,7 +17,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled, Traffic, Unpayable
-from jaxbandits.apps.live.budgets import BILLION, Account, Pace, place_of, quantile
+from jaxbandits.apps.live.budgets import BILLION, Account, Pace, billionths, place_of, quantile
 from jaxbandits.policies import (
     KUBE,
     MRCB,
@@ -124,6 +124,12 @@ def test_cents_are_cents(price: int) -> None:
                 agent.learn(ticket, reward=1.0, cost=cost)
                 paid += 1
             assert paid == times and agent.left() == {"budget": 0.0} and agent.renews_at() == DAY
+
+
+def test_what_has_more_digits_is_rounded_against_who_spends() -> None:
+    assert billionths("cost", "0.0000000001") == 1 and billionths("amount", "1.0000000009", down=True) == BILLION
+    assert billionths("cost", 0.1) == billionths("cost", Decimal("0.1")) == billionths("cost", 0.1, down=True) == 10**8
+    assert billionths("cost", 3) == 3 * BILLION and billionths("cost", np.float32(0.5)) == BILLION // 2
 
 
 def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, Decimal]]:

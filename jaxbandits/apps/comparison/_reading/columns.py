@@ -327,7 +327,7 @@ def _found(text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
 def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     """The columns that the user named; and the first role whose title is not there, and which is no number of costs."""
     found = {role: _found(text, titles) for role, text in asked.items()}
-    numbers = {role for role, text in asked.items() if role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)}
+    numbers = {role for role, text in asked.items() if role in (*COSTS, "cost2", "clicks") and _NUMBER.fullmatch(text)}
     unknown = next((role for role, at in found.items() if at is None and role not in numbers), None)
     return {role: at for role, at in found.items() if at is not None}, unknown
 
@@ -347,6 +347,8 @@ def _fit(
             found[role] = i, ()
     numbers = [float(asked[role]) for role in COSTS if role not in given and _NUMBER.fullmatch(asked.get(role, ""))]
     constant = {role: numbers[0] for role in PLAIN[kind] if role in COSTS and role not in found and numbers}
+    if "cost2" not in given and _NUMBER.fullmatch(asked.get("cost2", "")):
+        constant["cost2"] = float(asked["cost2"])
     for role in _RATES if kind == "counts" else ():
         for words, sign, beside in _RATES[role]:
             if role in found | constant or beside not in found or beside in rates or (i := best(words)) is None:
@@ -451,13 +453,16 @@ def _levels(keyed: Sequence[Title], at: Mapping[str, int]) -> tuple[int, ...]:
 
 # --- A header that lacks columns.
 
+_MOST_WITH_CELLS = 24
+
 
 def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The columns, each with its first cells, for messages."""
-    seen = {
-        title: ", ".join(row[i] for row in rows if i < len(row) and row[i]) for i, title in enumerate(titles) if title
-    }
-    return brief("; ".join(f"{shown(brief(title, 40))} ({of or 'empty'})" for title, of in seen.items()), 400)
+    """All columns in which something stands, with their first cells if they are few enough, for messages."""
+    seen = {title: [row[i] for row in rows if i < len(row) and row[i]] for i, title in enumerate(titles) if title}
+    told = [f"{shown(brief(title, 40))} ({brief(', '.join(of[:2]), 30)})" for title, of in seen.items() if of]
+    if len(told) > _MOST_WITH_CELLS:
+        told = [shown(brief(title, 40)) for title, of in seen.items() if of]
+    return brief("; ".join(told), 4000)
 
 
 def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Asked) -> InputError:
@@ -467,19 +472,29 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
     for rows in heads:
         for at, cells in enumerate(rows):
             given, unknown = _resolved(cells, asked)
+            below = rows[at + 1 :]
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
             for kind in _kinds(cells, asked):
-                found, _, _, lacks = _fit(kind, titles_of(cells), given, asked)
-                named = {_role(kind, option) for option in given}
-                own = {role: cells[i] for role, (i, _) in found.items() if role not in named}
+                found, rates, _, lacks = _fit(kind, titles_of(cells), given, asked)
+                named = {_role(kind, option) for option in given} | rates.keys()  # rates are found beside the others
+                own = {
+                    role: cells[i] for role, (i, _) in found.items() if role not in named and _may_be(role, i, below)
+                }
+                lacks = [role for role in PLAIN[kind] if role in lacks or (role in found.keys() - named - own.keys())]
                 rank = len(lacks) / len(PLAIN[kind]), -min(words, 3)
-                tried.append((rank, cells, rows[at + 1 : at + 3], own, lacks, unknown))
+                tried.append((rank, cells, below, own, lacks, unknown))
     if not tried:
         raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
     _, header, below, own, missing, role = min(tried, key=lambda each: each[0])
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
         return bad("reward", asked[role], must) if role == REWARD else bad("columns", f"{role}={asked[role]}", must)
+    if not own and not asked and _is_wide(header, below):
+        raise InputError(
+            f"{source}: each column seems to be an arm, and each row a request that all were tried on: "
+            f"{samples(header, below)}. This is a table of requests, which `jb.environments.RequestTable.of(rewards, "
+            f"costs)` plays; here each row must be an arm ({','.join(PLAIN['counts'])}) or a pull (name,reward,cost)"
+        )
     say = own | {x: text for x, text in asked.items() if x != REWARD} | dict.fromkeys(missing, "…")
     option = shlex.quote(",".join(f"{role}={text}" for role, text in say.items()))
     return InputError(
@@ -487,3 +502,15 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
         f"which is which: --columns {option} (a number as cost: what every pull costs), or use the titles of one of "
         f"{_FORMATS}"
     )
+
+
+def _may_be(role: str, i: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a column may be suggested: something stands there, and rewards are not all alike, as a pay is."""
+    cells = [row[i] for row in rows if i < len(row) and row[i]]
+    return bool(cells) and (role not in ("reward", "conversions") or len(cells) < 2 or len(set(cells)) > 1)
+
+
+def _is_wide(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether all columns, two at least, hold nothing but numbers."""
+    cells = [cell for row in rows for cell in row]
+    return len(header) > 1 and len(rows) > 2 and all(header) and all(_NUMBER.fullmatch(cell) for cell in cells)

@@ -7,17 +7,17 @@ decides (``--drop``, ``--keep``, ``--sum``).
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from jaxbandits._tables import NumberStyle
+from jaxbandits._tables import NumberStyle, counted
 from jaxbandits.apps.comparison._reading import numbers
-from jaxbandits.apps.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, titles_of
-from jaxbandits.apps.comparison._reading.sheet import Sheet, coded
+from jaxbandits.apps.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, title, titles_of
+from jaxbandits.apps.comparison._reading.sheet import Question, Sheet, coded, numbered, which
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -32,6 +32,13 @@ TOTAL = re.compile(  # what a row of totals is called
 )
 _DAY_FIRST = ("£", "GBP", "₹", "INR", "Rs", "Rs.", "AUD", "A$", "NZD", "NZ$", "ZAR", "CHF", "€", "EUR")
 _HAS_CLOCK = re.compile(r"\d:\d\d|^\d{10,}|^\d{1,6}(\.\d+)?$")  # a clock, seconds since 1970, or a round
+_MEAN = re.compile(
+    r"(?:averages?|avg|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)\b", re.I
+)
+_BETWEEN_WORDS = re.compile(r"[\s/:|>_–-]+")  # of a name that may begin with its parent's
+_ENDS_IN_TOTAL = re.compile(r"(.+?)[\s:–-]+(?:sub-?)?(?:totals?|sum|summe|gesamt)", re.I)
+_LETTERS = re.compile(r"[^\n0-9T:Z .,/+_-]")  # in other cells than times
+_ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}", re.IGNORECASE)  # of ids
 _ROUNDING = 5e-4  # of a sum
 
 
@@ -92,7 +99,7 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
     numeric, notes, name = set(sheet.columns.numeric().values()), sheet.report.others, sheet.of("name")
     again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]).tolist() if sheet.row(i) == sheet.titles]
     notes += [f"{sheet.lines(again)} skipped: the header once more"] if again else []
-    rows = np.setdiff1d(np.arange(len(sheet.line)), again).tolist()
+    rows = np.delete(np.arange(len(sheet.line)), np.array(again, np.int64)).tolist()
     for n in [n for n, i in enumerate(rows) if n and sheet.line[i] in sheet.gaps] if sheet.gaps else []:
         # Another header stands here, perhaps behind lines of one cell, with a row below it.
         filled = [i for i in rows[n:] if sum(map(bool, sheet.row(i))) > 1]
@@ -112,40 +119,72 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
         words = [name] if named else [cells for n, cells in enumerate(sheet.cells) if n not in numeric]
         dropped |= np.any([cells == text for cells in words], axis=0)
     notes += [f"{sheet.lines(np.flatnonzero(dropped))} dropped, as --drop says"] if dropped.any() else []
-    return sheet.only(np.array([i for i in rows if not dropped[i]], np.int64))
+    rows = [i for i in rows if not dropped[i]]
+    if not rows:
+        raise InputError(f"{sheet.source}: no row is left; it must have at least two arms")
+    return sheet.only(np.array(rows, np.int64))
 
 
-# --- Sums. One rule: a row that is called a total and adds up is skipped; one that is called so, or adds up, but not
-# both, is asked about.
+# --- Sums. One rule: a row that is called a total and adds up is skipped; one that is called so, or is the sum of what
+# its name or its place says, but not both, is asked about.
 
 
 def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.ndarray:
     """Which rows are neither totals nor without a name, bool [N]; those that may be totals are a problem."""
     columns, names = sheet.columns, sheet.of("name")
-    own = [names, *(sheet.cells[n] for n in _text_columns(sheet))]
-    words = set[str]().union(*own)
-    totals = {text for text in words if not text[:1].isdigit() and TOTAL.fullmatch(text)} - keep
-    called, kept = (np.any([_is_any(of, texts) for of in own], axis=0) for texts in (totals, words & keep))
-    sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(-1, len(names))
-    others, is_log = ~(called | kept), columns.kind == "log"
-    looks_like = _sums_of_runs(sums, names, others, is_log)
-    looks_like |= _sums_of_others(sums, others, is_log) | _sums_of_others(sums, others & ~looks_like, is_log)
-    skipped = [i for i in np.flatnonzero(called).tolist() if _adds_up(sums, own, called | looks_like, i)]
-    doubt = np.setdiff1d(np.flatnonzero(called), skipped).tolist()
-    blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
-    nameless = others & _is_any(names, blank)
+    numeric = [sheet.cells[n] for n in columns.numeric().values()]
+    sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(
+        len(amounts.totals), len(names)
+    )
+    first = _first_filled(sheet)
+    kept = _is_any(names, keep) | _is_any(first, keep)
+    by_name, nameless = _says_total(names) & ~kept, np.zeros_like(kept)
+    said = (_says_total(first, "mean") | _says_total(sheet.of("time"), "mean")) & ~(kept | by_name)
+    if columns.kind != "means":
+        nameless = which(names, lambda text: not text.strip("-–—")) & ~(by_name | said | kept)
+    called = by_name | said | nameless
+    parents = [sheet.cells[n] for n in columns.levels]
+    looks_like = _sums_of_others(sums, names, parents, ~(called | kept), columns.kind == "log")
+    looks_like |= ~(called | kept) & _sums_of_indented(sums, sheet.indent)
+    texts = [names, *(sheet.cells[n] for n in _text_columns(sheet))] if called.any() else []
+    adds_up = _add_up(sums, texts, called | looks_like) & called
+    if (no := said & ~adds_up).any():  # not all of a word add up, or are as large as a total: it is a category's
+        most = sums[:, ~called].max(axis=1, initial=0, keepdims=True)
+        called &= ~(said & _is_any(first, set(first[no & ~(sums >= most).all(axis=0)])))
+        adds_up = _add_up(sums, texts, called | looks_like) & called
+    _check_levels(sheet, sums[:, ~(called | kept)], ~(called | kept))
+    nothing = nameless.copy()
     for i in np.flatnonzero(nameless).tolist():
-        if looks_like[i] or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
-            skipped.append(i)
-            looks_like[i] = False
-        else:
-            doubt.append(i)
-    if doubt := doubt + np.flatnonzero(looks_like).tolist():
-        sheet.note(_asked(sheet, own, doubt, called))
+        nothing[i] = all(numbers.is_nothing(of[i]) for of in numeric)
+    skipped = np.flatnonzero(adds_up | nothing).tolist()
+    if doubt := np.flatnonzero((called & ~(adds_up | nothing)) | looks_like).tolist():
+        sheet.note(_asked(sheet, amounts, doubt, called))
     if skipped:
         named = ", ".join(dict.fromkeys(shown(names[i] or "no name") for i in skipped[:3]))
-        sheet.report.changes.insert(0, f"{sheet.lines(sorted(skipped))} skipped: totals ({named})")
-    return ~(called | nameless)
+        sheet.report.changes.insert(0, f"{sheet.lines(skipped)} skipped: totals ({named})")
+    return ~called
+
+
+def _first_filled(sheet: Sheet) -> Texts:
+    """Of each row the first cell that is not empty."""
+    first = sheet.cells[0]
+    for cells in sheet.cells[1:]:
+        if not (first == "").any():
+            break
+        first = np.where(first == "", cells, first)
+    return first
+
+
+def _says_total(cells: Texts, but: str = "") -> np.ndarray:
+    """Which cells are words for totals, or for a mean ``but`` where that is no total."""
+
+    def is_total(text: str) -> bool:
+        found = not text[:1].isdigit() and TOTAL.fullmatch(text)
+        return bool(found) and not (but and _MEAN.match(text))
+
+    if len(cells) > 1000 and not _LETTERS.search("\n".join(cells)):  # many times, all different
+        return np.zeros(len(cells), bool)
+    return which(cells, is_total)
 
 
 def _is_any(cells: Texts, texts: Iterable[str]) -> np.ndarray:
@@ -169,62 +208,121 @@ def _same(total: np.ndarray, found: np.ndarray) -> np.ndarray:
     return np.asarray(near.all(axis=0) & (total > 0).any(axis=0))
 
 
-def _adds_up(sums: np.ndarray, texts: Sequence[Texts], called: np.ndarray, i: int) -> bool:
-    """Is this row the sum of all others, of those that share its name or another text, or of those next to it?"""
-    if not len(sums):
-        return False
-    place, totals = np.arange(len(called)), np.flatnonzero(called)
-    scopes = [~called & (of == of[i]) for of in texts if of[i] and not TOTAL.fullmatch(of[i])]
-    scopes += [np.all(scopes, axis=0)] if len(scopes) > 1 else []
-    above, below = max(totals[totals < i], default=-1), min(totals[totals > i], default=len(called))
-    scopes += [~called, (place > above) & (place < i), (place > i) & (place < below)]
-    return any(of.any() and _same(sums[:, i], sums[:, of].sum(axis=1)) for of in scopes)
-
-
-def _sums_of_others(sums: np.ndarray, rows: np.ndarray, is_log: bool) -> np.ndarray:
-    """Rows that are the sum of all others, two at least that are not empty; in two columns, if there are two."""
-    filled = rows & (sums > 0).any(axis=0)
-    if filled.sum() < 3:
-        return np.zeros_like(rows)
-    rest = (sums * rows).sum(axis=1, keepdims=True) - sums
-    return _same(sums, rest) & ((sums > 0).sum(axis=0) >= min(2, len(sums) + is_log)) & rows
-
-
-def _sums_of_runs(sums: np.ndarray, names: Texts, rows: np.ndarray, is_log: bool) -> np.ndarray:
-    """Rows that are the sum, in two columns, of the two or more rows just below or above: a campaign and its ads.
-
-    Its name must stand only once in the file; or, if this is no log, the names of the run must all differ, or be all
-    rows of one name.
-    """
-    found, times = np.zeros_like(rows), Counter(names)
-    down = np.flatnonzero(rows & (sums > 0).any(axis=0))
-    for at in (down, down[::-1]) if len(down) > 2 else ():
-        own = sums[:, at]
-        before = np.concatenate([np.zeros((len(own), 1)), np.cumsum(own, axis=1)], axis=1)
-        # The sum over all columns grows from row to row, so that one search finds where it reaches the row's own.
-        growing, first = before.sum(axis=0), np.arange(len(at) - 2)
-        reached = np.searchsorted(growing, growing[first + 1] + own.sum(axis=0)[first] * (1 - 1e-9))
-        for stop in (reached - 1, reached, reached + 1):
-            fits = (stop >= first + 3) & (stop <= len(at)) & ((own[:, first] > 0).sum(axis=0) > 1)
-            start, end = first[fits], stop[fits]
-            same = _same(own[:, start], before[:, end] - before[:, start + 1])
-            for i, j in zip(start[same].tolist(), end[same].tolist(), strict=True):
-                run = names[at[i:j]]
-                own_rows = len(set(run)) == 1 and times[run[0]] == j - i
-                found[at[i]] |= times[run[0]] == 1 or (not is_log and (len(set(run)) == j - i or own_rows))
+def _add_up(sums: np.ndarray, texts: Sequence[Texts], called: np.ndarray) -> np.ndarray:
+    """Which rows are the sum of all that are not called totals, of those that share its name or another text, or of
+    those between it and the next total."""
+    found, rows = np.zeros_like(called), np.flatnonzero(called)
+    if not (len(sums) and rows.size and texts):
+        return found
+    parts = sums * ~called
+    until = np.concatenate([np.zeros((len(sums), 1)), np.cumsum(parts, axis=1)], axis=1)
+    ends = np.concatenate([[0], rows, [len(called)]])
+    scopes = [until[:, rows] - until[:, ends[:-2]], until[:, ends[2:]] - until[:, rows], until[:, [-1]]]
+    found[rows] = np.any([_same(sums[:, rows], rest) for rest in scopes], axis=0)
+    usable = np.array([(of != "") & ~_says_total(of) for of in texts], bool)[:, rows]
+    patterns, which = np.unique(usable, axis=1, return_inverse=True)
+    for n, pattern in enumerate(patterns.T):
+        own, at = [of for of, use in zip(texts, pattern, strict=True) if use], rows[which.ravel() == n]
+        for scope in [*([of] for of in own), *([own] * (len(own) > 1))]:
+            code, many = coded(*scope)
+            rest = np.array([np.bincount(code, column, many)[code[at]] for column in parts])
+            found[at] |= _same(sums[:, at], rest)
     return found
 
 
-def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: np.ndarray) -> InputError:
-    i, names = doubt[0], texts[0]
-    text = next((of[i] for of in texts if TOTAL.fullmatch(of[i])), names[i])
-    why = "is called a total, and is not the sum of other rows" if called[i] else "is the sum of other rows"
-    why = why if names[i].strip("-–—") or called[i] else "has no name"
+def _sums_of_others(
+    sums: np.ndarray, names: Texts, parents: Sequence[Texts], rows: np.ndarray, is_log: bool
+) -> np.ndarray:
+    """Rows that are the sum, in two columns if there are two, of two or more others that are not empty: of all; of all
+    with its name, if every name has such a row; of all of the campaign that it is called after; of those whose names
+    begin with its own, as a campaign's ads do."""
+    filled = rows & (sums > 0).any(axis=0)
+    wide = filled & ((sums > 0).sum(axis=0) >= min(2, len(sums) + is_log))
+    everything = np.zeros(len(names), np.int64)
+    found, (code, many) = np.zeros_like(rows), coded(names)
+    for of, groups in ((everything, 1), (code, many), *map(coded, parents)):
+        total = np.array([np.bincount(of, column * filled, groups)[of] for column in sums]).reshape(sums.shape)
+        inside = wide & (np.bincount(of, filled, groups)[of] > 2) & _same(sums, total - sums)
+        if of is code:
+            inside &= not is_log and bool((np.bincount(of, inside, groups) > 0).all())
+        found |= inside if of is everything or of is code else inside & np.any([names == x for x in parents], axis=0)
+    own = np.array([np.bincount(code, column * filled, many) for column in sums]).reshape(len(sums), many)
+    place = {names[i]: n for n, i in enumerate(np.unique(code, return_index=True)[1])}
+    below = dict[str, list[str]]()
+    for name in place:
+        for cut in _BETWEEN_WORDS.finditer(name):
+            if (parent := name[: cut.start()]) in place:
+                below.setdefault(parent, []).append(name)
+        if (ends := _ENDS_IN_TOTAL.fullmatch(name)) and ends[1] in place:
+            below.setdefault(name, []).extend((ends[1], ends[1]))
+    for parent, children in below.items():
+        rest = own[:, [place[child] for child in dict.fromkeys(children)]].sum(axis=1, keepdims=True)
+        at = place[parent]
+        if len(children) > 1 and _same(own[:, [at]], rest)[0] and (own[:, at] > 0).sum() >= min(2, len(sums) + is_log):
+            found |= wide & (code == at)
+    return found
+
+
+def _sums_of_indented(sums: np.ndarray, indent: np.ndarray) -> np.ndarray:
+    """Rows that are the sum of the rows indented below them, if all that have such rows are."""
+    found = np.zeros(len(indent), bool)
+    if not len(sums) or not (indent != indent[:1]).any():
+        return found
+    for i in np.flatnonzero(indent[1:] > indent[:-1]).tolist():
+        inside = indent[i + 1 :] > indent[i]
+        below = np.arange(i + 1, i + 1 + (len(inside) if inside.all() else int(np.argmin(inside))))
+        rest = sums[:, below[indent[below] == indent[below].min()]].sum(axis=1, keepdims=True)
+        if not (found[i] or _same(sums[:, [i]], rest)[0]):
+            return np.zeros_like(found)
+        found[i] = True
+    return found
+
+
+def _check_levels(sheet: Sheet, sums: np.ndarray, rows: np.ndarray) -> None:
+    """Rows of campaigns and rows of their ads in one column of levels are asked about, if they have one sum."""
+    for n in (n for n in range(len(sheet.titles)) if n not in sheet.columns.used()):
+        cells = sheet.cells[n]
+        if len(set(cells[:2000])) > 8 or not any(map(_level, set(cells[:2000]))):
+            continue
+        levels = [text for text in sorted(set(cells), key=_level) if _level(text)]
+        totals = {text: sums[:, (cells == text)[rows]].sum(axis=1) for text in levels}
+        equal = [text for text in levels if any(_same(totals[text], of) for x, of in totals.items() if x != text)]
+        if equal:
+            others = {text: [x for x in dict.fromkeys(cells) if x not in ("", text)] for text in equal}
+            ways = [({"drop": of}, f"leaves the rows of {shown(text)}") for text, of in others.items()]
+            what = f"rows of several levels stand in {shown(sheet.titles[n])}, which add up to the same"
+            sheet.note(Question(f"{sheet.source}: {what} ({', '.join(map(shown, equal))})", ways))
+
+
+def _level(text: str) -> int:
+    """How coarse the rows are that a column of levels calls so, 1 is finest; 0 if it is no such word."""
+    one = title(text)
+    return one.rank("name") if one.rank_name("name") == "ad" else 99 if one.key == "account" else 0
+
+
+def _asked(sheet: Sheet, amounts: numbers.Amounts, doubt: Sequence[int], called: np.ndarray) -> InputError:
+    """The question whether the first of these rows is a total; all of one kind are answered by one command."""
+    names, i = sheet.of("name"), doubt[0]
+    doubt = [j for j in doubt if bool(called[j]) == bool(called[i]) and bool(names[j]) == bool(names[i])]
+    text = next((x for x in (names[i], _first_filled(sheet)[i]) if called[i] and TOTAL.fullmatch(x)), names[i])
     more = f" (and {len(doubt) - 1:,} more such rows)" if len(doubt) > 1 else ""
-    options = [text] if called[i] or not names[i] else list(dict.fromkeys(names[j] for j in doubt))[:6]
-    drop, keep = (" ".join(f"--{which} {shlex.quote(x)}" for x in options) for which in ("drop", "keep"))
-    keep = f"; {keep} plays it as an arm" if names[i] else ""
-    return InputError(f"{sheet.source}, line {sheet.line[i]}: {shown(text)} {why}{more}; {drop} leaves it out{keep}")
+    options = list(dict.fromkeys([text] if called[i] and text == names[i] else [names[j] for j in doubt]))
+    whole = np.isin(np.flatnonzero(_is_any(names, options)), doubt).all()  # else rows that are arms would go as well
+    role = next((role for role in ("spent", "cost", "mean_cost") if role in amounts.values), "")
+    ways: list[tuple[Mapping[str, Any], str]] = []
+    why = "is the sum of other rows"
+    if not names[i].strip("-–—"):
+        why = "has no name"
+        ways = [({"drop": options}, "leaves it out")] if len(doubt) == 1 else []
+        more += "" if ways else ": a name that stands once for several rows must stand in each"
+    else:
+        if called[i]:
+            of = np.nan_to_num(amounts.values[role]) if role and sheet.columns.kind != "means" else np.zeros(0)
+            parts = f" ({amounts.style.money(of[i])} of {amounts.style.money(of.sum())})" if of.size else ""
+            why = f"is called a total, and is not the sum of other rows{parts}"
+        ways = [({"drop": options}, "leaves it out")] if whole else []
+        ways.append(({"keep": options}, "plays it as an arm"))
+    return Question(f"{sheet.source}, line {sheet.line[i]}: {shown(text)} {why}{more}", ways)
 
 
 # --- What a file is, and what its empty cells mean.
@@ -280,15 +378,18 @@ def _is_table(sheet: Sheet) -> bool:
     """Whether each name has one row a day, or one for each of a few words, as reports have and logs have not."""
     names, times = sheet.of("name"), sheet.of("time")
     if "time" in sheet.columns.at:  # a grid of names and clocks, or rounds, is a table, too
-        one_a_day = coded(names, times)[1] == len(names) and not any(map(_HAS_CLOCK.search, times))
+        one_a_day = not any(map(_HAS_CLOCK.search, times)) and coded(names, times)[1] == len(names)
         return one_a_day or _is_grid(names, times)
     return any(_is_grid(names, sheet.cells[n]) and len(set(sheet.cells[n])) < 10 for n in _text_columns(sheet))
 
 
 def _is_grid(names: np.ndarray, cells: Texts) -> bool:
     """Whether each name has one row for each of several cells."""
-    words = len(set(cells))
-    return 1 < words == len(cells) / len(set(names.tolist())) and coded(names, cells)[1] == len(cells)
+    many = len(numbered(names)[1])
+    if len(cells) % many or len(cells) == many:
+        return False
+    words = len(numbered(cells)[1])
+    return 1 < words == len(cells) // many and coded(names, cells)[1] == len(cells)
 
 
 def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[FloatArray]:
@@ -342,11 +443,12 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
         if tests is not None and coded(instances, arms, sheet.cells[tests])[1] > coded(instances, arms)[1]:
             _ask_to_add(sheet, "names stand in several", tests)
         return
+    _tell_of_equal(sheet, instances, arms)
     arm, (row, many), ends = coded(instances, arms)[0], coded(instances, arms, sheet.of("time")), sheet.of("end")
     if "end" in columns.at and "time" in columns.at and coded(arm, ends)[1] < coded(row, ends)[1]:
         _ask_to_add(sheet, "rows of one name overlap, for they differ only in", columns.at["time"])
         return
-    for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
+    for n in (n for n, text in enumerate(sheet.titles) if text and n not in columns.used()):
         cells, differ = sheet.cells[n], many < len(row) and coded(row, sheet.cells[n])[1] > many
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
         is_text = not any(map(numbers.is_number, cells[:2000]))
@@ -356,11 +458,24 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
             return
 
 
+def _tell_of_equal(sheet: Sheet, instances: Texts, arms: Texts) -> None:
+    """Note ids that a spreadsheet rounded, by which two arms may be one, and rows that are equal in every cell."""
+    rounded = [name for name in dict.fromkeys(arms) if _ROUNDED.fullmatch(name)]
+    if rounded:
+        what = f"{shown(sheet.titles[sheet.columns.at['name']])} holds ids that a spreadsheet rounded"
+        sheet.report.changes.insert(0, f"{what}, such as {shown(rounded[0])}: ads of one rounded id are one arm here")
+    if coded(instances, arms)[1] < len(arms):
+        _, first, count = np.unique(coded(*sheet.cells)[0], return_index=True, return_counts=True)
+        if (twice := np.sort(first[count > 1])).size:
+            again = counted(int(count.sum() - count.size), "row")
+            sheet.report.changes.insert(0, f"{sheet.lines(twice)}: {again} more equal in every cell, added as well")
+
+
 def _ask_to_add(sheet: Sheet, what: str, n: int, texts: str = "") -> None:
     title = sheet.titles[n]
-    say = " or ".join(f"--columns {shlex.quote(f'{role}={title}')}" for role in ("name", "instance"))
-    say += " keeps them apart, --drop … leaves some out"
-    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say}"))
+    ways: list[tuple[Mapping[str, Any], str]] = [({"add": True}, "adds them")]
+    ways += [({"columns": {"instance": title}}, "keeps them apart")]
+    sheet.note(Question(f"{sheet.source}: {what} {shown(title)}{texts}", ways))
 
 
 def unit_of_rewards(rows: Rows) -> str:

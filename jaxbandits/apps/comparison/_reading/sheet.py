@@ -13,9 +13,10 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,31 +25,52 @@ from jaxbandits.apps.comparison._reading.columns import Asked, Columns, Texts, f
 from jaxbandits.core.checks import InputError, bad, brief, shown
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_HEAD = 1 << 20  # characters, and
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
+MANY = 20_000  # rows from which on pandas reads
 _MOST_TOLD = 20
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)  # so some programs keep a spreadsheet from reading a cell as a number
+_BLANKS = [before + blank for before in ("\n", "\r", '\n"', '\r"') for blank in " \u00a0\u2002\u2003"]  # of an indent
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
-_GZIP = b"\x1f\x8b"
 _NO_TEXT = ((b"PK\x03\x04", "a workbook or a zip file"), (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"))
+
+
+class Question(InputError):
+    """What the file does not say, and the options of `read_arms` that would: each with what it does."""
+
+    def __init__(self, what: str, ways: Sequence[tuple[Mapping[str, Any], str]]) -> None:
+        super().__init__(what)
+        self.ways = ways
+
+
+class Refusal(InputError):
+    """All that is wrong with a file."""
+
+    def __init__(self, source: str, problems: Sequence[InputError]) -> None:
+        self.source, self.problems = source, tuple(problems)
+        super().__init__(_together(source, list(map(str, problems))))
+
+
+def _together(source: str, texts: Sequence[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    told = [text.removeprefix(f"{source}, ").removeprefix(f"{source}: ") for text in texts[:_MOST_TOLD]]
+    told += [f"… and {len(texts) - _MOST_TOLD:,} more"] if len(texts) > _MOST_TOLD else []
+    return "\n  ".join([f"{source}: {len(texts):,} problems", *told])
 
 
 @dataclass
 class Report:
     """What the user is told of a file: problems all together, so that they are mended in one go; and notes."""
 
-    problems: list[str] = field(default_factory=list)
+    problems: list[InputError] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)  # notes on what changes a number
     others: list[str] = field(default_factory=list)
 
     def tell(self, source: str) -> None:
-        """Raise InputError if there was a problem; several with their number in the first line."""
-        found = self.problems
-        if len(found) == 1:
-            raise InputError(found[0])
-        if found:
-            told = [text.removeprefix(f"{source}, ").removeprefix(f"{source}: ") for text in found[:_MOST_TOLD]]
-            told += [f"… and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
-            raise InputError("\n  ".join([f"{source}: {len(found):,} problems", *told]))
+        """Raise all problems together, if there are any."""
+        if self.problems:
+            raise Refusal(source, self.problems)
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,7 @@ class Sheet:
     wide: Mapping[int, int]  # how many cells a line has, where there are more than titles
     gaps: frozenset[int]  # line numbers of rows that stand below a blank line
     separator: str
+    indent: np.ndarray  # [N], blanks before each row, where the name stands first and is indented; else 0
     sha256: str = ""  # of the bytes that were read
     report: Report = field(default_factory=Report)
 
@@ -79,11 +102,11 @@ class Sheet:
         """The sheet with these rows only, in this order."""
         if len(rows) == len(self.line):
             return self
-        return replace(self, line=self.line[rows], cells=[cells[rows] for cells in self.cells])
+        return replace(self, line=self.line[rows], indent=self.indent[rows], cells=[of[rows] for of in self.cells])
 
     def note(self, problem: InputError) -> None:
         """Keep it for :meth:`Report.tell`."""
-        self.report.problems.append(str(problem))
+        self.report.problems.append(problem)
 
     def label(self, role: str) -> str:
         """What messages call the column of a role: the role, or the file's own title where that says something else."""
@@ -110,12 +133,31 @@ def _lines(lines: Sequence[int]) -> str:
 
 def coded(*columns: Texts) -> tuple[np.ndarray, int]:
     """Of each row a number that only rows with the same cells share; and how many there are."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for cells in columns:
-        place = {text: n for n, text in enumerate(dict.fromkeys(cells))}
-        own = np.fromiter(map(place.__getitem__, cells), np.int64, len(cells))
-        code = np.unique(code * len(place) + own, return_inverse=True)[1]
-    return code, int(code.max(initial=-1)) + 1
+    code, many = numbered(columns[0])
+    for cells in columns[1:]:
+        if len(many) == len(code):
+            break
+        own, words = numbered(cells)
+        code, many = numbered(code * len(words) + own)
+    return code, len(many)
+
+
+def numbered(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each cell the number of its text, and the texts, in order of first appearance."""
+    if len(cells) > MANY:
+        from pandas import factorize  # takes a while, which small files need not wait for
+
+        return factorize(cells)
+    place = {text: n for n, text in enumerate(dict.fromkeys(cells.tolist()))}
+    texts = np.empty(len(place), cells.dtype)
+    texts[:] = list(place)
+    return np.fromiter(map(place.__getitem__, cells.tolist()), np.int64, len(cells)), texts
+
+
+def which(cells: Texts, test: Callable[[str], object]) -> np.ndarray:
+    """Of each cell whether its text passes a test, which is asked once of each text."""
+    code, texts = numbered(cells)
+    return np.fromiter((bool(test(text)) for text in texts), bool, len(texts))[code]
 
 
 def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
@@ -126,15 +168,19 @@ def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
     return sorted(groups, key=lambda group: int(group[0]))
 
 
-def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Sheet:
-    """A CSV file with a header; InputError if it cannot be read, has no header of an arms file, or no rows."""
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The file's bytes, or those of standard input."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
+
+
+def read_sheet(path: str | os.PathLike[str], content: bytes, asked: Asked, encoding: str | None = None) -> Sheet:
+    """A CSV file with a header; InputError if it cannot be read, has no header of an arms file, or no rows."""
     source = on_one_line(" ".join(str(path).split()))
-    packed = content.startswith(_GZIP)
+    packed = content.startswith(b"\x1f\x8b")
     try:
         text, note = decoded(gzip.decompress(content) if packed else content, source, encoding)
     except (OSError, EOFError, zlib.error) as problem:
@@ -177,7 +223,11 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     for sign, rows in heads.items():
         for at, cells in enumerate(rows):
             if columns := find_columns(cells, asked, source):
-                return _below(*_rows(text, sign, source), sign, at, columns, source)
+                if long := _below_by_pandas(text, sign, at, columns, source):
+                    return _without_empty(long, asked)
+                sheet = _without_empty(_below(*_rows(text, sign, source), sign, at, columns, source), asked)
+                indented = sheet.columns.at.get("name") == 0 and any(x in text for x in _BLANKS)
+                return _with_indent(sheet, text) if indented else sheet
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
     if wrapped and any(sign in cells[0] for sign in _SEPARATORS for cells in heads[","]):
@@ -186,9 +236,30 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     raise missing_columns(list(heads.values()), source, asked)
 
 
+def _without_empty(sheet: Sheet, asked: Asked) -> Sheet:
+    """With other columns than those in which nothing stands, where there are others; a name must not be empty."""
+    used = {role: at for role, at in sheet.columns.at.items() if not any(sheet.cells[at])}
+    if not used or sheet.columns.plain:
+        return sheet
+    titles = ["" if at in used.values() else text for at, text in enumerate(sheet.titles)]
+    if columns := find_columns(titles, asked, sheet.source):
+        return replace(sheet, columns=columns)
+    if "name" in used and "name" not in asked:
+        rows = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
+        raise missing_columns([[titles, *rows]], sheet.source, asked)
+    return sheet
+
+
+def _with_indent(sheet: Sheet, text: str) -> Sheet:
+    lines = re.split(r"\r\n|\r|\n", text)
+    heads = [lines[at - 1].lstrip('"') for at in sheet.line]
+    return replace(sheet, indent=np.array([len(head) - len(head.lstrip(" \u00a0\u2002\u2003")) for head in heads]))
+
+
 def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str, ...]]]:
     """Lines and cells of all rows; without a source the first rows, as far as they can be read."""
     # strict, because otherwise one stray quote swallows the rest of the file without a word
+    text = text if source else text[:_HEAD]
     reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True, delimiter=sign)
     line, rows, most = list[int](), list[tuple[str, ...]](), None if source else _HEADER_WITHIN
     bare = (lambda cell: _AS_TEXT.sub(r"\1", cell.strip())) if '="' in text else str.strip
@@ -200,6 +271,30 @@ def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str,
         if source:
             raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
     return line, rows
+
+
+def _below_by_pandas(text: str, sign: str, at: int, columns: Columns, source: str) -> Sheet | None:
+    """The same as `_below` of a long file that is written simply: no quotes, blanks around cells, or ragged rows."""
+    odd = ('"', "\0", f"{sign} ", f" {sign}", "\n ", " \n", "\u00a0", "\n\n")
+    if text.count("\n") < MANY:
+        return None
+    text = text.replace("\r\n", "\n").rstrip("\n") + "\n"
+    if "\r" in text or (sign != "\t" and "\t" in text) or any(x in text for x in odd):
+        return None
+    lines, every = _rows(text, sign, "")
+    filled = [i for i, row in enumerate(every) if any(row)]
+    width, line, content = len(every[filled[at]]), lines[filled[at]], text.encode()
+    ends = np.flatnonzero((found := np.frombuffer(content, np.uint8)) == ord("\n"))
+    signs = np.searchsorted(np.flatnonzero(found == ord(sign)), ends)
+    if (np.diff(signs[line - 1 :]) != width - 1).any() or f"\n{sign * (width - 1)}\n" in text or width < 2:
+        return None
+    from pandas import read_csv  # takes a while
+
+    body, plain = io.BytesIO(content[ends[line - 1] + 1 :]), {"keep_default_na": False, "na_filter": False}
+    frame = read_csv(body, sep=sign, header=None, dtype=object, quoting=csv.QUOTE_NONE, **plain)
+    head = _below(lines[: filled[at] + 2], every[: filled[at] + 2], sign, at, columns, source)
+    number, cells = np.arange(line + 1, line + 1 + len(frame)), [frame[n].to_numpy() for n in range(width)]
+    return replace(head, line=number, cells=cells, wide={}, gaps=frozenset(), indent=np.zeros(len(frame)))
 
 
 def _below(line: list[int], every: list[tuple[str, ...]], sign: str, at: int, columns: Columns, source: str) -> Sheet:
@@ -215,7 +310,9 @@ def _below(line: list[int], every: list[tuple[str, ...]], sign: str, at: int, co
         rows = [row[:width] + ("",) * (width - len(row)) for row in rows]
     cells = [np.array(of, object) for of in zip(*rows, strict=True)]
     titles = tuple(" ".join(cell.split()) for cell in header)
-    sheet = Sheet(source, titles, columns, np.array([line[i] for i in below]), cells, wide, gaps, sign)
+    sheet = Sheet(
+        source, titles, columns, np.array([line[i] for i in below]), cells, wide, gaps, sign, np.zeros(len(below))
+    )
     sheet.report.others += [f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else []
     if above:
         said = shown(" / ".join(" ".join(filter(None, every[i])) for i in above))

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbandits._numerics.arrays import inner_product
 from jaxbandits.core.checks import bad, in_float32
 from jaxbandits.core.pytrees import leaf, pytree
 
@@ -73,13 +74,10 @@ class LinearMeans(Means):
         return cls(table if resources is not None else table[..., None, :])
 
     def linear(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """θ₀ + ⟨θ, x⟩, ``f32[J]``: one summand after the other, so that every program has the same bits."""
+        """θ₀ + ⟨θ, x⟩, ``f32[J]``, the same bits in every program."""
         theta = self.theta[jnp.minimum(arm, self.theta.shape[0] - 1)]
         theta, context = jax.lax.optimization_barrier((theta, context))
-        total = theta[:, 0]
-        for i in range(context.shape[0]):
-            total = total + theta[:, 1 + i] * context[i]
-        return total
+        return theta[:, 0] + inner_product(theta[:, 1:], context[None])
 
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
         """The linear form itself."""

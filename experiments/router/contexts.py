@@ -1,0 +1,209 @@
+"""Policies of this package that see the prompt, from nothing, at the seven budgets: settings, and what they bring.
+
+Settings are chosen on the training split alone (item ``settings``) and stand in :data:`CHOSEN`; the item ``policies``
+plays the test split with them.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from experiments.common import OURS, Options, Row, mean_se, row, simulated
+from experiments.router import World, budgeted, judged, marks, seen, shortfall, world
+from experiments.router.data import Split
+from experiments.router.features import embedded
+from experiments.router.programs import frontier
+from jaxbandits.environments import Delayed, FixedDelay, RequestTable, ShuffledRows
+from jaxbandits.policies import Bonus, Cells, ContextualPacer, Draw, InFlight
+
+RUN_KEY, TRIAL_KEY = jax.random.key(360), jax.random.key(362)
+CHOSEN = {"alpha": 0.25, "eta": 0.01, "ridge": 100.0, "v": 0.1}  # by `settings`
+GRID = {"alpha": [0.125, 0.25, 0.5], "eta": [0.005, 0.01, 0.02], "ridge": [25.0, 100.0, 400.0]}
+
+
+def features(options: Options) -> np.ndarray:
+    """The 25 principal components of ParetoBandit, scaled by their training split, ``[N, 25]``."""
+    x, first = seen(options)[:, :-1], len(world().train.prompts)
+    return (x - x[:first].mean(axis=0)) / x[:first].std(axis=0)
+
+
+def tabled(here: World, rows: Split, parts: tuple[int, ...], x: np.ndarray) -> RequestTable:
+    """A table for each budget, with features."""
+    every = (rows.quality, rows.dollars / here.unit, x)
+    quality, cost, known = (np.broadcast_to(a, (len(here.budgets), *a.shape)) for a in every)
+    return RequestTable.of(quality, cost, ShuffledRows(parts), features=known)
+
+
+def limit_of(here: World, table: RequestTable, rounds: int) -> jb.AverageCost:
+    """The budget a request; at the smallest one, which is a model's mean cost, at least what a table's mean is."""
+    return jb.AverageCost(c=np.maximum(here.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds)
+
+
+def settings(options: Options) -> list[Row]:
+    """Which α, η, p: learn on the first half of the training split, judged on the second; another key."""
+    train = world().train
+    half = (len(train.prompts) + 1) // 2
+    halves = [Split(train.prompts[part], train.quality[part], train.dollars[part]) for part in _halves(half)]
+    here = budgeted(*halves)._replace(budgets=world().budgets, unit=world().unit)
+    parts = (half, len(train.prompts) - half)
+    table = tabled(here, train, parts, features(options)[: len(train.prompts)])
+    alpha, eta, ridge = (x.ravel() for x in np.meshgrid(*GRID.values(), indexing="ij"))
+    guess = np.broadcast_to(halves[0].dollars.mean(axis=0) / here.unit, (alpha.size, 1, 3))
+    c = np.broadcast_to(here.c, (alpha.size, len(here.c)))
+    policy = ContextualPacer(c=c, eta=eta, ridge=ridge, explore=Bonus(alpha), cost_guess=guess)
+    result, _ = simulated(
+        options, "settings", policy, table, limit_of(here, table, sum(parts)), key=TRIAL_KEY,
+        replicates=options.pick(1, 8, 16), marks=marks(*parts),
+    )  # fmt: skip
+    each = [judged(here, result.ledger, i, half) for i in range(alpha.size)]
+    lost = np.array([shortfall(halves[1], here.budgets, x.quality, x.dollars).mean(axis=-1) for x in each])
+    best = int(lost.mean(axis=1).argmin())
+    rows = []
+    for name, values in (("alpha", alpha), ("eta", eta), ("ridge", ridge)):
+        of_value = {float(v): lost[values == v].mean() for v in np.unique(values)}
+        note = "; ".join(f"{v:g}: {x:.4f}" for v, x in of_value.items())
+        rows.append(row(f"settings: {name}", float(values[best]), published=OURS, note=f"lost, mean of others: {note}"))
+    chosen = np.flatnonzero(
+        np.all([values == CHOSEN[k] for k, values in zip(GRID, (alpha, eta, ridge), strict=True)], axis=0)
+    )[0]
+    note = f"of those chosen {lost[chosen].mean():.4f}; by budget {', '.join(f'{x:+.4f}' for x in lost[chosen])}"
+    rows.append(row("settings: least that is lost", float(lost[best].mean()), published=OURS, digits=".4f", note=note))
+    return rows
+
+
+def _halves(half: int) -> tuple[slice, slice]:
+    return slice(None, half), slice(half, None)
+
+
+def centres(x: np.ndarray, number: int) -> np.ndarray:
+    """k-means, Lloyd's steps from rows drawn at random."""
+    rng = np.random.default_rng(36)
+    at = x[rng.choice(len(x), number, replace=False)]
+    for _ in range(50):
+        near = ((x[:, None] - at[None]) ** 2).sum(axis=-1).argmin(axis=1)
+        at = np.array([x[near == i].mean(axis=0) if (near == i).any() else at[i] for i in range(number)])
+    return at
+
+
+def players(options: Options, here: World) -> dict[str, tuple[Any, np.ndarray, int, int]]:
+    """(policy, features, requests that answers are late, orders) of each row."""
+    x, first = features(options), len(here.train.prompts)
+    length = np.log([1 + len(prompt) for prompt in here.both.prompts])[:, None]
+    length = (length - length[:first].mean()) / length[:first].std()
+    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, 3))
+    usual: dict[str, Any] = {"c": here.c[None], "eta": CHOSEN["eta"], "explore": Bonus(CHOSEN["alpha"])}
+    told = usual | {"cost_guess": guess}
+    cells = Cells(centres(x[:first], 32))
+    many, few = options.pick(4, 64, 1000), options.pick(2, 16, 100)
+    pacer = ContextualPacer(ridge=CHOSEN["ridge"], **told)
+    return {
+        "ContextualPacer": (pacer, x, 0, many),
+        "no guess": (ContextualPacer(ridge=CHOSEN["ridge"], **usual), x, 0, few),
+        "draws": (ContextualPacer(ridge=CHOSEN["ridge"], **told | {"explore": Draw(CHOSEN["v"])}), x, 0, few),
+        "32 cells": (ContextualPacer(features=cells, **told), x, 0, few),
+        "length alone": (ContextualPacer(ridge=4.0, **told), length, 0, few),
+        "no context": (ContextualPacer(ridge=4.0, **told), 0 * length, 0, few),
+        "100 late": (pacer, x, 100, few),
+        "1,000 late": (pacer, x, 1000, options.pick(1, 4, 16)),
+    }
+
+
+def policies(options: Options) -> list[Row]:
+    """The test split: quality less that of the best fixed mixture at the same dollars, intervals over orders."""
+    here = world()
+    asked = {1: 0.01, 2: 0.02}
+    return [
+        each
+        for name, player in players(options, here).items()
+        for each in gaps(options, here, f"policies: {name}", *player, asked=asked)
+    ]
+
+
+def gaps(
+    options: Options,
+    here: World,
+    item: str,
+    policy: Any,
+    x: np.ndarray,
+    late: int,
+    orders: int,
+    asked: dict[int, float],
+) -> list[Row]:
+    """A policy at each budget; ``asked`` are gaps that are promised there, elsewhere −0.003 is."""
+    parts = len(here.train.prompts), len(here.test.prompts)
+    means = here.test.quality.mean(axis=0), here.test.dollars.mean(axis=0)
+    table = tabled(here, here.both, parts, x)
+    limit: Any = limit_of(here, table, sum(parts))
+    there: Any = table
+    if late:
+        there, policy = Delayed(table, FixedDelay(late), room=late + 1), InFlight(policy)
+        limit = jb.AverageCost(c=np.asarray(limit.c)[:, None], rounds=sum(parts))
+    name = item.replace(":", "")
+    result, _ = simulated(options, name, policy, there, limit, key=RUN_KEY, replicates=orders, marks=marks(*parts))
+    one = judged(here, result.ledger, 0, parts[0])
+    gap, rows = one.quality - frontier(*means, one.dollars), []
+    for i, label in enumerate(here.labels):
+        (mean, error), (paid, paid_error) = mean_se(gap[i]), mean_se(one.dollars[i] / here.budgets[i])
+        low, high = mean - 1.96 * error, mean + 1.96 * error
+        least = asked.get(i, -0.003)
+        kept = low >= least and paid + 1.96 * paid_error <= 1.05
+        broken = high < least or paid - 1.96 * paid_error > 1.05
+        note = (
+            f"from {low:+.4f} to {high:+.4f} over {orders} orders, the worst {gap[i].min():+.4f}; quality "
+            f"{one.quality[i].mean():.4f} at {paid:.3f} ± {paid_error:.3f} of the budget; yes: at least {least:+.3f}, "
+            "and at most 1.05 of the budget"
+        )
+        holds = True if kept else False if broken else None
+        named = f"{item} − best mixture at its dollars, ${label}"
+        rows.append(row(named, mean, published=OURS, holds=holds, digits="+.4f", note=note))
+    return rows
+
+
+SECOND = "routellm"  # routellm/evals of github.com/lm-sys/RouteLLM at 0b64fda (Apache-2.0): all its CSV files
+RATES = np.array([[0.6e-6, 0.6e-6], [1e-5, 3e-5]])  # dollars for a token read and written: Mixtral-8x7B, GPT-4-1106
+
+
+def second(options: Options) -> list[Row]:
+    """Other prompts and models: is the answer right, of Mixtral-8x7B and GPT-4 on 2,000 and 2,000 of MMLU and GSM8K.
+
+    Nothing is chosen on them. Dollars are list prices of a prompt's length, four letters a token, and of an answer of
+    one token, or of what was written.
+    """
+    lines: list[tuple[str, list[bool], list[float]]] = []
+    for path in sorted((options.data / SECOND).glob("*.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                models = [
+                    name for name in line if name in ("mistralai/Mixtral-8x7B-Instruct-v0.1", "gpt-4-1106-preview")
+                ]
+                if len(models) == 2:
+                    written = [max(len(line.get(f"{m}_response") or "") / 4, 1.0) for m in models]
+                    lines.append((line["prompt"], [line[m] == "True" for m in models], written))
+    chosen = np.random.default_rng(36).choice(len(lines), 4000, replace=False)
+    prompts = [lines[i][0] for i in chosen]
+    quality = np.array([lines[i][1] for i in chosen], float)
+    tokens = np.array([[len(lines[i][0]) / 4] * 2 for i in chosen])
+    dollars = tokens * RATES[:, 0] + np.array([lines[i][2] for i in chosen]) * RATES[:, 1]
+    halves = [Split(prompts[part], quality[part], dollars[part]) for part in _halves(2000)]
+    here = budgeted(*halves)
+    vectors = embedded(prompts, options.out / "runs" / "second.npz")
+    middle = vectors[:2000].mean(axis=0)
+    axes = np.linalg.svd(vectors[:2000] - middle, full_matrices=False)[2][:25]
+    x = (vectors - middle) @ axes.T
+    x = x / x[:2000].std(axis=0)
+    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, 2))
+    policy = ContextualPacer(
+        c=here.c[None], eta=CHOSEN["eta"], ridge=CHOSEN["ridge"], explore=Bonus(CHOSEN["alpha"]), cost_guess=guess
+    )
+    best = [f"second: best mixture at ${label}" for label in here.labels]
+    means = here.test.quality.mean(axis=0), here.test.dollars.mean(axis=0)
+    rows = [
+        row(n, frontier(*means, b[None])[0], published=OURS, digits=".4f")
+        for n, b in zip(best, here.budgets, strict=True)
+    ]
+    return rows + gaps(options, here, "second: ContextualPacer", policy, x, 0, options.pick(4, 32, 300), asked={})
