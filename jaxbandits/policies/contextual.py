@@ -132,8 +132,9 @@ class Cells(Features):
         return int(np.shape(self.centres)[-2])
 
     def of(self, x: jax.Array) -> jax.Array:
-        apart = jnp.sum((x[..., None, :] - self.centres) ** 2, axis=-1)
-        ids = jax.lax.iota(jnp.int32, apart.shape[-1])
+        centres = jnp.reshape(self.centres, (1,) * (x.ndim - 1) + jnp.shape(self.centres))
+        apart = jnp.sum((x[..., None, :] - centres) ** 2, axis=-1)
+        ids = jax.lax.broadcasted_iota(jnp.int32, apart.shape, apart.ndim - 1)
         least = jnp.min(apart, axis=-1, keepdims=True)
         first = jnp.min(jnp.where(apart <= least, ids, apart.shape[-1]), axis=-1, keepdims=True)
         return (ids == first).astype(jnp.float32)
