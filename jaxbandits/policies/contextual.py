@@ -73,7 +73,13 @@ class Features:
 
 @pytree
 class Raw(Features):
-    """The context as it is; of about unit variance."""
+    """The context as it is; of about unit variance.
+
+    Example:
+        >>> from jaxbandits.policies import Raw
+        >>> Raw().size(5)
+        5
+    """
 
     def size(self, d: int) -> int:
         return d
@@ -156,6 +162,11 @@ class Bonus(Explore):
             Li et al. 2010: 1 + √(½ ln(2/δ)).
 
     Source: Li, Chu, Langford, Schapire, WWW 2010 (LinUCB).
+
+    Example:
+        >>> from jaxbandits.policies import Bonus, LinUCB
+        >>> LinUCB(explore=Bonus(alpha=1.0)).explore.alpha                    # for rewards that are 0 or 1
+        1.0
     """
 
     alpha: ArrayLike = leaf(default=0.25, at_least=0)
@@ -176,6 +187,11 @@ class Draw(Explore):
         v: at least 0, default 0.1; Agrawal and Goyal 2013: R √(9 d ln(t/δ)), which explores for long.
 
     Source: Agrawal, Goyal, ICML 2013 (LinTS).
+
+    Example:
+        >>> from jaxbandits.policies import Draw, LinUCB
+        >>> LinUCB(explore=Draw(v=0.2)).explore.v                             # LinTS
+        0.2
     """
 
     v: ArrayLike = leaf(default=0.1, at_least=0)

@@ -260,7 +260,7 @@ from tests.apps.live.test_agent import ARMS, Clock, made
 from jaxbandits.apps.live import Settled
 file, said, seed, requests = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 clock, rng = Clock(), random.Random(seed)
-clock.now = 400.0 * (seed // 8)
+clock.now = 86400.0 * (seed // 2)
 agent = made(clock, file=file, tolerance=1e9)
 print("ready", flush=True)
 with open(said, "a") as out:
