@@ -5,6 +5,7 @@ This module imports matplotlib, through its objects only (no pyplot), and is its
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import textwrap
@@ -15,6 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -83,10 +85,11 @@ def resized(figure: Figure, width: float) -> Figure:
         for legend in list(figure.legends):
             handles = [x for x in legend.legend_handles if x is not None]
             labels = [text.get_text() for text in legend.get_texts()]
-            across = max(1, int(width / (0.5 + 0.055 * max(map(len, labels), default=1))))
+            across = max(1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1))))  # inches, 7 points
             rows += -(-len(labels) // across)
             legend.remove()
-            figure.legend(handles, labels, loc="outside lower center", ncols=across, frameon=False, handlelength=2.5)
+            below: Any = {"loc": "outside lower center", "ncols": across, "handlelength": 2, "columnspacing": 1}
+            figure.legend(handles, labels, frameon=False, fontsize=7, **below)
     tall = max(height * width / old, 2.2)
     figure.set_size_inches(width, tall + 0.15 * rows)
     grids = [(axes, grid) for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
@@ -108,8 +111,33 @@ def resized(figure: Figure, width: float) -> Figure:
 
 
 def _plain(text: str, most: int = 200) -> str:
-    """Cut to so many characters, and no part of it taken for a formula."""
-    return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
+    """Cut in its middle to so many characters; letters that the font lacks as escapes; none taken for a formula."""
+    half = (most - 1) // 2
+    text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
+    drawable = (x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in text)
+    return "".join(drawable).replace("$", r"\$")
+
+
+def _labels(names: Sequence[str], most: int) -> list[str]:
+    """The names as `_plain` has them, with a number where different ones would be cut to one text.
+
+    Example:
+        >>> _labels(["spring sale a, north", "spring sale b, north", "winter"], 12)
+        ['spring…north', 'spri…orth, 2', 'winter']
+    """
+    labels = [_plain(name, most) for name in names]
+    for n, name in enumerate(names):
+        number = 1
+        while any(other != name and label == labels[n] for other, label in zip(names[:n], labels, strict=False)):
+            number += 1
+            labels[n] = f"{_plain(name, most - len(f', {number}'))}, {number}"
+    return labels
+
+
+@functools.cache
+def _has(letter: int) -> bool:
+    """Whether the font of the pictures has this letter."""
+    return bool(get_font(findfont(FontProperties())).get_char_index(letter))
 
 
 # --- Curves
@@ -161,7 +189,8 @@ def drawn(
     axes.grid(alpha=0.3, linewidth=0.6)
     order = np.argsort(-middles[:, -1], kind="stable")
     lines = axes.get_lines()[-many:]
-    keys = [lines[i] for i in order], [_plain(names[i], 60) for i in order]  # from top to bottom as the curves end
+    labels = _labels(names, 60)
+    keys = [lines[i] for i in order], [labels[i] for i in order]  # from top to bottom as the curves end
     if own:
         size = {"fontsize": 9 if many <= 12 else 7}
         figure.legend(*keys, **LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
@@ -215,10 +244,12 @@ def _stack(
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
     gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
-    for name, colour, middle, at in zip(names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
+    for name, colour, middle, at in zip(
+        _labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True
+    ):
         # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
         axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
-        axes.text(1.04, at / top, _plain(name, 24), transform=axes.transAxes, fontsize=size, va="center")
+        axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")
 
 
 def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:

@@ -148,15 +148,15 @@ def _log_gamma(z: jax.Array, shape: jax.Array, word: jax.Array) -> tuple[jax.Arr
     return larger, laws._log_gamma_over_shape(z, larger) + less
 
 
-def _shapes(**given: Any) -> tuple[list[jax.Array], int]:
+def _shapes(**shapes: Any) -> tuple[list[jax.Array], int]:
     """Shapes as arrays of one size, checked where they are known."""
-    for name, value in given.items():
+    for name, value in shapes.items():
         if not isinstance(value, jax.core.Tracer):
-            known = np.asarray(value, np.float64)
-            if not ((known > 0) & (known <= _MOST)).all():
+            numbers = np.asarray(value, np.float64)
+            if not ((numbers > 0) & (numbers <= _MOST)).all():
                 raise bad(name, value, "above 0 and at most 10⁷")
-    arrays = [jnp.asarray(x) for x in given.values()]
+    arrays = [jnp.asarray(x) for x in shapes.values()]
     arms = max(x.shape[0] if x.ndim else 0 for x in arrays)
     if not arms or any(x.ndim > 1 for x in arrays):
-        raise bad(" and ".join(given), [list(x.shape) for x in arrays], "[K], one number for each arm")
+        raise bad(" and ".join(shapes), [list(x.shape) for x in arrays], "[K], one number for each arm")
     return [jnp.broadcast_to(x, (arms,)) for x in arrays], arms

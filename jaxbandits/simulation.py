@@ -152,9 +152,10 @@ def apart_from_values(result: Result, environment: Environment, constraint: Cons
 
     Regret is made of ``values``. Asked of worlds with code that is not this package's, under its own constraints.
     """
-    pulls, reward = result.final.get("pulls"), environment.values()[0]
+    pulls = result.final.get("pulls")
     if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
         return None
+    reward = environment.values()[0]
     if reward.shape[1] < pulls.shape[-1]:
         return None
     each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))

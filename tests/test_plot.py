@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._plots import drawn, empty, encoded
+from jaxbandits._plots import _labels, _plain, drawn, empty, encoded
 from tests.contract.worlds import KEY
 
 X = np.linspace(10, 500, 20)
@@ -85,12 +85,26 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
+    names = [f"Spring campaign {n}, northern region" for n in (1, 2, 3)] * 2 + ["Winter"]
+    labels = _labels(names, 24)
+    assert len(set(labels)) == 4 and labels[:3] == labels[3:6] and max(map(len, labels)) <= 24
+    assert labels[0] == "Spring campa…hern region"
+    assert labels[-1] == "Winter"
+
+
+def test_letters_that_the_font_lacks_are_escapes() -> None:
+    assert _plain("Größe, Ελλάδα") == "Größe, Ελλάδα"
+    assert _plain("中 $5") == r"\u4e2d \$5"
+
+
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75), (5.5, 5.5)])
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
-        figure = _files.finished(drawn(X, *bands(3), **WORDS), path, width)
+        names, parts = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"], bands(3)[1]
+        figure = _files.finished(drawn(X, names, parts, **WORDS), path, width)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == inches
     (axes,), (key,) = figure.axes, figure.legends

@@ -88,7 +88,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
 def _value_for_each_arm(policy: Policy) -> str | None:
     """Which leaf that a score reads has a value for each arm, if one has."""
     assert isinstance(policy, IndexPolicy)
-    scoring = policy.scoring()
+    scoring = jax.eval_shape(lambda policy: policy.scoring(), policy)  # the leaves may be shapes
     return next((f"{leaf.name} has a value for each arm" for leaf in walk(scoring) if leaf.metadata.get("core")), None)
 
 

@@ -168,6 +168,7 @@ _COMPILING: dict[Any, threading.Lock] = {}
 _FEWER = 4  # a quarter of the slots
 _FEWEST = 8
 _COMPILES = 2.0  # seconds
+_LONG = 0.5  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
 _WAITED: dict[Any, float] = defaultdict(float)  # by program: seconds in which a quarter of its slots would have done
 
 
@@ -268,11 +269,11 @@ class Queue:
         """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where that pays."""
         task, slots, fresh, running = self.task, self.slots, True, numbers.size
         lanes = driver.constants(task, np.resize(numbers, slots), device)
-        batch, program, which = empty, None, None
+        batch, program, which, start = empty, None, None, time.perf_counter()
         while running and not self.stop.is_set():
             fewer = slots // _FEWER
             narrows = device.platform == "cpu" and fewer >= _FEWEST
-            pays = narrows and _WAITED[which] >= _COMPILES
+            pays = narrows and _WAITED[which] >= _COMPILES and time.perf_counter() - start >= _LONG
             quota = slots - fewer - 1 if pays else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
             given = environment, lanes, np.int32(numbers.size), np.bool_(fresh)

@@ -60,16 +60,28 @@ _seen: dict[type, tuple[tuple[int, ...], list[Any]]] = {}  # what a class of thi
 
 def is_users(owner: Any) -> bool:
     """Is any code in an object, or in what its fields hold, not this package's, or not as it was written?"""
-    if isinstance(owner, _PLAIN) or hasattr(owner, "dtype"):
-        return False
-    if isinstance(owner, (tuple, list)):
-        return type(owner).__module__.split(".")[0] not in ("builtins", "jaxbandits") or any(map(is_users, owner))
-    if isinstance(owner, functools.partial):
-        return any(map(is_users, (owner.func, *owner.args, *owner.keywords.values())))
-    if isinstance(owner, FunctionType):  # a closure of ours may hold a function of the user's
-        return not _is_ours(owner) or any(is_users(cell.cell_contents) for cell in owner.__closure__ or ())
-    kind = owner if isinstance(owner, type) else type(owner)
-    return not all(map(_is_as_written, kind.__mro__)) or any(map(is_users, getattr(owner, "__dict__", {}).values()))
+    waiting, seen = [owner], dict[int, Any]()  # objects may hold each other in a circle; kept, so that ids stay theirs
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, _PLAIN) or hasattr(thing, "dtype") or id(thing) in seen:
+            continue
+        seen[id(thing)] = thing
+        if isinstance(thing, (tuple, list)):
+            if type(thing).__module__.split(".")[0] not in ("builtins", "jaxbandits"):
+                return True
+            waiting += thing
+        elif isinstance(thing, functools.partial):
+            waiting += (thing.func, *thing.args, *thing.keywords.values())
+        elif isinstance(thing, FunctionType):  # a closure of ours may hold a function of the user's
+            if not _is_ours(thing):
+                return True
+            waiting += (cell.cell_contents for cell in thing.__closure__ or ())
+        else:
+            kind = thing if isinstance(thing, type) else type(thing)
+            if not all(map(_is_as_written, kind.__mro__)):
+                return True
+            waiting += getattr(thing, "__dict__", {}).values()
+    return False
 
 
 def _is_as_written(cls: type) -> bool:

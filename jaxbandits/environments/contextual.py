@@ -132,6 +132,11 @@ class UnitSphere(ContextLaw):
     Args:
         d: the dimension.
         arms: K, for a row for each arm; default one context for all.
+
+    Example:
+        >>> from jaxbandits.environments import UnitSphere
+        >>> UnitSphere(3).shape, UnitSphere(3, arms=4).shape
+        ((3,), (4, 3))
     """
 
     d: int = static()

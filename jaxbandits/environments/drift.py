@@ -150,6 +150,11 @@ class Piecewise(AroundWorld):
         reward, cost = (x.reshape(*shape, *x.shape[1:]) for x in self._each().values())
         return reward, cost
 
+    def prices(self) -> np.ndarray | None:
+        """Those of every segment, one after the other."""
+        prices = self._each().prices()
+        return None if prices is None else prices.reshape(self.instances, -1)
+
     def check(self) -> None:
         """The worlds, and that no arm comes or goes."""
         self._each().check()

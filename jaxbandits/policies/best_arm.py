@@ -110,10 +110,10 @@ class ChernoffOverlap(_Survivors):
         begins = state.arms == 0
         alive = jnp.where(begins, view.available, state.alive)
         arms = jnp.where(begins, jnp.sum(alive, dtype=jnp.int32), state.arms)
-        mine, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
+        policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
         pulls = jnp.sum(state.learnt.pulls, dtype=jnp.int32).astype(jnp.float32)
-        level = jnp.log(2 * pulls * (arms - 1) / mine.delta)
-        alive = alive & ~((pulls > 0) & (mine.overlap(means, alive) > level))
+        level = jnp.log(2 * pulls * (arms - 1) / policy.delta)
+        alive = alive & ~((pulls > 0) & (policy.overlap(means, alive) > level))
         work = means.n * jnp.sqrt(prices_of(state.learnt, means.n))
         arm = least(work, alive & view.available, best_mean(state.learnt, key, view))
         return Racing(state.learnt, alive, arms), arm
@@ -210,7 +210,7 @@ class Elimination(_Survivors):
             arms=jnp.where(begins, jnp.sum(view.available, dtype=jnp.int32), state.arms),
             budget=select_tree(begins, money, state.budget),
         )
-        mine, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
+        policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
         spent, budget = ticks.to_float(ticks.minus(state.budget, money)), ticks.to_float(state.budget)
         width = state.alive.shape[0]
         order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
@@ -224,8 +224,8 @@ class Elimination(_Survivors):
         better = (mean > its) | ((mean == its) & before)
 
         def over(now: Phases) -> jax.Array:
-            goal = mine.share(now.phase, now.arms, width) * budget
-            return (jnp.sum(now.alive, dtype=jnp.int32) > 1) & (spent > goal - mine.largest)
+            goal = policy.share(now.phase, now.arms, width) * budget
+            return (jnp.sum(now.alive, dtype=jnp.int32) > 1) & (spent > goal - policy.largest)
 
         def eliminate(now: Phases) -> Phases:
             many = jnp.sum(now.alive, dtype=jnp.int32)

@@ -73,7 +73,13 @@ class Features:
 
 @pytree
 class Raw(Features):
-    """The context as it is; of about unit variance."""
+    """The context as it is; of about unit variance.
+
+    Example:
+        >>> from jaxbandits.policies import Raw
+        >>> Raw().size(5)
+        5
+    """
 
     def size(self, d: int) -> int:
         return d
@@ -126,8 +132,9 @@ class Cells(Features):
         return int(np.shape(self.centres)[-2])
 
     def of(self, x: jax.Array) -> jax.Array:
-        apart = jnp.sum((x[..., None, :] - self.centres) ** 2, axis=-1)
-        ids = jax.lax.iota(jnp.int32, apart.shape[-1])
+        centres = jnp.reshape(self.centres, (1,) * (x.ndim - 1) + jnp.shape(self.centres))
+        apart = jnp.sum((x[..., None, :] - centres) ** 2, axis=-1)
+        ids = jax.lax.broadcasted_iota(jnp.int32, apart.shape, apart.ndim - 1)
         least = jnp.min(apart, axis=-1, keepdims=True)
         first = jnp.min(jnp.where(apart <= least, ids, apart.shape[-1]), axis=-1, keepdims=True)
         return (ids == first).astype(jnp.float32)
@@ -156,6 +163,11 @@ class Bonus(Explore):
             Li et al. 2010: 1 + √(½ ln(2/δ)).
 
     Source: Li, Chu, Langford, Schapire, WWW 2010 (LinUCB).
+
+    Example:
+        >>> from jaxbandits.policies import Bonus, LinUCB
+        >>> LinUCB(explore=Bonus(alpha=1.0)).explore.alpha                    # for rewards that are 0 or 1
+        1.0
     """
 
     alpha: ArrayLike = leaf(default=0.25, at_least=0)
@@ -176,6 +188,11 @@ class Draw(Explore):
         v: at least 0, default 0.1; Agrawal and Goyal 2013: R √(9 d ln(t/δ)), which explores for long.
 
     Source: Agrawal, Goyal, ICML 2013 (LinTS).
+
+    Example:
+        >>> from jaxbandits.policies import Draw, LinUCB
+        >>> LinUCB(explore=Draw(v=0.2)).explore.v                             # LinTS
+        0.2
     """
 
     v: ArrayLike = leaf(default=0.1, at_least=0)

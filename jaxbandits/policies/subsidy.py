@@ -109,10 +109,10 @@ class CSUCB(_KnownCosts):
         return jnp.where(means.n > 0, jnp.minimum(1, means.reward + jnp.sqrt(2 * jnp.log(self.horizon) / n)), 1)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        mine, means = jax.lax.optimization_barrier((self, means_of(state)))
-        upper = mine.upper(means)
+        policy, means = jax.lax.optimization_barrier((self, means_of(state)))
+        upper = policy.upper(means)
         best = jnp.max(jnp.where(view.available, upper, -jnp.inf))
-        return state, cheapest(mine.prices(means), upper >= (1 - mine.alpha) * best, state.pulls == 0, key, view)
+        return state, cheapest(policy.prices(means), upper >= (1 - policy.alpha) * best, state.pulls == 0, key, view)
 
 
 class Successes(NamedTuple):
@@ -172,12 +172,12 @@ class CSThompson(_KnownCosts):
         return beta.beta_from_words(words.T, 1 + won, 1 + lost)[:arms]
 
     def select(self, state: Successes, key: jax.Array, view: View) -> tuple[Successes, jax.Array]:
-        theta, mine, means = jax.lax.optimization_barrier(
+        theta, policy, means = jax.lax.optimization_barrier(
             (self.draws(state, key, view.round), self, means_of(state.learnt))
         )
-        fresh, prices = state.learnt.pulls == 0, mine.prices(means)
+        fresh, prices = state.learnt.pulls == 0, policy.prices(means)
         best = jnp.max(jnp.where(view.available, theta, -jnp.inf))
-        enough = view.available & (theta >= (1 - mine.alpha) * best)
+        enough = view.available & (theta >= (1 - policy.alpha) * best)
         least = enough & (prices == jnp.min(jnp.where(enough, prices, jnp.inf)))
         starting = jnp.any(fresh & view.available)
         among = view._replace(available=view.available & (starting | least))
@@ -260,9 +260,9 @@ class PECS(_KnownCosts):
 
     def select(self, state: PairwiseState, key: jax.Array, view: View) -> tuple[PairwiseState, jax.Array]:
         state = state._replace(seen=state.seen | view.available)
-        mine, means, available = jax.lax.optimization_barrier((self, means_of(state.learnt), view.available))
-        last = jnp.floor(0.5 * jnp.log2(mine.horizon / np.float32(math.e))).astype(jnp.int32)
-        prices, ids = mine.prices(means), jax.lax.iota(jnp.int32, available.shape[0])
+        policy, means, available = jax.lax.optimization_barrier((self, means_of(state.learnt), view.available))
+        last = jnp.floor(0.5 * jnp.log2(policy.horizon / np.float32(math.e))).astype(jnp.int32)
+        prices, ids = policy.prices(means), jax.lax.iota(jnp.int32, available.shape[0])
 
         def first(among: jax.Array) -> jax.Array:
             """The cheapest, the lowest id first; −1 if there is none."""
@@ -270,9 +270,9 @@ class PECS(_KnownCosts):
             arm = jnp.min(jnp.where(least, ids, ids.shape[0]))
             return jnp.where(jnp.any(among), arm, -1)
 
-        state, wanted = mine.eliminate(state, means, available, last, first)
+        state, wanted = policy.eliminate(state, means, available, last, first)
         second = (state.best >= 0) & (wanted < 0)
-        later, other = mine.compare(state, means, available, prices, last, first)
+        later, other = policy.compare(state, means, available, prices, last, first)
         state, wanted = select_tree(second, later, state), jnp.where(second, other, wanted)
         there = jnp.any((ids == wanted) & available)
         return state, jnp.where(there, wanted, best_mean(state.learnt, key, view))
@@ -293,17 +293,17 @@ class PECS(_KnownCosts):
         ids = jax.lax.iota(jnp.int32, left.shape[0])
         kept = jnp.where(state.level >= last, ids == top, left & ~worse)
         alone = jnp.sum(kept, dtype=jnp.int32) <= 1
-        found = tests & alone
+        decided = tests & alone
         after = state._replace(
             # Who was dropped may be good enough all the same.
             dropped=jnp.where(
                 tests, jnp.where(alone, jnp.zeros_like(kept), state.dropped | (left & ~kept)), state.dropped
             ),
             level=state.level + (tests & ~alone).astype(jnp.int32),
-            best=jnp.where(found, first(kept), state.best),
+            best=jnp.where(decided, first(kept), state.best),
         )
         pulled = jnp.where(short >= 0, short, first(kept & available))
-        return after, jnp.where((state.best < 0) & ~found, pulled, -1)
+        return after, jnp.where((state.best < 0) & ~decided, pulled, -1)
 
     def compare(
         self, state: PairwiseState, means: Means, available: jax.Array, prices: jax.Array, last: jax.Array, first: Any
@@ -439,15 +439,15 @@ class ConservativeUCB(ArmTotals):
 
     def select(self, state: ConservativeState, key: jax.Array, view: View) -> tuple[ConservativeState, jax.Array]:
         state = state._replace(seen=state.seen | view.available)
-        mine, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
+        policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
         ids = jax.lax.iota(jnp.uint32, means.n.shape[0])
         arms = jnp.maximum(jnp.sum(state.seen[1:], dtype=jnp.int32), 1).astype(jnp.float32)
-        index, net = mine.bounds(means, arms)
+        index, net = policy.bounds(means, arms)
         arm = largest(index, key, view, order=ids)
         sure = jnp.floor(net * ticks.ONE).astype(jnp.int32)
         room = total_of(sure, state.learnt.pulls + (ids == arm.astype(jnp.uint32)).astype(jnp.int32))
-        if mine.cost is None:
-            floor = jnp.ceil((1 - mine.alpha) * mine.mean * ticks.ONE).astype(jnp.int32)
+        if policy.cost is None:
+            floor = jnp.ceil((1 - policy.alpha) * policy.mean * ticks.ONE).astype(jnp.int32)
             rounds = jnp.sum(state.learnt.pulls, dtype=jnp.int32) + 1
             room = ticks.minus(room, ticks.times(floor, rounds))
         return state, jnp.where((room.whole >= 0) | ~view.available[0], arm, 0)
@@ -519,9 +519,9 @@ class Floored(Around):
         return FlooredState(self.policy.init(spec), jnp.zeros((spec.arms,), jnp.int32))
 
     def update(self, state: FlooredState, key: jax.Array, observation: Observation) -> FlooredState:
-        mine = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
+        played = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
         inner = self.policy.update(state.inner, key, observation)
-        return FlooredState(inner, state.pulls + mine.astype(jnp.int32))
+        return FlooredState(inner, state.pulls + played.astype(jnp.int32))
 
     def behind(self, pulls: jax.Array) -> jax.Array:
         """s (t − 1) − n, ``f32[K]``; exact before it is rounded."""

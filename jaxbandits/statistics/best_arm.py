@@ -174,8 +174,8 @@ def cost_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArr
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.75, 0.9], [0.1, 0.3, 0.8])
-        >>> given = {"key": jax.random.key(0), "replicates": 20, "marks": 1, "record": ("pulls",)}
-        >>> result = jb.simulate(jb.policies.UCB1(), arms, jb.Horizon(2000), **given)
+        >>> options = {"key": jax.random.key(0), "replicates": 20, "marks": 1, "record": ("pulls",)}
+        >>> result = jb.simulate(jb.policies.UCB1(), arms, jb.Horizon(2000), **options)
         >>> float(jb.statistics.cost_regret(result, arms, 0.3).mean().round())
         845.0
     """

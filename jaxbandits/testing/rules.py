@@ -98,7 +98,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     """What is learnt does not depend on the context of the view, which is another round's."""
-    if subject.environment.spec.context is None:
+    if getattr(subject.environment.spec, "context", None) is None:
         return
     leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
 
@@ -109,6 +109,7 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     for i in subject.sampled(3)[1:]:
         now = subject.round(i)
         view = now.observation.view
+        assert view.context is not None
         other = now.observation._replace(view=view._replace(context=view.context + 1))
         must, got = learnt(now.before, now.observation), learnt(now.before, other)
         equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")

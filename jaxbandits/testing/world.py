@@ -80,7 +80,7 @@ def check_environment(
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
-            if environment.spec.context is not None:
+            if getattr(environment.spec, "context", None) is not None:
                 _contexts(environment, instance, words)
             if actions is None:
                 _available(environment, instance, words)

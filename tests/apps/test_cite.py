@@ -20,7 +20,16 @@ CLASSES = {
 
 # Ours, or everybody's: no paper to cite.
 OURS = {
-    *("BestRatioOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy", "KnapsackOracle", "MixturePolicy"),
+    *(
+        "BestRatioOracle",
+        "ContextualOracle",
+        "EvenPace",
+        "FixedSplit",
+        "InFlight",
+        "IndexPolicy",
+        "KnapsackOracle",
+        "MixturePolicy",
+    ),
     *("RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
 }
 ENTRIES = {key: entry for key, entry, _ in citing.papers()}

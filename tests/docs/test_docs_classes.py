@@ -18,7 +18,7 @@ from jaxbandits import ticks
 from jaxbandits.testing import check_constraint, check_environment, check_policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["add-a-policy.md", "add-an-environment.md"]
+PAGES = ["add-a-policy.md", "add-an-environment.md", "contexts.md"]
 ARMS = jb.environments.FiniteArms.bernoulli(
     [[0.5, 0.4, 0.3], [0.3, 0.6, 0.5]], [[0.9, 0.3, 0.5], [0.4, 0.5, 0.7]], [[True, True, True], [True, True, False]]
 )
@@ -35,7 +35,10 @@ def definitions(page: str) -> dict[str, Any]:
 
 
 SHOWN = {page: definitions(page) for page in PAGES}
+THETA = [[[0.5, 0.3, 0.0], [0.5, 0.0, 0.2]], [[0.4, 0.1, 0.0], [0.6, -0.2, 0.0]]]
+REQUESTS = jb.environments.ContextualArms.linear(THETA, THETA, jb.environments.UnitSphere(2))
 CHECKED = {
+    "Nearest": lambda cls, names: check_policy(cls(), REQUESTS, jb.Horizon(40)),
     "EpsilonGreedy": lambda cls, names: check_policy(cls(), ARMS),
     "Uniform": lambda cls, names: check_policy(cls(), ARMS),
     "AlwaysFirst": lambda cls, names: check_policy(cls(), betting(names), jb.Horizon(40)),

@@ -103,6 +103,7 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
     monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
     monkeypatch.setattr(pool, "_WAITED", pool.defaultdict(float))
     monkeypatch.setattr(pool, "_COMPILES", np.inf)
+    monkeypatch.setattr(pool, "_LONG", 0.0)
     usual = play()
     assert set(widths) == {64} and sum(pool._WAITED.values()) > 0
     monkeypatch.setattr(pool, "_COMPILES", 0.0)

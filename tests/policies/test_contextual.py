@@ -263,3 +263,49 @@ def best(net: np.ndarray) -> tuple[int, float]:
 def policy_key() -> Any:
     lane = jb.core.streams.lane_key(jb.core.streams.root_key(KEY), 0, 0)
     return jb.core.streams.domain_key(lane, jb.core.streams.Domain.POLICY)
+
+
+# --- Prices that are known, budgets that renew
+
+
+def test_a_known_price_is_learnt_over_and_paid_by() -> None:
+    """Costs over prices are what the models see; the bound of a request is at its own price."""
+    policy = LinUCB(priced=True, ridge=2.0)
+    spec = FiniteSpec(2, context=(4,))  # two features, then the two arms' prices
+    state = policy.init(spec)
+    plain = LinUCB(ridge=2.0).init(FiniteSpec(2, context=(2,)))
+    for (arm, x, reward, cost), price in zip(SEEN, (1.0, 0.5, 0.25, 2.0, 1.0), strict=True):
+        prices = [price if k == arm else 99.0 for k in range(2)]
+        state = policy.update(state, KEY, observed(arm, [*x, *prices], reward, price * cost / 2))
+        plain = LinUCB(ridge=2.0).update(plain, KEY, observed(arm, x, reward, cost / 2))
+    for name in ("inverse", "cost", "mean_cost"):
+        must, got = getattr(plain.model, name), getattr(state.model, name)
+        np.testing.assert_allclose(got, must, atol=3e-7)
+    asked = jnp.concatenate([ASKED, jnp.array([3.0, 0.5])])
+    nobody = jnp.zeros(2, jnp.int32)
+    at_one = LinUCB(ridge=2.0).bounds(plain.model, KEY, view(), nobody).lower
+    np.testing.assert_allclose(
+        policy.bounds(state.model, KEY, view(context=asked), nobody).lower,
+        at_one * jnp.array([[3.0], [0.5]]),
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.integration
+def test_budgets_that_renew_are_paced() -> None:
+    """Of a budget for each day most is spent and nothing overspent, and contexts pay."""
+    env = jb.environments
+    arms = env.ContextualArms.linear(
+        [[0.4, 0.0], [0.5, 0.4]], [[0.05, 0.0], [0.3, 0.0]], env.Gaussian(1), env.noise.Tent(0.02)
+    )
+    world = env.Delayed(arms, env.FixedDelay(3), room=4)
+    limit = jb.Renewing(amount=[30.0], every=[1], requests=[200] * 12)
+    pacer = ContextualPacer(explore=Bonus(0.1))
+    policies = [jb.policies.InFlight(p, bound=[0.1, 0.35]) for p in (pacer, jb.policies.PricePacer())]
+    result = jb.simulate(policies, world, limit, key=KEY, replicates=8, marks=1)
+    assert float(result.violation.max()) == 0
+    spent = result.spent.values[..., -1, 0] / (30 * 12)
+    assert (spent > 0.8).all() and (spent <= 1).all()
+    reward = result.reward.values[:, 0, :, -1].mean(axis=1) / 2400
+    best = arms.value_of_context(jb.AverageCost(c=0.15, rounds=2400))[0]
+    assert best.fixed < reward[0] < best.contextual and reward[1] < reward[0] - 0.03

@@ -57,7 +57,7 @@ def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
         more: dict[str, Any] = {"key": KEY, "replicates": 4, "marks": 4}
         scan, leap = (jb.simulate(policies, world, BUDGET, engine=engine, **more) for engine in ("scan", "leap"))
         assert_same_results(scan, leap, "scan and leap with a history")
-        assert set(leap.about["engines"]) == {"leap"}
+        assert set(leap.about.engines) == {"leap"}
         assert (scan.pulls.sum("arm").values == scan.rounds.values[..., -1]).all()
     assert (scan.pulls.values <= [30, 60, 500]).all() and (scan.pulls.values == 30).any()
 

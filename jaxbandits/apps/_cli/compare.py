@@ -262,7 +262,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             for name in asked:
                 setting_called(name, plan.played.labels)
         if arguments.answer:
-            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
             plan = dataclasses.replace(plan, baselines=splits)
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()

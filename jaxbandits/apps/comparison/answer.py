@@ -289,7 +289,7 @@ def answer_of(
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
@@ -347,7 +347,10 @@ def _setting_answer(
     import xarray
 
     plan, accounts, instances = comparison.plan, comparison.accounts, comparison.plan.table.instances
-    mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
+    label, names = plan.played.labels[setting], baselines.plan.played.labels
+    bare = f"{label} {plans.FROM_NOTHING}"
+    held = [at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)]
+    mine, splits = comparison.data["reward"][setting], baselines.data["reward"][held]
     every = np.concatenate([mine.values[None], splits.values])
     clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
     paid = accounts.money(setting)
@@ -367,14 +370,14 @@ def _setting_answer(
         )
     found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
     return SettingAnswer(
-        setting=plan.played.labels[setting],
+        setting=label,
         rank=rank,
         earned=Spread.of(mine.values.sum(axis=0)),
         by_instance=tuple(Spread.of(x) for x in mine.values),
         spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
-            for name, split, gain in zip(baselines.plan.played.labels, splits, found, strict=True)
+            for name, split, gain in zip([names[at] for at in held], splits, found, strict=True)
         ),
         arms=tuple(arms),
     )

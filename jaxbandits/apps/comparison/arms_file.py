@@ -152,6 +152,7 @@ def _table(
         report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
     found, out = _instances(rows, prior or 0.0, bounds)
     report.tell(sheet.source)
+    second = sheet.columns.at.get("cost2", -1)  # a number has no title
     _tell_of_arms(rows, found, out, prior, reward_max)
     return ArmsTable(
         kind=kind,
@@ -165,7 +166,7 @@ def _table(
         kept_out=out,
         changes=len(report.changes),
         path=os.fspath(path),
-        cost2_unit="" if rows.spent2 is None else sheet.titles[sheet.columns.at["cost2"]],
+        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else f"{rows.columns.pull_unit}s",
     )
 
 
@@ -323,7 +324,8 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
 
 def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
     """Clicks, value and spent of these rows."""
-    return math.fsum(rows.clicks[at]), math.fsum(rows.value[at]), math.fsum(rows.spent[at])
+    clicks, value, spent = (math.fsum(of[at].tolist()) for of in (rows.clicks, rows.value, rows.spent))
+    return clicks, value, spent
 
 
 def _costing(rows: Rows, arm: _Arm, value: float = 0.0) -> _Arm:

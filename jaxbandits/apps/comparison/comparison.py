@@ -271,6 +271,7 @@ class Comparison:
             "until": None if self.clear is None else self.clear.about(),
             "seed": worlds.seed,
             "marks": list(spending.shares),
+            "start": plan.played.starts or "nothing",
             "settings": [{"label": name, **what} for name, what in plan.played.records.items()],
             "instances": [
                 {"id": number, "name": of.name, "arms": len(of.arms)}
@@ -334,6 +335,9 @@ def compare(
             independent, α + β = 4. ``"empirical"``: a row of the arm's log, reward and cost together (default for
             logs, only for them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn
             uniformly around its mean (default for counts whose means are drawn, only for counts of conversions).
+        start: ``"file"``: policies start from what the file has counted of each arm (as
+            :func:`~jaxbandits.policies.experienced`), where it has counts and one cost and the policy learns by sums;
+            ``"nothing"``: they know nothing of it.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
         instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
@@ -437,7 +441,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [own for played in plan.together for own in played.of_instances(each, spec)],
+            [own for played in plan.together for own in played.of_instances(each, spec, plan.table)],
             environment,
             plan.spending.constraint(lanes),
             key=jax.random.key(plan.worlds.seed),

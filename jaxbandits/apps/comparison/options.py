@@ -17,6 +17,7 @@ from jaxbandits.core.checks import bad, positive_number, whole_number
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
+STARTS = ("file", "nothing")
 _SEEDS = (0, 2**32 - 1, "2**32 - 1")
 
 
@@ -142,6 +143,11 @@ class Options(ReadingOptions):
         "number",
         "coefficient of variation of a click's cost (from day to day in the file, else 0.5)",
         metavar="X",
+    )
+    start: str = option(
+        "file",
+        STARTS,
+        "policies start from what the file has counted, or from nothing (file, where it has counts and one cost)",
     )
     last_pull: str = option(
         "counts",

@@ -179,33 +179,71 @@ class Worlds:
         return dataclasses.replace(self, groups=groups)
 
 
+def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
+    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds of the table."""
+    pulls, reward, cost = np.zeros((3, len(table.instances), width))
+    for row in set(rows):
+        instance, evidence = table.instances[row], table.instances[row].evidence or NO_EVIDENCE
+        assert evidence.clicks is not None and evidence.value is not None and evidence.spent is not None
+        at: Any = row, slice(len(instance.arms))
+        pulls[at] = np.rint(evidence.clicks)
+        reward[at], cost[at] = evidence.value / instance.reward_bound, evidence.spent / np.asarray(instance.cost_bound)
+    # A sum may be above its bound by what a division rounds.
+    reward, cost = (np.minimum(x, pulls) for x in (reward, cost))
+    return p.History.of(*(x[list(rows)] for x in (pulls, reward, cost)))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Played:
     """The policies with their settings, for all instances of the file."""
 
     policies: tuple[Settings, ...]
     records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
+    starts: tuple[str, ...] = ()  # of each policy: "file" or "nothing"; empty: all from nothing
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the settings, such as ``omega_ucb(rho=0.25)``."""
         return tuple(self.records)
 
-    def of_instances(self, rows: Sequence[int], spec: FiniteSpec) -> list[Settings]:
-        """The policies for these rows of the table."""
-        return [settings.of_instances(rows, spec.arms) for settings in self.policies]
+    def of_instances(self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable) -> list[Settings]:
+        """The policies for these rows of the table, whose bounds are the units of their history."""
+        found = [settings.of_instances(rows, spec.arms) for settings in self.policies]
+        if "file" not in self.starts:
+            return found
+        history = histories(table, rows, spec.arms)
+        starts = zip(found, self.starts, strict=True)
+        return [_started(settings, history) if start == "file" else settings for settings, start in starts]
+
+    def from_nothing(self) -> Played:
+        """Those that start from the file, as they would be without it."""
+        each = list(zip(self.policies, self.starts, strict=True)) if self.starts else []
+        labels, records = iter(self.labels), dict[str, Mapping[str, Any]]()
+        for settings, start in each:
+            own = [next(labels) for _ in range(settings.count)]
+            records |= {f"{name} {FROM_NOTHING}": self.records[name] for name in own if start == "file"}
+        return Played(tuple(settings for settings, start in each if start == "file"), records)
 
     def only(self, setting: int) -> Played:
         """One of the settings."""
         each = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = each[setting], self.labels[setting]
-        return Played((policy.only(n),), {name: self.records[name]})
+        starts = tuple(start for start, of in zip(self.starts, self.policies, strict=False) if of is policy)
+        return Played((policy.only(n),), {name: self.records[name]}, starts)
 
     def with_horizon(self, rounds: int | None) -> Played:
         """The same for another number of rounds of an average-cost constraint."""
         if rounds is None:
             return self
         return dataclasses.replace(self, policies=tuple(_with_horizon(each, rounds) for each in self.policies))
+
+
+def _started(settings: Settings, history: p.History) -> Settings:
+    """The settings with a history ``[1, instance, K]``."""
+    every = jax.tree.map(lambda x: np.repeat(x, settings.count, axis=0), history)
+    policy = p.experienced(settings.policy, every)
+    hidden = ("history", "earlier")
+    return dataclasses.replace(settings, policy=policy, name=f"{settings.name} from the file", hidden=hidden)
 
 
 def _with_horizon(settings: Settings, rounds: int) -> Settings:
@@ -284,6 +322,9 @@ def prepare(
     table, world = _table_and_worlds(_read(arms, asked), asked)
     spending = _spending(table, budgets, tuple(shares.tolist()), asked)
     played = _played(chosen, table, spending)
+    if asked.start == "file" and why_no_history(table, spending) is None:
+        starts = tuple("file" if _learns_by_sums(settings, table) else "nothing" for settings in played.policies)
+        played = dataclasses.replace(played, starts=starts)
     runs = int(asked.runs or asked.max_runs or 1000)
     values = len(played.labels) * len(table.instances) * runs * shares.size
     if values > _MOST_VALUES:
@@ -295,7 +336,7 @@ def prepare(
     world = world.grouped(table, groups)
     for group in world.groups:
         spec = group.environment.spec
-        for settings in played.of_instances(group.rows, spec):
+        for settings in played.of_instances(group.rows, spec, table):
             Settings.of(settings, len(group.rows), spec)
     rule = asked.rule
     plan = ComparisonPlan(table=table, worlds=world, spending=spending, played=played, runs=runs, rule=rule)
@@ -371,6 +412,27 @@ def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float,
     return Spending(budgets, asked.last_pull, shares, average_cost, rounds)
 
 
+def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
+    """Why policies cannot start from what the file has counted; None if they can."""
+    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
+        return "it has means only"
+    if len(spending.budgets) > 1:
+        return "it has two costs"
+    return None if spending.rounds is None else "under an average cost rounds may be sat out"
+
+
+def _learns_by_sums(settings: Settings, table: ArmsTable) -> bool:
+    """Whether a policy can start from a history."""
+    width = max(len(instance.arms) for instance in table.instances)
+    rows = range(len(table.instances))
+    try:
+        started = _started(settings.of_instances(rows, width), histories(table, rows, width))
+        Settings.of(started, len(table.instances), FiniteSpec(width))
+    except InputError:
+        return False
+    return True
+
+
 def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
     """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an average-cost constraint."""
     named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
@@ -398,6 +460,7 @@ def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) ->
 
 SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
 MIXTURE = "the file's best mixture"
+FROM_NOTHING = "(from nothing)"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -413,8 +476,8 @@ def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[in
     return [int(np.argmax(reward / spending.in_money(cost))) for reward, cost in means]
 
 
-def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
-    """What the same comparison is held against: those fixed splits that the file knows.
+def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Played) -> Played:
+    """What the same comparison is held against: those fixed splits that the file knows, and policies without the file.
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
     with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
@@ -436,7 +499,8 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
     fixed: Policy = p.FixedSplit(weights)
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
-    return Played((settings,), records)
+    bare = played.from_nothing()
+    return Played((settings, *bare.policies), {**records, **bare.records})
 
 
 # --- What fits into one compile, and into one call

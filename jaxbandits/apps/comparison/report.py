@@ -121,7 +121,7 @@ def page_of(answer: Answer, pictures: Mapping[str, bytes], command: str = "") ->
 def answer_sections(answer: Answer) -> list[Section]:
     """What the best setting, and those that were asked for, make of the money."""
     plan, several = answer.comparison.plan, len(answer.comparison.plan.table.instances) > 1
-    blocks: list[str | Table] = []
+    blocks: list[str | Table] = [*_most_of_all(answer)]
     for part in answer.settings:
         blocks += [_earned(answer, part), _against_baselines(answer, part)]
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
@@ -169,6 +169,29 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
     return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}{used}."
 
 
+def _most_of_all(answer: Answer) -> list[str]:
+    """The row that brings most, where it is not the best setting itself: how much more, and what either may lose."""
+    plan, part = answer.comparison.plan, answer.settings[0]
+    top = max(part.baselines, key=lambda row: row.earned.mean)
+    if top.earned.mean <= part.earned.mean or not top.gain.clear:
+        return []
+    name = _named(answer, part, top.name)
+    said = f"{name} brings most, {_results(plan, top.earned)}: more than {part.setting} in {1 - top.gain.better:.0%} "
+    said += f"of runs, which brings {abs(top.gain.share):.0%} less"
+    if not math.isnan(top.earned.coverage):
+        low, other = (plan.table.style.amount(x.earned.low) for x in (top, part))
+        said += (
+            f". In a bad run (1 in {2 / (1 - top.earned.coverage):.0f}) it brings {low} or less, {part.setting} {other}"
+        )
+    return [f"{said}."]
+
+
+def _named(answer: Answer, part: SettingAnswer, name: str) -> str:
+    """A split's name, with the arm that it is about."""
+    best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
+    return line(name + best * (name == BEST))
+
+
 def _foretold(answer: Answer) -> str:
     """What the numbers in brackets beside a mean are, or why there are none."""
     share = answer.settings[0].arms[0][0].share
@@ -187,9 +210,8 @@ def _too_few(answer: Answer) -> str:
 
 def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
     plan, rows = answer.comparison.plan, []
-    best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
     for name, earned, gain, _ in part.baselines:
-        row = [line(name + best * (name == BEST)), Cell(plan.table.style.amount(earned.mean), earned.mean)]
+        row = [_named(answer, part, name), Cell(plan.table.style.amount(earned.mean), earned.mean)]
         row += [Cell(_plus_minus(plan, gain), gain.mean), Cell(f"({_percent(gain)})", gain.share)]
         rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
     return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
@@ -297,6 +319,9 @@ def closing(answer: Answer) -> str:
         how = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
     doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
     depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
+    most = _most_of_all(answer)
+    if most:
+        return f"In short: {most[0].removesuffix('.')}{depends}."
     return f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {how} {split.name}{depends}."
 
 
@@ -542,7 +567,8 @@ def results_drawing(answer: Answer) -> Drawing:
 
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.played.labels)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
-    paths |= dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
+    of_split = dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
+    paths |= {split.name: of_split[split.name] for split in answer.settings[0].baselines}
     every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
     found = mean(every, over="replicate")
     many = len(plan.table.instances)

@@ -16,7 +16,16 @@ from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import Answer, answer_of, compare, report, write_report
 from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, Spread, money_over_budgets
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, EVEN, POLICIES, SEEN, best_by_file
+from jaxbandits.apps.comparison.plan import (
+    AVERAGE_COST_POLICIES,
+    BEST,
+    EVEN,
+    FROM_NOTHING,
+    POLICIES,
+    SEEN,
+    best_by_file,
+    histories,
+)
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
@@ -50,7 +59,9 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
         apart = money - comparison.data["spent"].values[row, 0]
         assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
-        for split, of in zip(part.baselines, answer.baselines.data["reward"].values[:, 0], strict=True):
+        splits = answer.baselines.data["reward"][:, 0]
+        for split in part.baselines:
+            of = splits.sel(setting=split.name).values
             assert split.gain.mean == pytest.approx(reward.mean() - of.mean())
             assert split.by_instance[0].half == split.gain.half
     np.testing.assert_allclose(accounts.earned[..., -1], comparison.data["reward"].values[:, 0])
@@ -59,7 +70,10 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
 
 def test_baselines_split_as_they_say(answer: Answer) -> None:
     plan, accounts = answer.comparison.plan, answer.baselines.accounts
-    assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST]
+    bare = [f"{name} {FROM_NOTHING}" for name in plan.played.labels]
+    assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST, *bare]
+    for part in answer.settings:
+        assert [x.name for x in part.baselines] == [SEEN, EVEN, BEST, f"{part.setting} {FROM_NOTHING}"]
     best = best_by_file(plan.table, plan.worlds, plan.spending)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
@@ -70,6 +84,28 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
     even = accounts.money(1)[0].sum(axis=0)
     assert even / even.sum() == pytest.approx(np.full(3, 1 / 3), abs=0.05)
     np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)
+
+
+def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(answer: Answer) -> None:
+    plan = answer.comparison.plan
+    (bound,) = {instance.cost_bound for instance in plan.table.instances}
+    history = histories(plan.table, [0, 0], 4)
+    assert history.pulls.tolist() == [[[400, 250, 600, 0]] * 2]
+    assert history.reward.tolist() == [[[40, 30, 50, 0]] * 2]
+    cost = np.asarray(history.cost) + np.asarray(history.cost_part) / 2**24
+    np.testing.assert_allclose(cost[0, 1], np.array([410, 300, 500, 0]) / bound, atol=1e-6)
+
+
+def test_without_the_file_a_policy_plays_as_the_row_from_nothing_says(answer: Answer, folder: Path) -> None:
+    """And with it otherwise; cents are dollars."""
+    bare = compare("ads.csv", 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, start="nothing")
+    rows = answer.baselines.data["reward"][3:]
+    np.testing.assert_array_equal(bare.data["reward"].values, rows.values)
+    assert (answer.comparison.data["reward"].values != rows.values).any()
+    cents = ADS.replace("$410.00", "41000").replace("$300.00", "30000").replace("$500.00", "50000")
+    Path("cents.csv").write_text(cents)
+    scaled = compare("cents.csv", 6000.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5)
+    np.testing.assert_array_equal(scaled.data["reward"].values, answer.comparison.data["reward"].values)
 
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
@@ -214,10 +250,25 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
     mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
         at = list(answer.comparison.plan.played.labels).index(part.setting)
-        table = splits.copy(data=splits.values).isel(setting=[0, 0, 1, 2]).copy()
+        own = [0, 0, 1, 2, 3 + at]
+        table = splits.copy(data=splits.values).isel(setting=own).copy()
         table.values[0] = mine.values[at]
         found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
         assert [split.gain.clear for split in part.baselines] == found.tolist()
     unsure = answer.settings[0].baselines[0]._replace(gain=Gain(1.0, 0.5, 0.1, 0.9, False))
     part = dataclasses.replace(answer.settings[0], baselines=(unsure,))
     assert "about as much as" in report.closing(dataclasses.replace(answer, settings=(part,)))
+
+
+def test_the_row_that_brings_clearly_most_is_the_headline(answer: Answer) -> None:
+    part = answer.settings[0]
+    best = part.baselines[2]
+    top = best._replace(earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, 0.5, -0.33, 0.2, True))
+    said = (
+        f"all on the file's best, Autumn brings most, 9.0 conversions: more than {part.setting} in 80% of runs, which"
+    )
+    for clear in (True, False):
+        rows = (*part.baselines[:2], top._replace(gain=top.gain._replace(clear=clear)))
+        shown = dataclasses.replace(answer, settings=(dataclasses.replace(part, baselines=rows),))
+        assert report.text_of(answer.comparison, shown).split("\n")[1].startswith(f"  {said}") == clear
+        assert report.closing(shown).startswith(f"In short: {said} brings 33% less. In a bad run (1 in 41)") == clear

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from jaxbandits.apps._cli.console import main
+from jaxbandits.apps.comparison._reading import sheet
 from jaxbandits.core.checks import InputError
 from tests.apps.comparison.reading import only, read
 
@@ -122,6 +123,23 @@ def test_every_command_of_a_question_reads_the_file(tmp_path: Path, name: str) -
     assert len(commands) > 1 or name in ("a name for several rows", "wide")
     for command in commands:
         assert main(["read", str(tmp_path / "arms.csv"), *shlex.split(command)]) == 0, command
+
+
+def test_every_row_of_a_log_may_take_one_request(tmp_path: Path) -> None:
+    text = "model,prompt,score,cost\n" + "".join(f"{m},{p},{p % 2},0.0{p}\n" for m in "ab" for p in (1, 2, 3))
+    table = read(tmp_path, text, columns={"clicks": "1", "cost2": "1"})
+    assert (table.cost2_unit, only(table).mean_cost.tolist()) == ("rows", [[pytest.approx(0.02), 1]] * 2)
+
+
+def test_a_long_file_is_read_by_pandas_as_a_short_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = daily(3)
+    short = read(tmp_path, text)
+    monkeypatch.setattr(sheet, "MANY", 1000)
+    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: rows(*of) if not of[2] else pytest.fail("csv"))
+    long = read(tmp_path, text)
+    assert long.notes == short.notes and only(long).arms == only(short).arms
+    for one, other in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):
+        assert all(np.array_equal(getattr(one, x), getattr(other, x)) for x in ("day", "clicks", "value", "spent"))
 
 
 def test_a_file_of_which_nothing_is_left_is_refused_in_words(tmp_path: Path) -> None:

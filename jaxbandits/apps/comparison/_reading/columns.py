@@ -327,7 +327,7 @@ def _found(text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
 def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     """The columns that the user named; and the first role whose title is not there, and which is no number of costs."""
     found = {role: _found(text, titles) for role, text in asked.items()}
-    numbers = {role for role, text in asked.items() if role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)}
+    numbers = {role for role, text in asked.items() if role in (*COSTS, "cost2", "clicks") and _NUMBER.fullmatch(text)}
     unknown = next((role for role, at in found.items() if at is None and role not in numbers), None)
     return {role: at for role, at in found.items() if at is not None}, unknown
 
@@ -347,6 +347,8 @@ def _fit(
             found[role] = i, ()
     numbers = [float(asked[role]) for role in COSTS if role not in given and _NUMBER.fullmatch(asked.get(role, ""))]
     constant = {role: numbers[0] for role in PLAIN[kind] if role in COSTS and role not in found and numbers}
+    if "cost2" not in given and _NUMBER.fullmatch(asked.get("cost2", "")):
+        constant["cost2"] = float(asked["cost2"])
     for role in _RATES if kind == "counts" else ():
         for words, sign, beside in _RATES[role]:
             if role in found | constant or beside not in found or beside in rates or (i := best(words)) is None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
-from jaxbandits.apps.comparison._reading.sheet import Sheet
+from jaxbandits.apps.comparison._reading.sheet import MANY, Sheet, numbered
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import bad, brief, shown
 
@@ -227,7 +227,7 @@ Times = NDArray[np.datetime64]
 _NO_TIME = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
 _SHORT = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(?:\d{4}|\d\d)(?: .*)?", re.ASCII)
 _ROUND = re.compile(r"\d{1,9}(\.\d*)?", re.ASCII)  # of rounds
-_ISO_LINES = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?)?(?:\n|\Z))+", re.ASCII)
+_ISO = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?)?)?", re.ASCII)
 _AROUND = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC|GMT)$", re.IGNORECASE)
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
@@ -244,9 +244,15 @@ def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
     A day before the month or after it: as some cell of the column shows; else the day first where that is the
     ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the rows: each a day of its own.
     """
-    if _ISO_LINES.fullmatch("\n".join(cells)):
+    code, texts = numbered(cells)
+    if all(map(_ISO.fullmatch, texts)):
+        bare_texts = [text.removesuffix("Z") for text in texts]
         with contextlib.suppress(ValueError):  # the 31st of February
-            return np.array([cell.removesuffix("Z") for cell in cells]).astype("datetime64[us]"), ""
+            if len(texts) <= MANY:
+                return np.array(bare_texts, "datetime64[us]")[code], ""
+            from pandas import to_datetime
+
+            return to_datetime(bare_texts, format="ISO8601").to_numpy().astype("datetime64[us]")[code], ""
     bare = {text: re.sub("[,.]? ", " ", _AROUND.sub("", text)) for text in dict.fromkeys(cells)}
     short = {text: found for text, own in bare.items() if (found := _SHORT.fullmatch(own))}
     month_shown = any(int(found[3]) > 12 for found in short.values())
@@ -410,8 +416,9 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
         made = f"{title} × {by}" if sign == "*" else f"{by} / {title}"
         sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
-        values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
-        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}, as --columns says")
+        values[role] = constant * values.get("clicks" if columns.kind == "counts" else "", np.ones(len(sheet.line)))
+        second = " of a second cost" if role == "cost2" else ""
+        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}{second}, as --columns says")
 
 
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:

@@ -17,7 +17,7 @@ import numpy as np
 from jaxbandits._tables import NumberStyle, counted
 from jaxbandits.apps.comparison._reading import numbers
 from jaxbandits.apps.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, title, titles_of
-from jaxbandits.apps.comparison._reading.sheet import Question, Sheet, coded, which
+from jaxbandits.apps.comparison._reading.sheet import Question, Sheet, coded, numbered, which
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -244,7 +244,7 @@ def _sums_of_others(
         total = np.array([np.bincount(of, column * filled, groups)[of] for column in sums]).reshape(sums.shape)
         inside = wide & (np.bincount(of, filled, groups)[of] > 2) & _same(sums, total - sums)
         if of is code:
-            inside &= bool((np.bincount(of, inside, groups) > 0).all())
+            inside &= not is_log and bool((np.bincount(of, inside, groups) > 0).all())
         found |= inside if of is everything or of is code else inside & np.any([names == x for x in parents], axis=0)
     own = np.array([np.bincount(code, column * filled, many) for column in sums]).reshape(len(sums), many)
     place = {names[i]: n for n, i in enumerate(np.unique(code, return_index=True)[1])}
@@ -378,15 +378,18 @@ def _is_table(sheet: Sheet) -> bool:
     """Whether each name has one row a day, or one for each of a few words, as reports have and logs have not."""
     names, times = sheet.of("name"), sheet.of("time")
     if "time" in sheet.columns.at:  # a grid of names and clocks, or rounds, is a table, too
-        one_a_day = coded(names, times)[1] == len(names) and not any(map(_HAS_CLOCK.search, times))
+        one_a_day = not any(map(_HAS_CLOCK.search, times)) and coded(names, times)[1] == len(names)
         return one_a_day or _is_grid(names, times)
     return any(_is_grid(names, sheet.cells[n]) and len(set(sheet.cells[n])) < 10 for n in _text_columns(sheet))
 
 
 def _is_grid(names: np.ndarray, cells: Texts) -> bool:
     """Whether each name has one row for each of several cells."""
-    words = len(set(cells))
-    return 1 < words == len(cells) / len(set(names.tolist())) and coded(names, cells)[1] == len(cells)
+    many = len(numbered(names)[1])
+    if len(cells) % many or len(cells) == many:
+        return False
+    words = len(numbered(cells)[1])
+    return 1 < words == len(cells) // many and coded(names, cells)[1] == len(cells)
 
 
 def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[FloatArray]:

@@ -27,7 +27,7 @@ from jaxbandits.core.checks import InputError, bad, brief, shown
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEAD = 1 << 20  # characters, and
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
-_MANY = 20_000  # rows from which on pandas reads
+MANY = 20_000  # rows from which on pandas reads
 _MOST_TOLD = 20
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)  # so some programs keep a spreadsheet from reading a cell as a number
 _BLANKS = [before + blank for before in ("\n", "\r", '\n"', '\r"') for blank in " \u00a0\u2002\u2003"]  # of an indent
@@ -144,7 +144,7 @@ def coded(*columns: Texts) -> tuple[np.ndarray, int]:
 
 def numbered(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each cell the number of its text, and the texts, in order of first appearance."""
-    if len(cells) > _MANY:
+    if len(cells) > MANY:
         from pandas import factorize  # takes a while, which small files need not wait for
 
         return factorize(cells)
@@ -169,11 +169,10 @@ def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's bytes, or those of standard input; unpacked if it is a gzip file."""
+    """The file's bytes, or those of standard input."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (OSError, EOFError, zlib.error, ValueError, TypeError) as problem:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
 
@@ -181,7 +180,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def read_sheet(path: str | os.PathLike[str], content: bytes, asked: Asked, encoding: str | None = None) -> Sheet:
     """A CSV file with a header; InputError if it cannot be read, has no header of an arms file, or no rows."""
     source = on_one_line(" ".join(str(path).split()))
-    text, note = decoded(content, source, encoding)
+    packed = content.startswith(b"\x1f\x8b")
+    try:
+        text, note = decoded(gzip.decompress(content) if packed else content, source, encoding)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise bad("arms file", source, f"a gzip file that is whole ({problem})") from None
     sheet = _sheet(text, source, asked)
     sheet.report.others[:0] = [note] if note else []
     return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
@@ -220,10 +223,9 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     for sign, rows in heads.items():
         for at, cells in enumerate(rows):
             if columns := find_columns(cells, asked, source):
-                sheet = _below_by_pandas(text, sign, at, columns, source)
-                if sheet is None:
-                    sheet = _below(*_rows(text, sign, source), sign, at, columns, source)
-                sheet = _without_empty(sheet, asked, list(heads.values()))
+                if long := _below_by_pandas(text, sign, at, columns, source):
+                    return _without_empty(long, asked)
+                sheet = _without_empty(_below(*_rows(text, sign, source), sign, at, columns, source), asked)
                 indented = sheet.columns.at.get("name") == 0 and any(x in text for x in _BLANKS)
                 return _with_indent(sheet, text) if indented else sheet
     # Some programs write files twice: then every line is one cell in quotes.
@@ -234,7 +236,7 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     raise missing_columns(list(heads.values()), source, asked)
 
 
-def _without_empty(sheet: Sheet, asked: Asked, heads: Sequence[Sequence[Sequence[str]]]) -> Sheet:
+def _without_empty(sheet: Sheet, asked: Asked) -> Sheet:
     """With other columns than those in which nothing stands, where there are others; a name must not be empty."""
     used = {role: at for role, at in sheet.columns.at.items() if not any(sheet.cells[at])}
     if not used or sheet.columns.plain:
@@ -274,7 +276,7 @@ def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str,
 def _below_by_pandas(text: str, sign: str, at: int, columns: Columns, source: str) -> Sheet | None:
     """The same as `_below` of a long file that is written simply: no quotes, blanks around cells, or ragged rows."""
     odd = ('"', "\0", f"{sign} ", f" {sign}", "\n ", " \n", "\u00a0", "\n\n")
-    if text.count("\n") < _MANY:
+    if text.count("\n") < MANY:
         return None
     text = text.replace("\r\n", "\n").rstrip("\n") + "\n"
     if "\r" in text or (sign != "\t" and "\t" in text) or any(x in text for x in odd):
