@@ -153,7 +153,7 @@ class Piecewise(AroundWorld):
     def prices(self) -> np.ndarray | None:
         """Those of every segment, one after the other."""
         prices = self._each().prices()
-        return None if prices is None else prices.reshape(self.instances, -1)
+        return None if prices is None else prices.reshape(self.instances, -1, *prices.shape[2:])
 
     def check(self) -> None:
         """The worlds, and that no arm comes or goes."""
