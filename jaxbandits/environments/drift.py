@@ -151,9 +151,12 @@ class Piecewise(AroundWorld):
         return reward, cost
 
     def prices(self) -> np.ndarray | None:
-        """Those of every segment, one after the other."""
+        """Costs that never vary, in any segment."""
         prices = self._each().prices()
-        return None if prices is None else prices.reshape(self.instances, -1, *prices.shape[2:])
+        if prices is None:
+            return None
+        of_segments = prices.reshape(*np.shape(self.starts), *prices.shape[1:])
+        return np.where((of_segments == of_segments[:, :1]).all(axis=1), of_segments[:, 0], 0)
 
     def check(self) -> None:
         """The worlds, and that no arm comes or goes."""
