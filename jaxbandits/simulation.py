@@ -136,7 +136,7 @@ def simulate(
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
-    if not layout.benchmarks and (apart := apart_from_values(result, environment, ready)) is not None:
+    if not layout.benchmarks and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None:
         warnings.warn(apart, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
@@ -147,7 +147,9 @@ def simulate(
     return result
 
 
-def apart_from_values(result: Result, environment: Environment, constraint: Constraint) -> str | None:
+def apart_from_values(
+    result: Result, reward: np.ndarray, environment: Environment, constraint: Constraint
+) -> str | None:
     """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a line; else None.
 
     Regret is made of ``values``. Asked of worlds with code that is not this package's, under its own constraints.
@@ -155,7 +157,6 @@ def apart_from_values(result: Result, environment: Environment, constraint: Cons
     pulls = result.final.get("pulls")
     if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
         return None
-    reward = environment.values()[0]
     if reward.shape[1] < pulls.shape[-1]:
         return None
     each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))

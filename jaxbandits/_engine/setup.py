@@ -60,6 +60,7 @@ class Layout:
     names: tuple[str | int, ...]  # of the instances
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
+    means: Means  # of all actions, see Environment.values
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
@@ -174,6 +175,7 @@ def lay_out(
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
+        means=means,
         best_rate=_best_rate(ready, means) if benchmarks is None else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )

@@ -91,8 +91,10 @@ def _is_as_written(cls: type) -> bool:
     if not cls.__module__.startswith("jaxbandits."):
         return False
     held = [value for name, value in vars(cls).items() if not name.startswith(("__annot", "_abc_"))]
+    if not all(map(_is_ours, held)):
+        return False  # and not remembered: it may be put back
     ids = tuple(map(id, held))
-    return ids == _seen.setdefault(cls, (ids, held))[0] and all(map(_is_ours, held))
+    return ids == _seen.setdefault(cls, (ids, held))[0]
 
 
 def _is_ours(value: Any) -> bool:
