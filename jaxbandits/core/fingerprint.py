@@ -80,7 +80,8 @@ def is_users(owner: Any) -> bool:
             kind = thing if isinstance(thing, type) else type(thing)
             if not all(map(_is_as_written, kind.__mro__)):
                 return True
-            waiting += getattr(thing, "__dict__", {}).values()
+            if kind is not thing:  # what a class holds was asked for above
+                waiting += getattr(thing, "__dict__", {}).values()
     return False
 
 
