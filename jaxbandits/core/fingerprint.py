@@ -55,6 +55,7 @@ def exactly(value: Any) -> Hashable:
 # --- whose code it is
 
 
+_PYTHONS = "__annot", "__slotnames__", "_abc_"  # what Python itself adds to a class later (pickle does)
 _seen: dict[type, tuple[tuple[int, ...], list[Any]]] = {}  # what a class of this package held when it was first met
 
 
@@ -91,7 +92,7 @@ def _is_as_written(cls: type) -> bool:
         return True
     if not cls.__module__.startswith("jaxbandits."):
         return False
-    held = [value for name, value in vars(cls).items() if not name.startswith(("__annot", "_abc_"))]
+    held = [value for name, value in vars(cls).items() if not name.startswith(_PYTHONS)]
     if not all(map(_is_ours, held)):
         return False  # and not remembered: it may be put back
     ids = tuple(map(id, held))

@@ -6,6 +6,7 @@ import array
 import ast
 import collections
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -419,3 +420,13 @@ def test_asking_whose_code_it_is_costs_less_than_a_millisecond() -> None:
             is_users(owner)
         took.append(time.perf_counter() - began)
     assert min(took) < 1e-3
+
+
+def test_a_class_that_was_pickled_or_patched_for_a_while_is_the_packages_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class_, policy = jb.policies.UCBB2, jb.policies.UCBB2()
+    with monkeypatch.context() as patch:  # the class may be met for the first time while it is patched
+        patch.setattr(class_, "score", lambda self, arms: arms.n)
+        assert is_users(policy)
+    assert not is_users(policy)
+    pickle.loads(pickle.dumps(policy))  # adds __slotnames__ to the class
+    assert not is_users(policy)
