@@ -157,8 +157,8 @@ def apart_from_values(
     pulls = result.final.get("pulls")
     if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
         return None
-    if reward.shape[1] < pulls.shape[-1]:
-        return None
+    if reward.shape[1] - bool(getattr(environment.spec, "null_arm", False)) != pulls.shape[-1]:
+        return None  # its actions are not its arms
     each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
     must = np.einsum("sirk,ik->sir", pulls, each, dtype=np.int64)
     booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)

@@ -175,7 +175,8 @@ OTHERS: list[tuple[Policy, str, Constraint]] = [
 
 def one_arm_a_round() -> list[tuple[Policy, str, Constraint]]:
     """Rows of the contract in the closing worlds; sets and reservoirs are refused there."""
-    rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB) and "reservoir" not in row[1]]
+    rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB)]
+    rows = [row for row in rows if "reservoir" not in row[1] and "contexts" not in row[1]]
     return [*rows, *OTHERS]
 
 

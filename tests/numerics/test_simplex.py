@@ -102,17 +102,18 @@ def over_six_decades(count: int, seed: int) -> int:
         for i in range(count):
             one = linprog(-gain[i] / most[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs")
             exact[i] = -one.fun * most[i] if one.status == 0 else np.inf
-        bounded = np.isfinite(exact)
+        bounded, solved = ((cost > 0).any(1) | (mu <= 0)).all(1), np.isfinite(exact)
+        # the general solver gives up on a few that are bounded; that they are is plain to see
+        assert not (solved & ~bounded).any() and (bounded & ~solved).sum() <= count / 500
+        both = bounded & solved
         host = lp.simplex(mu, cost, limit, xp=np)
         traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
         for found, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
             assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(found.found, bounded), kind
-            x = solution(found, arms).astype(np.float64)[bounded]
-            used = (scaled[bounded] @ x[..., None])[..., 0].max(-1)
-            brings = (mu[bounded] * x).sum(-1) / np.maximum(used, 1)
-            off = [
-                np.abs(value - exact[bounded]) > rounding * exact[bounded] for value in (brings, found.value[bounded])
-            ]
+            x = solution(found, arms).astype(np.float64)[both]
+            used = (scaled[both] @ x[..., None])[..., 0].max(-1)
+            brings = (mu[both] * x).sum(-1) / np.maximum(used, 1)
+            off = [np.abs(value - exact[both]) > rounding * exact[both] for value in (brings, found.value[both])]
             assert not off[0].any(), (kind, arms, rows, timed)  # what is played
             # prices that fall by six decades may cancel in the float32 value itself, though not in what is played
             assert off[1].sum() <= (0 if found is host else count / 500), (kind, arms, rows, timed)
