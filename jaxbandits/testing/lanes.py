@@ -110,12 +110,22 @@ ULPS = 4
 """Units in the last place by which a program that is compiled otherwise may be off."""
 
 
-def equal(must: Any, got: Any, what: str, ulps: int = 0) -> None:
-    """Equal to the bit, but that one NaN is like another; floats may be ``ulps`` units in the last place apart."""
-    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
+def equal(must: Any, got: Any, what: str, terms: Any = None) -> None:
+    """Equal to the bit, but that one NaN is like another.
+
+    Where ``must`` was computed from ``terms``, a tree of the same shapes, floats may be 4 units in
+    the last place of the largest number of either apart: a sum is rounded as its largest term is.
+    """
+    paths = jax.tree_util.tree_leaves_with_path(must)
+    before = [None] * len(paths) if terms is None else jax.tree.leaves(terms)
+    for (path, a), b, was in zip(paths, jax.tree.leaves(got), before, strict=True):
         a, b = np.asarray(a), np.asarray(b)
-        floats = a.dtype == np.float32 and a.shape == b.shape
-        same = (ulps_apart(a, b) <= ulps).all() if floats else np.array_equal(a, b)
+        if was is None or a.dtype != np.float32 or a.shape != b.shape:
+            same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f")
+        else:
+            sizes = np.abs(np.append(a, np.asarray(was)))
+            largest = np.max(sizes, initial=0, where=np.isfinite(sizes))
+            same = np.allclose(a, b, rtol=0, atol=ULPS * np.spacing(largest), equal_nan=True)
         assert same, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
 
 

@@ -52,7 +52,7 @@ def chooses_what_there_is(subject: Subject) -> None:
 
 
 def agrees_without_jit(subject: Subject) -> None:
-    """Without jit: scores within 4 units in the last place, the same decisions but for such near-ties.
+    """Without jit: states and scores within 4 units in the last place, the same decisions but for such near-ties.
 
     A policy that declares a coarser ``rounding`` than usual may be off by as many more.
     """
@@ -61,7 +61,7 @@ def agrees_without_jit(subject: Subject) -> None:
         now = subject.round(i)
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
-        equal(now.after, after, f"round {i + 1}: the state without jit", ULPS)
+        equal(now.after, after, f"round {i + 1}: the state without jit", terms=now.before)
         if not isinstance(leaves, IndexPolicy):
             equal(now.action, action, f"round {i + 1}: the decision without jit")
             continue
@@ -175,7 +175,12 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
 
 
 def arms_axis(environment: Environment) -> int | None:
-    """The last axis of the table that says which arms exist (it may have one of segments before); None without it."""
+    """The last axis of the table that says which arms exist (it may have one of segments before).
+
+    None without it, and where each arm has a row of the context: its law draws so many rows.
+    """
+    if len(environment.spec.context or ()) == 2:
+        return None
     leaves = jax.tree_util.tree_leaves_with_path(environment)
     return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
 
