@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES, Asked
+from jaxbandits.apps.comparison._reading.facebook import facebook_rows
 from jaxbandits.apps.comparison._reading.numbers import MAY_BE, is_nothing
-from jaxbandits.apps.comparison._reading.rows import Rows, facebook_rows, read_rows, unit_of_rewards
+from jaxbandits.apps.comparison._reading.rows import Rows, read_rows, unit_of_rewards
 from jaxbandits.apps.comparison._reading.sheet import Question, Refusal, Sheet, coded, grouped, read_bytes, read_sheet
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
@@ -136,11 +137,11 @@ def _table(
     decimal: str | None,
     choice: tuple[Sequence[str], Sequence[str], bool],
 ) -> ArmsTable:
-    report, reward_max = sheet.report, bounds[0]
+    reward_max = bounds[0]
     if sheet.columns.kind == "facebook":
         rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
-        report.others += _of_columns(sheet)
+        sheet.notes += _of_columns(sheet)
         rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, *choice)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
@@ -149,22 +150,23 @@ def _table(
         (f"{instances=}" * (instances != "published"), "facebook"),
         (f"{prior=}" * (prior is not None), "counts"),
     ):
-        report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
+        sheet.notes += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
     found, out = _instances(rows, prior or 0.0, bounds)
-    report.tell(sheet.source)
+    if sheet.problems:
+        raise Refusal(sheet.source, sheet.problems)
     second = sheet.columns.at.get("cost2", -1)  # a number has no title
     _tell_of_arms(rows, found, out, prior, reward_max)
     return ArmsTable(
         kind=kind,
         instances=found,
-        notes=(*report.changes, *report.others),
+        notes=(*sheet.changes, *sheet.notes),
         reward_unit=unit_of_rewards(rows),
         cost_unit="cost" if kind in ("means", "log") else "spent",
         sha256=sheet.sha256,
         pull_unit=rows.columns.pull_unit,
         style=rows.style,
         kept_out=out,
-        changes=len(report.changes),
+        changes=len(sheet.changes),
         path=os.fspath(path),
         cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else f"{rows.columns.pull_unit}s",
     )
@@ -251,7 +253,7 @@ def _instances(
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them."""
     sheet, code, groups = rows.sheet, coded(rows.arm)[0], list[list[_Arm]]()
-    for own in grouped(coded(rows.instance)[0], np.arange(len(rows.arm))):
+    for own in grouped(coded(rows.instance)[0], np.arange(len(rows.sheet.line))):
         clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
         average = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
         groups.append([_arm(rows, at, prior, average) for at in grouped(code, own)])
@@ -270,16 +272,16 @@ def _instances(
         else:
             lost.append(group)
         out += [(arm, arm.why) for arm in group if arm.why]
-    for group in lost if not sheet.report.problems else ():  # where a row cannot be used, it may be the missing arm
+    for group in lost if not sheet.problems else ():  # where a row cannot be used, it may be the missing arm
         errors = [arm.error for arm in group if arm.error is not None]
         if errors and found:
             out += [(arm, "alone in its instance") for arm in group if not arm.why]
             continue
         where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
         for error in errors or [bad(where, len(group), "2 or more")]:
-            sheet.note(error)
-    if not groups and not sheet.report.problems:
-        sheet.note(InputError(f"{sheet.source}: no row is an arm; it must have at least two arms"))
+            sheet.problems.append(error)
+    if not groups and not sheet.problems:
+        sheet.problems.append(InputError(f"{sheet.source}: no row is an arm; it must have at least two arms"))
     kept_out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), why) for arm, why in out]
     return tuple(found), tuple(sorted(kept_out, key=lambda arm: arm.line))
 
@@ -287,35 +289,35 @@ def _instances(
 def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> _Arm:
     """The arm of these rows, unplayable if it has no pulls, rewards or costs; a prior has the ``average`` means."""
     sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
-    arm = _Arm(rows.instance[first], rows.arm[first], at, at)
+    arm = _Arm(rows.instance.row(first), rows.arm.row(first), at, at)
     if rows.ads is not None:
         return arm._replace(reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
     for again in at[1:] if kind == "means" else ():
         where = sheet.where(again, f"instance {shown(arm.instance)}, name")
-        sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
+        sheet.problems.append(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
     if kind != "counts":
         complete = at[~np.isnan(rows.value[at]) & ~np.isnan(rows.spent[at])]
         if not complete.size:
             what = "reward" if np.isnan(rows.value[first]) else "cost"
             role = what if kind == "log" else f"mean_{what}"
-            return arm._replace(why=f"no {what}", error=bad(sheet.cell(first, role), sheet.of(role)[first], MAY_BE))
+            return arm._replace(why=f"no {what}", error=bad(sheet.cell(first, role), sheet.of(role).row(first), MAY_BE))
         # rounding may lift the mean of equal values above them, and so above the bound
         reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
         return _costing(rows, arm._replace(rows=complete, reward=reward, cost=cost))
     known = at[~np.isnan(rows.clicks[at])]
     if not known.size:
-        texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
+        texts = {role: sheet.of(role).row(first) for role in rows.columns.numeric()}
         role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
         return arm._replace(why=_NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
     arm, (clicks, value, spent) = arm._replace(rows=known), _totals(rows, known)
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
             where = f"{sheet.cell(int(known[np.argmin(column[known])]), role)} (arm {shown(arm.name)} in all)"
-            sheet.note(bad(where, total, MAY_BE))
+            sheet.problems.append(bad(where, total, MAY_BE))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
         may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
-        error = bad(sheet.cell(int(known[0]), "clicks"), sheet.of("clicks")[known[0]] or "0", may_be)
+        error = bad(sheet.cell(int(known[0]), "clicks"), sheet.of("clicks").row(known[0]) or "0", may_be)
         return arm._replace(why=f"no {rows.columns.pull_unit}s{' but ' * bool(but)}{' and '.join(but)}", error=error)
     if prior:
         value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
@@ -367,7 +369,7 @@ def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float])
                 told += f"; raise {what}_max (--{what}-max)"
                 if what == "reward" and not single:
                     told += f" to {max(arm.reward for arm in arms):.6g} or more"
-                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[n], f'arm {shown(arm.name)}')}: {told}"))
+                rows.sheet.problems.append(InputError(f"{rows.sheet.where(arm.rows[n], f'arm {shown(arm.name)}')}: {told}"))
 
 
 def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
@@ -420,7 +422,7 @@ def _daily(rows: Rows, arm: _Arm) -> Daily:
 
 def _pulls(rows: Rows, arms: Sequence[_Arm]) -> Pulls:
     """All rows of these arms, in time order; a row without a time stays behind the one above."""
-    which = np.full(len(rows.arm), -1)
+    which = np.full(len(rows.sheet.line), -1)
     for i, arm in enumerate(arms):
         which[arm.every] = i
     at = np.flatnonzero(which >= 0)
@@ -467,11 +469,11 @@ def _tell_of_arms(
     rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float | None, reward_max: float | None
 ) -> None:
     """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    columns, report = rows.columns, rows.sheet.report
-    kind, unit, changes, others = columns.kind, columns.pull_unit, report.changes, report.others
+    columns, sheet = rows.columns, rows.sheet
+    kind, unit, changes, others = columns.kind, columns.pull_unit, sheet.changes, sheet.notes
     names = sum(len(instance.arms) for instance in found) + len(out)
-    if kind == "counts" and names < len(rows.arm):
-        others.append(f"{len(rows.arm):,} rows summed to {names:,} arms")
+    if kind == "counts" and names < len(rows.sheet.line):
+        others.append(f"{len(rows.sheet.line):,} rows summed to {names:,} arms")
     if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
         changes.append(f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost")
     for why in dict.fromkeys(arm.reason for arm in out):
