@@ -40,9 +40,7 @@ def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
         numbers = [plain_number(cells[at[x]]) for x in ("clicks", "total_conversion", "spent")]
         clicks, conversions, spent = numbers
         why = ""
-        if clicks is None or conversions is None or spent is None or not all(group):
-            why = _UNREADABLE
-        elif len(cells) > len(sheet.titles):
+        if clicks is None or conversions is None or spent is None or not all(group) or len(cells) > len(sheet.titles):
             why = _UNREADABLE
         elif spent == 0:
             why = "with nothing spent"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, pattern, words
-from jaxbandits.apps.comparison._reading.sheet import Cells, Sheet
+from jaxbandits.apps.comparison._reading.sheet import LONG, Cells, Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import bad, brief, shown
 
@@ -248,6 +248,12 @@ def read_times(cells: Cells, custom: bool = False) -> tuple[Times | None, str]:
     that is the ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the
     rows: each a day of its own.
     """
+    if len(cells.texts) > LONG and _ISO.fullmatch(cells.texts[0]):
+        from pandas import to_datetime  # at ten times the speed
+
+        with contextlib.suppress(ValueError):
+            times = to_datetime(cells.texts, format="ISO8601", utc=True).tz_localize(None)
+            return times.to_numpy().astype("datetime64[us]")[cells.code], ""
     if all(map(_ISO.fullmatch, cells.texts)):
         with contextlib.suppress(ValueError):  # the 31st of February
             bare_texts = [text.removesuffix("Z") for text in cells.texts]
@@ -341,7 +347,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
         firsts = dict[str, tuple[int, str]]()
         for role, of in numbers.items():
             for symbol, text in of.symbols.items():
-                row = int(np.argmax(sheet.of(role).which(text.__eq__)))
+                row = int(np.argmax(sheet.of(role).equal(text)))
                 firsts[symbol] = min((row, role), firsts.get(symbol, (row, role)))
         _check_one(sheet, firsts, "one currency for all rows")
     state = {role: of.state for role, of in numbers.items()}
@@ -449,7 +455,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     at = sheet.columns.at
     refunds = ("spent", "conversions") if kind == "counts" else ()  # sums must be at least 0
     wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
-    wrong |= {x: sheet.of(x).which("".__eq__) for x in ("name", "instance") if x in at}
+    wrong |= {x: sheet.of(x).equal("") for x in ("name", "instance") if x in at}
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
     for i in np.flatnonzero(odd).tolist():
         if (line := sheet.line[i]) in sheet.wide:

@@ -31,13 +31,14 @@ from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
 _TOTAL = re.compile(  # what a row of totals is called
-    r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
+    r"(?!\d)(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     rf"(?:{pattern('total')}|{pattern('mean')})"
     r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|previous|this)\b.*)?"
     rf"|{pattern('results_of')}",
     re.IGNORECASE,
 )
-_MEAN = re.compile(rf"{pattern('mean')}\b", re.IGNORECASE)
+# Of the first cell or the day, where "average" may be a quality, too.
+_SUM = re.compile(rf"(?!{pattern('mean')}\b)(?:{_TOTAL.pattern})", re.IGNORECASE)
 _DAY_FIRST = {"£", "GBP", "₹", "INR", "Rs", "Rs.", "AUD", "A$", "NZD", "NZ$", "ZAR", "CHF", "€", "EUR"}
 _HAS_CLOCK = re.compile(r"\d:\d\d|^\d{10,}|^\d{1,6}(\.\d+)?$")  # or seconds since 1970, or a round
 _BETWEEN_WORDS = re.compile(r"[\s/:|>_–-]+")  # of a name that may begin with its parent's
@@ -110,11 +111,11 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
     """Without the header once more, a second table, remarks below, and what the user drops."""
     numeric, name = set(sheet.columns.numeric().values()), sheet.of("name")
     titles = zip(sheet.cells, sheet.titles, strict=True)
-    again = np.all([cells.which(text.__eq__) for cells, text in titles], axis=0)
+    again = np.all([cells.equal(text) for cells, text in titles], axis=0)
     if again.any():
         sheet.notes.append(f"{sheet.lines(np.flatnonzero(again))} skipped: the header once more")
     rows = np.flatnonzero(~again)
-    in_row = np.sum([cells.which(bool) for cells in sheet.cells], axis=0)
+    in_row = np.sum([~cells.equal("") for cells in sheet.cells], axis=0)
     gap = np.isin(sheet.line, sheet.gaps)
     for n in np.flatnonzero(gap[rows])[int(gap[rows][:1].sum()) :].tolist():
         # Another header stands here, perhaps behind lines of one cell, with a row below it.
@@ -124,7 +125,7 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
             sheet.notes.append(f"lines {first} to {last} skipped: another table")
             rows = rows[:n]
             break
-    has_number = np.any([sheet.cells[n].which(bool) for n in numeric], axis=0)
+    has_number = np.any([~sheet.cells[n].equal("") for n in numeric], axis=0)
     end = len(rows)
     while end > 1 and not has_number[rows[end - 1]] and (in_row[rows[end - 1]] == 1 or gap[rows[end - 1]]):
         end -= 1
@@ -135,7 +136,7 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
         columns = [name]
         if text and text not in name.texts:
             columns = [cells for n, cells in enumerate(sheet.cells) if n not in numeric]
-        dropped |= np.any([cells.which(text.__eq__) for cells in columns], axis=0)
+        dropped |= np.any([cells.equal(text) for cells in columns], axis=0)
     if dropped.any():
         sheet.notes.append(f"{sheet.lines(np.flatnonzero(dropped))} dropped, as --drop says")
     rows = rows[~dropped[rows]]
@@ -153,9 +154,13 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
     columns, names, first = sheet.columns, sheet.of("name"), _first_filled(sheet)
     values = [np.nan_to_num(amounts.values[role]) for role in amounts.totals]
     sums = np.array(values).reshape(len(values), len(sheet.line))
-    kept = names.which(keep.__contains__) | first.which(keep.__contains__)
-    by_name = names.which(_says_total) & ~kept
-    said = first.which(_says_sum) | sheet.of("time").which(_says_sum)
+    kept = np.zeros(len(sheet.line), bool)
+    for text in keep:
+        kept |= names.equal(text) | first.equal(text)
+    by_name = names.which(_TOTAL.fullmatch) & ~kept
+    said = first.which(_SUM.fullmatch)
+    if first is not sheet.of("time"):
+        said |= sheet.of("time").which(_SUM.fullmatch)
     said &= ~(kept | by_name)
     nameless = names.which(lambda text: not text.strip("-–—")) & ~(by_name | said | kept)
     nameless &= columns.kind != "means"
@@ -170,7 +175,9 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
         adds_up = _adds_up(sheet, sums, called, hidden)
     _check_levels(sheet, sums * ~(called | kept))
     cells = [sheet.cells[n] for n in columns.numeric().values()]
-    empty = nameless & np.all([of.which(numbers.is_nothing) for of in cells], axis=0)
+    empty = nameless.copy()
+    for of in cells if nameless.any() else ():
+        empty &= of.which(numbers.is_nothing)
     if doubt := np.flatnonzero((called & ~(adds_up | empty)) | hidden).tolist():
         sheet.problems.append(_asked(sheet, amounts, doubt, called))
     if skipped := np.flatnonzero(adds_up | empty).tolist():
@@ -178,16 +185,6 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
         note = f"{sheet.lines(skipped)} skipped: totals ({', '.join(texts)})"
         sheet.changes.insert(0, note)
     return np.asarray(~called)
-
-
-def _says_total(text: str) -> bool:
-    """Whether it is a word for totals or means."""
-    return not text[:1].isdigit() and _TOTAL.fullmatch(text) is not None
-
-
-def _says_sum(text: str) -> bool:
-    """Whether it is a word for totals: "average" may be a quality, too."""
-    return _says_total(text) and not _MEAN.match(text)
 
 
 def _first_filled(sheet: Sheet) -> Cells:
@@ -234,7 +231,7 @@ def _adds_up(sheet: Sheet, sums: np.ndarray, called: np.ndarray, hidden: np.ndar
     above, below = until[:, at] - until[:, ends[:-2]], until[:, ends[2:]] - until[:, at]
     found[at] = _same(total, above) | _same(total, below) | _same(total, until[:, -1:])
     columns = [sheet.of("name"), *(sheet.cells[n] for n in _text_columns(sheet))]
-    says = np.array([of.which(lambda text: text != "" and not _says_total(text)) for of in columns])
+    says = np.array([~(of.equal("") | of.which(_TOTAL.fullmatch)) for of in columns])
     for filled in np.unique(says[:, at], axis=1).T:  # of the columns in which some totals say something
         own, rows = [of for of, yes in zip(columns, filled, strict=True) if yes], np.zeros_like(called)
         rows[at] = (says[:, at] == filled[:, None]).all(axis=0)

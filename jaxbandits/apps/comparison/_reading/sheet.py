@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import itertools
+import operator
 import os
 import re
 import sys
@@ -37,7 +38,7 @@ from jaxbandits.core.checks import InputError, bad, brief, shown
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEAD = 1 << 20  # characters, and
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
-_AT_ONCE = 1 << 16  # rows
+LONG = 20_000  # rows from which on pandas reads
 _MOST_PROBLEMS = 20
 # ="007": so some programs keep a spreadsheet from reading a cell as a number
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
@@ -69,14 +70,6 @@ class Refusal(InputError):
         super().__init__(texts[0])
 
 
-class _Numbers(dict[str, int]):
-    """Of each text its number, in order of first appearance."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self)
-        return number
-
-
 class Cells(NamedTuple):
     """A column."""
 
@@ -84,10 +77,14 @@ class Cells(NamedTuple):
     texts: np.ndarray  # objects, all different, in order of first appearance
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Cells:
+    def of(cls, texts: Sequence[str]) -> Cells:
         """The column with these texts."""
-        number = _Numbers()
-        code = np.fromiter((number[text] for text in texts), np.int64)
+        if len(texts) > LONG:
+            from pandas import factorize  # takes a while, which small files need not wait for
+
+            return cls(*factorize(np.asarray(texts, object)))
+        number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
+        code = np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
         return cls(code, np.array(list(number), object))
 
     @property
@@ -101,9 +98,17 @@ class Cells(NamedTuple):
 
     def only(self, rows: np.ndarray) -> Cells:
         """Those of these rows."""
-        _, first, code = np.unique(self.code[rows], return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        return Cells(np.argsort(order)[code], self.texts[self.code[rows][first[order]]])
+        own = self.code[rows]
+        first = np.full(len(self.texts), len(own))
+        first[own[::-1]] = np.arange(len(own))[::-1]  # of several rows the last one stays
+        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(own))]
+        number = np.empty(len(self.texts), np.int64)
+        number[order] = np.arange(len(order))
+        return Cells(number[own], self.texts[order])
+
+    def equal(self, text: str) -> np.ndarray:
+        """Of each row whether its text is this one, bool [N]."""
+        return np.asarray(self.texts == text, bool)[self.code]
 
     def which(self, test: Callable[[str], object]) -> np.ndarray:
         """Of each row whether its text passes a test, bool [N]."""
@@ -111,7 +116,10 @@ class Cells(NamedTuple):
 
     def changed(self, change: Callable[[str], str]) -> Cells:
         """With every text changed; texts that become equal are one."""
-        new = Cells.of([change(text) for text in self.texts])
+        texts = [change(text) for text in self.texts]
+        if all(map(operator.is_, texts, self.texts)):
+            return self
+        new = Cells.of(texts)
         return Cells(new.code[self.code], new.texts)
 
 
@@ -121,7 +129,12 @@ def coded(*columns: Cells) -> tuple[np.ndarray, int]:
     for cells in columns[1:]:
         if many < len(code):
             joint = code.astype(np.int64) * len(cells.texts) + cells.code
-            values, code = np.unique(joint, return_inverse=True)
+            if len(joint) > LONG:
+                from pandas import factorize
+
+                code, values = factorize(joint)
+            else:
+                values, code = np.unique(joint, return_inverse=True)
             many = len(values)
     return code, many
 
@@ -292,24 +305,48 @@ def _bare(cell: str) -> str:
     return _AS_TEXT.sub(r"\1", cell.strip())
 
 
+def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray] | None:
+    """The columns below a line of a long file that is written simply; None of another one."""
+    if text.count("\n") < LONG or '"' in text or "\0" in text or text.count("\r") != text.count("\r\n"):
+        return None
+    from pandas import RangeIndex, errors, read_csv
+
+    try:
+        frame = read_csv(
+            io.BytesIO(text.encode()),
+            sep=sign,
+            header=None,
+            names=range(width),
+            skiprows=start,
+            dtype=object,
+            keep_default_na=False,
+            na_filter=False,
+            skip_blank_lines=False,
+        )
+    except (errors.ParserError, UnicodeError):
+        return None
+    # Where the first row has more cells than there are names, they make an index.
+    return [frame[n].to_numpy() for n in frame] if isinstance(frame.index, RangeIndex) else None
+
+
 def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Columns, source: str) -> Sheet:
     """The sheet whose header is the last row of this head."""
     start, header = head[-1]
-    rows, width = _rows(text, sign, source), len(header)
-    numbers, codes = [_Numbers() for _ in header], [[np.zeros(0, np.int32)] for _ in header]
-    line, wide = list[int](), dict[int, int]()
-    rows = itertools.dropwhile(lambda row: row[0] <= start, rows)
-    while some := list(itertools.islice(rows, _AT_ONCE)):
-        for n, row in some:
-            line.append(n)
-            if len(row) != width:
-                wide |= {n: len(row)} if any(map(str.strip, row[width:])) else {}
-                row[width:] = [""] * (width - len(row))
-        for cells, number, code in zip(zip(*(row for _, row in some)), numbers, codes, strict=True):
-            code.append(np.fromiter(map(number.__getitem__, cells), np.int32, len(some)))
-    raw = [Cells(np.concatenate(of), np.array(list(x), object)) for of, x in zip(codes, numbers)]
-    cells = [of.changed(_bare) for of in raw]
-    blank = np.all([of.which(lambda text: not text) for of in cells], axis=0)
+    width, wide = len(header), dict[int, int]()
+    if (texts := _by_pandas(text, sign, start, width)) is not None:
+        line = np.arange(start + 1, start + 1 + len(texts[0]))
+    else:
+        rows = itertools.dropwhile(lambda row: row[0] <= start, _rows(text, sign, source))
+        numbers, every = list[int](), list[tuple[str, ...]]()
+        for n, row in rows:
+            if any(map(str.strip, row[width:])):
+                wide[n] = len(row)
+            numbers.append(n)
+            # No lists: the collector of garbage would walk through all of them.
+            every.append((*row[:width], *[""] * (width - len(row))))
+        line, texts = np.array(numbers), list(zip(*every, strict=True)) or [()] * width
+    cells = [Cells.of(of).changed(_bare if '="' in text else str.strip) for of in texts]
+    blank = np.all([of.equal("") for of in cells], axis=0)
     if blank.all():
         must = "it must have at least two arms"
         raise InputError(f"{source}: there is a header but no rows; {must}")
@@ -317,10 +354,10 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
         source=source,
         titles=tuple(" ".join(cell.split()) for cell in header),
         columns=columns,
-        line=np.array(line),
+        line=line,
         cells=cells,
         wide=wide,
-        gaps=np.array(line)[1:][blank[:-1]],
+        gaps=line[1:][blank[:-1]],
         separator=sign,
         indent=np.zeros(len(line), np.int64),
         notes=[f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else [],
