@@ -14,7 +14,6 @@ from jaxbandits.apps.comparison._reading.rows import Rows
 from jaxbandits.apps.comparison._reading.sheet import Cells, Sheet
 from jaxbandits.core.checks import InputError
 
-_ZERO_REWARD_BECOMES = 0.01
 _UNREADABLE = "with unreadable cells"
 
 
@@ -67,9 +66,8 @@ def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
     names = [f"{ad[2]} (line {sheet.line[ad[0]]})" if times[ad[1:3]] > 1 else ad[2] for ad in kept]
     place, instance, _, *amounts = zip(*kept, strict=True)
     clicks, value, spent = map(np.array, amounts)
-    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
     own, arms, style = sheet.only(np.array(place)), Cells.of(names), NumberStyle()
-    return Rows(own, sheet.columns, style, Cells.of(instance), arms, clicks, value, spent, ads=means)
+    return Rows(own, sheet.columns, style, Cells.of(instance), arms, clicks, value, spent)
 
 
 def _is_shifted(cells: Sequence[str], at: Mapping[str, int]) -> bool:

@@ -60,9 +60,12 @@ class Rows:
     value: FloatArray  # [N], what they brought (means: the mean); NaN where a mean or pull has none
     spent: FloatArray  # [N], what they cost; NaN as above
     time: numbers.Times | None = None
-    # The Facebook file's own means, (reward, cost) [N] each.
-    ads: tuple[FloatArray, FloatArray] | None = None
     spent2: FloatArray | None = None  # [N], of a second cost; a row where it is not known is a gap
+
+    @property
+    def amounts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Clicks, value and spent."""
+        return self.clicks, self.value, self.spent
 
 
 def read_rows(
@@ -101,7 +104,7 @@ def read_rows(
             sheet.problems.append(InputError(f"{sheet.source}, {note}; {say}"))
     if asks:
         _check_names(sheet, columns, instances, arms)
-    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, None, spent2)
+    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2)
 
 
 # --- Rows that are no arms, whatever their numbers say.
