@@ -8,7 +8,7 @@ import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -192,6 +192,7 @@ PLAIN = {
 }
 _FORMATS = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in PLAIN.items())
 REWARD_OF = {"means": "mean_reward", "counts": "conversions", "log": "reward"}
+COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
 COST_OF = {"means": "mean_cost", "counts": "spent", "log": "cost"}
 _ALIASES = {
     "name": ("arm",),
@@ -226,12 +227,12 @@ REWARD = "--reward"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are used."""
+    """Which columns are used."""
 
     kind: str  # "means", "counts", "log" or "facebook"
     at: Mapping[str, int]  # of each role the position; "conversions" is the reward of counts
+    keyed: Sequence[Title] = ()  # all titles
     plain: bool = False  # the header is in plain form (PLAIN)
-    title: Mapping[str, Title] = field(default_factory=dict)
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs, as given
     terms: Mapping[str, Terms] = field(default_factory=dict)  # what is joined to a role's column
     # Of a role whose column is a rate: "*" and the role beside it, or "/" and that which it divides.
@@ -240,8 +241,19 @@ class Columns:
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()  # positions of coarser names (ad set, campaign), the coarsest last
     other: int | None = None  # another column that may count as reward
-    given: frozenset[str] = frozenset()  # roles that the user named
+    named: Mapping[str, str] = field(default_factory=dict)  # the roles of the user's options
     given_log: bool = False  # the user said that every row is one pull (``clicks=1``)
+    unknown: str | None = None  # an option of the user whose title is not there
+
+    @property
+    def lacks(self) -> list[str]:
+        """Roles without a column."""
+        return [x for x in PLAIN[self.kind] if x not in self.at and x not in self.constant]
+
+    @property
+    def title(self) -> dict[str, Title]:
+        """Of each role, what its title says."""
+        return {role: self.keyed[i] for role, i in self.at.items() if self.keyed}
 
     def numeric(self) -> dict[str, int]:
         """Positions of the columns of numbers by role."""
@@ -268,8 +280,11 @@ def find_columns(titles: Sequence[str], asked: Asked, source: str) -> Columns | 
         at = _plain_columns("facebook", titles)
         at |= {x.lower(): i for i, x in enumerate(titles) if x.lower() == "ad_id"}
         return Columns("facebook", at, plain=True, pull_unit="click")
-    fits = _fits(titles, asked)
-    return next((_columns(fit, titles, asked, source) for fit in fits if fit.is_whole), None)
+    for columns in _fits(titles, asked):
+        if columns.unknown is None and not columns.lacks:
+            _check(columns, titles, source)
+            return _with_others(columns, titles, asked)
+    return None
 
 
 def _plain_columns(kind: str, titles: Sequence[str]) -> dict[str, int]:
@@ -277,7 +292,8 @@ def _plain_columns(kind: str, titles: Sequence[str]) -> dict[str, int]:
     at = dict[str, int]()
     for column in PLAIN[kind]:
         own = (column, *_ALIASES.get(column, ()))
-        at |= {column: i for i, text in reversed([*enumerate(titles)]) if text.lower() in own}
+        if places := [i for i, text in enumerate(titles) if text.lower() in own]:
+            at[column] = places[0]
     return at if len(at) == len(PLAIN[kind]) else {}
 
 
@@ -306,46 +322,21 @@ def _joined(text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
     return at, tuple(terms)
 
 
-class _Fit(NamedTuple):
-    """How a header fits a kind of file."""
-
-    kind: str
-    keyed: list[Title]
-    at: dict[str, int]
-    terms: dict[str, Terms]
-    rates: dict[str, tuple[str, str]]  # as in `Columns`
-    constant: dict[str, float]
-    named: dict[str, str]  # what the user's options name: the role of each
-    unknown: str | None  # an option whose title is not there
-
-    @property
-    def lacks(self) -> list[str]:
-        """Roles without a column."""
-        return [role for role in PLAIN[self.kind] if role not in self.at | self.constant]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is missing."""
-        return not self.lacks and self.unknown is None
-
-
-def _fits(titles: Sequence[str], asked: Asked) -> list[_Fit]:
+def _fits(titles: Sequence[str], asked: Asked) -> list[Columns]:
     """How the header fits all kinds of files that have the roles which the user named."""
-    keyed, fits = titles_of(titles), list[_Fit]()
+    keyed, fits = titles_of(titles), list[Columns]()
     one_pull = asked.get("clicks") == "1" and _position("1", titles) is None
     is_number = {x for x in (*COSTS, "cost2", "clicks") if _NUMBER.fullmatch(asked.get(x, ""))}
     columns = {option: _joined(text, titles) for option, text in asked.items()}
     unknown = next((x for x, of in columns.items() if of is None and x not in is_number), None)
     given = {option: of for option, of in columns.items() if of is not None}
-    for kind in ("counts", "means", "log"):
+    for kind in ("log",) if one_pull else ("counts", "means", "log"):
         roles = {
             option: REWARD_OF[kind] if option == REWARD else ROLES[option].get(kind, option)
             for option in asked
             if option != "clicks" or not one_pull
         }
         if not {*roles.values()} <= {"instance", "time", "cost2", *PLAIN[kind]}:
-            continue
-        if one_pull and kind != "log":
             continue
         named = {option: role for option, role in roles.items() if option in given}
         at = {role: given[option][0] for option, role in named.items()}
@@ -360,92 +351,89 @@ def _fits(titles: Sequence[str], asked: Asked) -> list[_Fit]:
         constant = {COST_OF[kind]: amounts[0]} if amounts and COST_OF[kind] not in at else {}
         if "cost2" in is_number and "cost2" not in given:
             constant["cost2"] = float(asked["cost2"])
-        if kind == "counts":
-            _add_rates(keyed, at, rates, constant)
-        fits.append(_Fit(kind, keyed, at, terms, rates, constant, named, unknown))
+        for role in _RATES if kind == "counts" and COST_OF[kind] not in constant else ():
+            if role not in at and (rate := _rate(role, keyed, at, rates)) is not None:
+                at[role], rates[role] = rate
+        fits.append(
+            Columns(
+                kind,
+                at,
+                keyed,
+                constant=constant,
+                terms=terms,
+                rates=rates,
+                named=named,
+                given_log=one_pull,
+                unknown=unknown,
+            )
+        )
     return fits
 
 
-def _add_rates(
-    keyed: Sequence[Title],
-    at: dict[str, int],
-    rates: dict[str, tuple[str, str]],
-    constant: Mapping[str, float],
-) -> None:
-    """Totals that are missing, where the file has rates for them."""
-    for role, ways in _RATES.items():
-        for word, sign, beside in ways:
-            i = best_match(keyed, (word,), at.values())
-            if i is None or role in at or role in constant or beside not in at or beside in rates:
-                continue
-            # The price of a click is not that of an impression.
-            of = next((x for x, parts in _SEEN.items() if any(y in keyed[i].key for y in parts)), "click")
-            unit = pull_unit(keyed[at["clicks"]]) if beside == "clicks" else of
-            if of == unit or {of, unit}.isdisjoint(_SEEN):
-                at[role], rates[role] = i, (sign, beside)
+def _rate(
+    role: str, keyed: Sequence[Title], at: Mapping[str, int], rates: Mapping[str, object]
+) -> tuple[int, tuple[str, str]] | None:
+    """The column of a rate that a missing total is worked out from: its position, and how."""
+    for word, sign, beside in _RATES[role]:
+        i = best_match(keyed, (word,), at.values())
+        if i is None or beside not in at or beside in rates:
+            continue
+        # The price of a click is not that of an impression.
+        seen = (x for x, parts in _SEEN.items() if any(part in keyed[i].key for part in parts))
+        of, unit = next(seen, "click"), pull_unit(keyed[at["clicks"]]) if beside == "clicks" else ""
+        if beside != "clicks" or of == unit or {of, unit}.isdisjoint(_SEEN):
+            return i, (sign, beside)
+    return None
 
 
-COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
-
-
-def _columns(fit: _Fit, titles: Sequence[str], asked: Asked, source: str) -> Columns:
-    kind, keyed, reward = fit.kind, fit.keyed, REWARD_OF[fit.kind]
-    at, named = dict(fit.at), {*fit.named.values()}
-    if kind == "counts":
-        _check_totals(titles, fit)
-    for role in PLAIN[kind][1:]:
-        if role in at and role not in named | fit.rates.keys():
-            _check_equal(role, titles, keyed, at, source)
-    is_chosen = reward in named or reward in fit.rates
-    likely = _WORDS.get(reward, (reward,))
-    other = None if is_chosen else best_match(keyed, likely, at.values())
+def _with_others(columns: Columns, titles: Sequence[str], asked: Asked) -> Columns:
+    """With the columns that are no numbers, and those that may be meant as well."""
+    kind, keyed, at, named = columns.kind, columns.keyed, dict(columns.at), columns.named.values()
+    reward, counts, other = REWARD_OF[kind], kind == "counts", None
     beside = ["time", "end", "currency", "instance", *["clicks"] * (kind == "log")]
-    beside += ["result_kind"] if kind == "counts" and not is_chosen else []
+    if reward not in named and reward not in columns.rates:
+        other = best_match(keyed, _WORDS.get(reward, (reward,)), at.values())
+        beside += ["result_kind"] * counts
     for role in beside:
         if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
             at[role] = i
-    level = keyed[at["name"]].rank_name("name")
+    own = keyed[at["name"]]
     if kind != "log":
         # The day of a report; when something was made or exported is another matter.
-        days = [i for i, x in enumerate(keyed) if x.rank_name("time") == "day" and i not in at.values()]
-        if days and "time" in at and "time" not in named:
-            if keyed[at["time"]].rank_name("time") != "day":
-                at["time"] = days[0]
+        rest = [(i, x) for i, x in enumerate(keyed) if i not in at.values()]
+        days = [i for i, x in rest if x.rank_name("time") == "day"]
+        is_chosen = "time" in named or "time" not in at
+        if days and not is_chosen and keyed[at["time"]].rank_name("time") != "day":
+            at["time"] = days[0]
         test = best_match(keyed, ("test",), at.values())
-        if test is not None and level == "variant":
+        if test is not None and own.rank_name("name") == "variant":
             at.setdefault("instance", test)
     levels = dict[int, int]()
-    if level in _LEVELS and "name" not in asked:
-        rest = [(x.rank("name"), i) for i, x in enumerate(keyed) if i not in at.values()]
-        above = [(rank, i) for rank, i in rest if keyed[i].rank_name("name") == level]
-        levels = {rank: i for rank, i in reversed(above) if rank > keyed[at["name"]].rank("name")}
-    titled = {role: keyed[i] for role, i in at.items()}
+    for i, x in enumerate(keyed) if own.rank_name("name") in _LEVELS and "name" not in asked else ():
+        is_coarser = x.rank("name") > own.rank("name") and x.rank_name("name") == own.rank_name("name")
+        if is_coarser and i not in at.values():
+            levels.setdefault(x.rank("name"), i)
     of_results = ("conversions", "rate", "per_result", "solved")
-    counts = kind == "counts"
-    return Columns(
-        kind=kind,
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]])
+    return replace(
+        columns,
         at=at,
         plain=not asked and bool(_plain_columns(kind, titles)),
-        title=titled,
-        rates=fit.rates,
-        constant=fit.constant,
-        terms=fit.terms,
-        is_value=counts and "conversions" not in asked and not titled[reward].is_any(*of_results),
-        pull_unit={"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"]),
+        is_value=counts and "conversions" not in asked and not keyed[at[reward]].is_any(*of_results),
+        pull_unit=unit,
         levels=tuple(levels[rank] for rank in sorted(levels)),
         other=other,
-        given=frozenset(named),
-        given_log=kind == "log" and asked.get("clicks") == "1",
     )
 
 
-def _check_totals(titles: Sequence[str], fit: _Fit) -> None:
-    """A price named as a total would be divided by the pulls again; one per thousand is another."""
+def _check(columns: Columns, titles: Sequence[str], source: str) -> None:
+    """A price named as a total would be divided by the pulls again, and of columns that are equally
+    likely, such as clicks of two devices, none is taken."""
     instead = {"cost": "price", "spent": "price", "conversions": "reward-rate", "reward": "reward-rate"}
-    for option, role in fit.named.items():
-        at, terms = fit.at[role], fit.terms.get(role, ())
-        text, rates = titles[at], ("price", "per_result", "rate")
-        is_rate = fit.keyed[at].is_any(*rates) or _OF_ONE.search(text) or _COST_PER.fullmatch(text)
+    for option, role in columns.named.items() if columns.kind == "counts" else ():
+        title, terms = columns.title[role], columns.terms.get(role, ())
+        text, rates = titles[columns.at[role]], ("price", "per_result", "rate")
+        is_rate = title.is_any(*rates) or _OF_ONE.search(text) or _COST_PER.fullmatch(text)
         is_multiplied = any(sign == "*" and isinstance(of, int) for sign, of in terms)
         thousand = " / 1000" if _OF_THOUSAND.search(text) else ""
         say = shlex.quote(f"{instead.get(option, option.replace('_', '-'))}={text}{thousand}")
@@ -455,17 +443,16 @@ def _check_totals(titles: Sequence[str], fit: _Fit) -> None:
         if option in _OF_ONE_PULL and thousand and not terms:
             must = f"of one pull, not of a thousand: say --columns {say}"
             raise bad("columns", f"{option}={text}", must)
-
-
-def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str) -> None:
-    """Of columns that are equally likely, such as clicks of two devices, none is taken."""
-    others = [i for other, i in at.items() if other != role]
-    (best, _), *more = matches(keyed, _WORDS.get(role, (role,)), others)
-    is_sure = role != "reward" or best[:2] == (0, 0)  # of a log's rewards only "reward" is likelier
-    if equal := [titles[i] for rank, i in more if rank == best or not is_sure]:
-        columns = " or ".join(map(shown, [titles[at[role]], *equal]))
-        say = f"Say --columns {role}=… (one of them, or a sum: 'A + B')"
-        raise InputError(f"{source}: is {columns} the {role}? {say}")
+    for role in PLAIN[columns.kind][1:]:
+        if role in columns.constant or role in columns.rates or role in columns.named.values():
+            continue
+        others = [i for other, i in columns.at.items() if other != role]
+        (best, _), *more = matches(columns.keyed, _WORDS.get(role, (role,)), others)
+        is_sure = role != "reward" or best[:2] == (0, 0)  # of a log's, only "reward" is likelier
+        if equal := [titles[i] for rank, i in more if rank == best or not is_sure]:
+            either = " or ".join(map(shown, [titles[columns.at[role]], *equal]))
+            say = f"Say --columns {role}=… (one of them, or a sum: 'A + B')"
+            raise InputError(f"{source}: is {either} the {role}? {say}")
 
 
 def pull_unit(clicks: Title) -> str:

@@ -387,7 +387,7 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
     own, values, percent = shown(sheet.titles[at]), numbers.values, bool(numbers.percent.any())
     is_money = role in COSTS or (role == "clicks" and is_rate) or columns.is_value
-    if title is not None and title.bracket and is_money and role not in columns.given:
+    if title is not None and title.bracket and is_money and role not in columns.named.values():
         if not any(title.key in of for of in words().values()):
             option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
             say = "100 divides by 100, 1 takes the numbers as they are"

@@ -363,7 +363,7 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     if columns.kind == "counts" and "clicks" in at and repeats and (clicks == 1).all():
         sheet.notes.append("every row is one pull: read as a log")
         return replace(columns, kind="log", is_value=False, pull_unit="row")
-    if columns.kind == "means" or columns.given_log or "clicks" in columns.given:
+    if columns.kind == "means" or columns.given_log or "clicks" in columns.named.values():
         return columns
     if columns.kind == "counts":
         if columns.pull_unit in ("view", "impression"):
