@@ -340,13 +340,13 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
     if not known.size:
         missing = 0 if kind == "counts" else 1 if np.isnan(rows.value[first]) else 2
         return arm._replace(why=_NOT_KNOWN[missing])
-    clicks, value, spent = totals = tuple(math.fsum(x[known].tolist()) for x in rows.amounts)
+    clicks, value, spent = (math.fsum(x[known].tolist()) for x in rows.amounts)
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
             least = int(known[np.argmin(column[known])])
             where = f"{sheet.cell(least, role)} (arm {shown(arm.name)} in all)"
             sheet.problems.append(bad(where, total, MAY_BE))
-    arm = arm._replace(rows=known, totals=totals)
+    arm = arm._replace(rows=known, totals=(clicks, value, spent))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0)
         but += [f"a reward of {value:g}"] * (value > 0)
@@ -460,10 +460,10 @@ def _pulls(rows: Rows, arms: Sequence[_Arm]) -> Pulls:
         number[arm.every] = i
     at = np.flatnonzero(number >= 0)
     if rows.time is not None:
-        time = rows.time[at]
-        known = np.maximum.accumulate(np.where(np.isnat(time), -1, np.arange(at.size)))
+        own = rows.time[at]
+        known = np.maximum.accumulate(np.where(np.isnat(own), -1, np.arange(at.size)))
         least = np.datetime64(np.iinfo(np.int64).min + 1, "us")
-        at = at[np.argsort(np.where(known < 0, least, time[known]), kind="stable")]
+        at = at[np.argsort(np.where(known < 0, least, own[known]), kind="stable")]
     time = None if rows.time is None else rows.time[at]
     return Pulls(number[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
 

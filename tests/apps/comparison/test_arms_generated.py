@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.comparison._reading import sheet
+from jaxbandits.apps.comparison._reading import numbers, sheet
 from jaxbandits.core.checks import InputError
 from tests.apps.comparison.reading import only, read
 
@@ -134,8 +134,9 @@ def test_every_row_of_a_log_may_take_one_request(tmp_path: Path) -> None:
 def test_a_long_file_is_read_by_pandas_as_a_short_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = daily(3)
     short = read(tmp_path, text)
-    monkeypatch.setattr(sheet, "MANY", 1000)
-    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: rows(*of) if not of[2] else pytest.fail("csv"))
+    for module in (sheet, numbers):
+        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: pytest.fail("csv") if of[2] else rows(*of))
     long = read(tmp_path, text)
     assert long.notes == short.notes and only(long).arms == only(short).arms
     for one, other in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):

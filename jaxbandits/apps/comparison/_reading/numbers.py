@@ -270,11 +270,11 @@ def read_times(cells: Cells, custom: bool = False) -> tuple[Times | None, str]:
     if wrong := [text for text, of in known.items() if of is None and text.lower() not in _NO_TIME]:
         example = f"{wrong[0][:40]!r}"
         if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
-            is_round = [_ROUND.fullmatch(text) is not None for text in cells.texts]
-            numbers = np.array([float(x) if of else np.nan for x, of in zip(cells.texts, is_round)])
-            ordered = np.unique(numbers, return_inverse=True)[1].astype("datetime64[D]")
-            times = np.where(is_round, ordered.astype("datetime64[us]"), np.datetime64("NaT", "us"))
-            return times[cells.code], f"{example} is read as a number that orders the rows"
+            rounds = sorted({float(x) for x in bare if _ROUND.fullmatch(x)})
+            is_round = [_ROUND.fullmatch(x) is not None for x in cells.texts]
+            days = np.full(len(cells.texts), np.datetime64("NaT", "us"))
+            days[is_round] = np.searchsorted(rounds, cells.texts[is_round].astype(float)).astype("datetime64[D]")
+            return days[cells.code], f"{example} is read as a number that orders the rows"
         forms = "2024-03-31, 31/03/2024, Mar 31, 2024"
         return None, f"{example} is no date or time that is known ({forms})"
     note = ""
@@ -336,12 +336,12 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     }
     values = {role: _scaled(sheet, role, of) for role, of in numbers.items()}
     totals = [x for x in values if x not in columns.rates and columns.kind != "means"]
-    if "clicks" in values and "conversions" in totals:
-        if columns.unit("conversions") == "%" or numbers["conversions"].percent.any():
-            values["conversions"] = np.rint(values["conversions"] * values["clicks"])
-            totals.remove("conversions")
-            own = shown(sheet.titles[columns.at["conversions"]])
-            sheet.changes.append(f"conversions worked out: {own} × clicks, rounded")
+    has_both = "clicks" in values and "conversions" in totals
+    if has_both and (columns.unit("conversions") == "%" or numbers["conversions"].percent.any()):
+        values["conversions"] = np.rint(values["conversions"] * values["clicks"])
+        totals.remove("conversions")
+        own = shown(sheet.titles[columns.at["conversions"]])
+        sheet.changes.append(f"conversions worked out: {own} × clicks, rounded")
     _complete(sheet, values)
     if "currency" not in columns.at:
         firsts = dict[str, tuple[int, str]]()
@@ -387,12 +387,12 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
     own, values, percent = shown(sheet.titles[at]), numbers.values, bool(numbers.percent.any())
     is_money = role in COSTS or (role == "clicks" and is_rate) or columns.is_value
-    if title is not None and title.bracket and is_money and role not in columns.named.values():
-        if not any(title.key in of for of in words().values()):
-            option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
-            say = "100 divides by 100, 1 takes the numbers as they are"
-            must = f"a unit that is known; say --columns {option} ({say})"
-            sheet.problems.append(bad(f"{sheet.source}, title {own}", title.bracket, must))
+    bracket = title.bracket if title and not any(title.key in of for of in words().values()) else ""
+    if bracket and is_money and role not in columns.named.values():
+        option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
+        say = "100 divides by 100, 1 takes the numbers as they are"
+        must = f"a unit that is known; say --columns {option} ({say})"
+        sheet.problems.append(bad(f"{sheet.source}, title {own}", bracket, must))
     if any(isinstance(of, float) for _, of in columns.terms.get(role, ())):
         return values  # with a number in it, an expression takes the numbers as they are
     is_share = role in ("conversions", "mean_reward") and not (columns.plain or percent or unit)

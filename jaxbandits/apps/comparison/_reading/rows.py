@@ -483,17 +483,17 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Cells, arms: Cells) 
     """Rows of one arm and time are added only if nothing else tells them apart, or on demand."""
     if columns.kind == "log":  # other words tell of a pull, but experiments are problems of their own
         test = best_match(titles_of(sheet.titles), ("test",), columns.used())
-        if test is not None:
-            if coded(instances, arms, sheet.cells[test])[1] > coded(instances, arms)[1]:
-                _ask_to_add(sheet, "names stand in several", test)
+        many = coded(instances, arms)[1]
+        if test is not None and coded(instances, arms, sheet.cells[test])[1] > many:
+            _ask_to_add(sheet, "names stand in several", test)
         return
     _tell_of_equal(sheet, instances, arms)
     arm = Cells(*_few(instances, arms))
     row = Cells(*_few(arm, sheet.of("time")))
-    if "end" in columns.at and "time" in columns.at:
-        if coded(arm, sheet.of("end"))[1] < coded(row, sheet.of("end"))[1]:
-            why = "rows of one name overlap, for they differ only in"
-            return _ask_to_add(sheet, why, columns.at["time"])
+    end, has_both = sheet.of("end"), "end" in columns.at and "time" in columns.at
+    if has_both and coded(arm, end)[1] < coded(row, end)[1]:
+        why = "rows of one name overlap, for they differ only in"
+        return _ask_to_add(sheet, why, columns.at["time"])
     for n in (n for n, text in enumerate(sheet.titles) if text and n not in columns.used()):
         cells = sheet.cells[n]
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.

@@ -267,11 +267,10 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
             if columns := find_columns(cells, asked, source):
                 return _without_empty(_below(text, sign, head[: at + 1], columns, source), asked)
     # Some programs write files twice: then every line is one cell in quotes.
-    cells = [row[0] for _, row in heads[","] if len(row) == 1]
-    if len(cells) == len(heads[","]) and text.strip()[0] == text.strip()[-1] == '"':
-        if any(sign in cell for sign in _SEPARATORS for cell in cells):
-            whole = ["".join(row) for _, row in _rows(text, ",", source)]
-            return _sheet("\n".join(whole), source, asked)
+    lines = [row[0] for _, row in heads[","] if len(row) == 1]
+    is_quoted = len(lines) == len(heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
+    if is_quoted and any(sign in line for sign in _SEPARATORS for line in lines):
+        return _sheet("\n".join("".join(row) for _, row in _rows(text, ",", source)), source, asked)
     for _ in _rows(text, ",", source):  # is it CSV at all?
         pass
     rows = [[cells for _, cells in head] for head in heads.values()]
