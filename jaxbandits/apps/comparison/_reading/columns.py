@@ -499,7 +499,7 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
         if fit.unknown == REWARD:
             return bad("reward", text, must)
         return bad("columns", f"{fit.unknown}={text}", must)
-    if not own and not asked and _is_wide(header, below):
+    if not asked and _is_wide(header, below):
         return InputError(
             f"{source}: each column seems to be an arm, and each row a request that all were tried "
             f"on: {samples(header, below)}. This is a table of requests, which "
@@ -522,7 +522,21 @@ def _may_be(role: str, cells: Sequence[str]) -> bool:
 
 
 def _is_wide(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether all columns, two at least, hold nothing but numbers."""
-    cells = [cell for row in rows for cell in row]
-    is_table = len(header) > 1 and len(rows) > 2 and all(header)
-    return is_table and all(map(_NUMBER.fullmatch, cells))
+    """Whether the columns are arms and a row is a request: rewards and costs of two arms at least,
+    or nothing known but numbers, beside an id numbers up to 1."""
+    arms: dict[str, set[str]] = {"reward": set(), "cost": set()}
+    for text in header:
+        parts = re.split(r"__|[\s_.:/-]", text)
+        for role, own in arms.items():
+            known = words()[role].keys() | words()[f"mean_{role}"].keys()
+            own |= {key(text[len(parts[0]) :])} if key(parts[0]) in known else set()
+            own |= {key(text[: -len(parts[-1])])} if key(parts[-1]) in known and parts[-1] else set()
+    if len((arms["reward"] & arms["cost"]) - {""}) > 1:
+        return True
+    kinds = [title(text) for text in header]
+    unknown = [i for i, x in enumerate(kinds) if header[i] and not x.is_any(*words())]
+    cells = [row[i] for row in rows for i in unknown if i < len(row)]
+    if len(unknown) < 2 or len(rows) < 3 or not all(map(_NUMBER.fullmatch, cells)):
+        return False
+    is_id = all(x.is_any("name", "time") for i, x in enumerate(kinds) if i not in unknown)
+    return len(unknown) == len(header) or (is_id and max(map(float, cells)) <= 1)
