@@ -31,7 +31,7 @@ from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
 _TOTAL = re.compile(  # what a row of totals is called
-    r"(?!\d)(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
+    r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     rf"(?:{pattern('total')}|{pattern('mean')})"
     r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|previous|this)\b.*)?"
     rf"|{pattern('results_of')}",
@@ -92,7 +92,7 @@ def read_rows(
         spent = np.where(np.isnan(spent2), np.nan, spent)
     instances, arms, time = sheet.of("instance"), _names(sheet), None
     if "instance" not in columns.at:
-        instances = Cells.of([default_name] * len(sheet.line))
+        instances = Cells.same(default_name, len(sheet.line))
     asks = columns.kind != "means" and not add
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
@@ -160,10 +160,10 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
     kept = np.zeros(len(sheet.line), bool)
     for text in keep:
         kept |= names.equal(text) | first.equal(text)
-    by_name = names.which(_TOTAL.fullmatch) & ~kept
-    said = first.which(_SUM.fullmatch)
+    by_name = _says(names, _TOTAL) & ~kept
+    said = _says(first, _SUM)
     if first is not sheet.of("time"):
-        said |= sheet.of("time").which(_SUM.fullmatch)
+        said |= _says(sheet.of("time"), _SUM)
     said &= ~(kept | by_name)
     nameless = names.which(lambda text: not text.strip("-–—")) & ~(by_name | said | kept)
     nameless &= columns.kind != "means"
@@ -190,6 +190,13 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
     return np.asarray(~called)
 
 
+def _says(cells: Cells, words: re.Pattern[str]) -> np.ndarray:
+    """Of each row whether its text is such a word; none begins with a digit, as ids and times do."""
+    texts = enumerate(cells.texts)
+    said = [n for n, text in texts if not text[:1].isdigit() and words.fullmatch(text)]
+    return np.isin(cells.code, said)
+
+
 def _first_filled(sheet: Sheet) -> Cells:
     """Of each row the first cell that is not empty."""
     first = sheet.cells[0]
@@ -213,8 +220,11 @@ def _text_columns(sheet: Sheet) -> list[int]:
 
 def _same(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Of each row whether all columns are the same but for rounding, and some column has something."""
-    near = (np.abs(total - parts) <= _ROUNDING * np.abs(parts)) | (total == 0)
-    return np.asarray(near.all(axis=0) & (total > 0).any(axis=0))
+    return np.asarray(_near(total, parts).all(axis=0) & (total > 0).any(axis=0))
+
+
+def _near(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    return np.asarray((np.abs(total - parts) <= _ROUNDING * np.abs(parts)) | (total == 0))
 
 
 def _of_groups(sums: np.ndarray, code: np.ndarray, many: int) -> np.ndarray:
@@ -234,7 +244,7 @@ def _adds_up(sheet: Sheet, sums: np.ndarray, called: np.ndarray, hidden: np.ndar
     above, below = until[:, at] - until[:, ends[:-2]], until[:, ends[2:]] - until[:, at]
     found[at] = _same(total, above) | _same(total, below) | _same(total, until[:, -1:])
     columns = [sheet.of("name"), *(sheet.cells[n] for n in _text_columns(sheet))]
-    says = np.array([~(of.equal("") | of.which(_TOTAL.fullmatch)) for of in columns])
+    says = np.array([~(of.equal("") | _says(of, _TOTAL)) for of in columns])
     for filled in np.unique(says[:, at], axis=1).T:  # of the columns in which some totals say something
         own, rows = [of for of, yes in zip(columns, filled, strict=True) if yes], np.zeros_like(called)
         rows[at] = (says[:, at] == filled[:, None]).all(axis=0)
@@ -253,8 +263,13 @@ def _hidden_sums(sheet: Sheet, sums: np.ndarray, rows: np.ndarray) -> np.ndarray
     wide = filled & ((sums > 0).sum(axis=0) >= min(2, len(sums) + is_log))
 
     def is_rest(code: np.ndarray, many: int) -> np.ndarray:
-        others = _of_groups(sums * filled, code, many)[:, code] - sums
-        return wide & (np.bincount(code, filled, many)[code] > 2) & _same(sums, others)
+        is_sum, three = np.zeros_like(wide), np.bincount(code, filled, many) > 2
+        at = np.flatnonzero(wide & three[code])
+        for of in sums:  # most rows fall out at the first column
+            whole = np.bincount(code, of * filled, many)
+            at = at[_near(of[at], whole[code[at]] - of[at])]
+        is_sum[at] = True
+        return is_sum
 
     found = is_rest(np.zeros(len(rows), np.int64), 1)
     of_names = is_rest(*coded(names))

@@ -87,6 +87,11 @@ class Cells(NamedTuple):
         code = np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
         return cls(code, np.array(list(number), object))
 
+    @classmethod
+    def same(cls, text: str, rows: int) -> Cells:
+        """The column that has this text in all rows."""
+        return cls(np.zeros(rows, np.int64), np.array([text], object))
+
     @property
     def every(self) -> np.ndarray:
         """The texts of all rows, objects [N]."""
@@ -116,7 +121,7 @@ class Cells(NamedTuple):
 
     def changed(self, change: Callable[[str], str]) -> Cells:
         """With every text changed; texts that become equal are one."""
-        texts = [change(text) for text in self.texts]
+        texts = list(map(change, self.texts))
         if all(map(operator.is_, texts, self.texts)):
             return self
         new = Cells.of(texts)
@@ -127,7 +132,9 @@ def coded(*columns: Cells) -> tuple[np.ndarray, int]:
     """Of each row a number that only rows with the same cells share; and how many there are."""
     code, many = columns[0].code, len(columns[0].texts)
     for cells in columns[1:]:
-        if many < len(code):
+        if many == 1:
+            code, many = cells.code, len(cells.texts)
+        elif len(cells.texts) > 1 and many < len(code):
             joint = code.astype(np.int64) * len(cells.texts) + cells.code
             if len(joint) > LONG:
                 from pandas import factorize
@@ -169,7 +176,7 @@ class Sheet:
     def of(self, role: str) -> Cells:
         """The cells of a role; empty ones if there is no such column."""
         at = self.columns.at.get(role)
-        return Cells.of([""] * len(self.line)) if at is None else self.cells[at]
+        return Cells.same("", len(self.line)) if at is None else self.cells[at]
 
     def row(self, i: int) -> tuple[str, ...]:
         """The cells of a row."""
@@ -306,7 +313,8 @@ def _bare(cell: str) -> str:
 
 def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray] | None:
     """The columns below a line of a long file that is written simply; None of another one."""
-    if text.count("\n") < LONG or '"' in text or "\0" in text or text.count("\r") != text.count("\r\n"):
+    is_odd = '"' in text or "\0" in text or ("\r" in text and "\r" in text.replace("\r\n", "\n"))
+    if is_odd or text.count("\n") < LONG:
         return None
     from pandas import RangeIndex, errors, read_csv
 
