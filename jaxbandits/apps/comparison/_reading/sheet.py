@@ -352,7 +352,8 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
             # No lists: the collector of garbage would walk through all of them.
             every.append((*row[:width], *[""] * (width - len(row))))
         line, texts = np.array(numbers), list(zip(*every, strict=True)) or [()] * width
-    cells = [Cells.of(of).changed(_bare if '="' in text else str.strip) for of in texts]
+    strip = _bare if '"' in text and '="' in text else str.strip
+    cells = [Cells.of(of).changed(strip) for of in texts]
     blank = np.all([of.equal("") for of in cells], axis=0)
     if blank.all():
         must = "it must have at least two arms"
