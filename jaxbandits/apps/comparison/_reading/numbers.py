@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, pattern, words
-from jaxbandits.apps.comparison._reading.sheet import LONG, Cells, Sheet
+from jaxbandits.apps.comparison._reading.sheet import LONG, Cells, Question, Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import bad, brief, shown
 
@@ -477,21 +477,22 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
         return {x: (i, role) for x, i in zip(cells.texts, first, strict=True) if not is_nothing(x)}
 
     if "result_kind" in at:
-        option = shlex.quote(brief(f"conversions={sheet.titles[at['conversions']]}", 60))
-        say = f"results of two kinds are not compared; --columns {option} takes them as they are"
         some = ~odd & (np.nan_to_num(amounts.values["conversions"]) > 0)
-        _check_one(sheet, firsts("result_kind", some), say)
+        way = {"columns": {"conversions": sheet.titles[at["conversions"]]}}, "takes them as they are"
+        _check_one(sheet, firsts("result_kind", some), "results of two kinds are not compared", way)
     if "currency" in at and at.get("instance") != at["currency"]:
-        option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
-        say = f"--columns {option} plays each by itself"
-        _check_one(sheet, firsts("currency", odd | True), say)
+        way = {"columns": {"instance": sheet.titles[at["currency"]]}}, "plays each by itself"
+        _check_one(sheet, firsts("currency", odd | True), "", way)
     return ~odd
 
 
-def _check_one(sheet: Sheet, first: Mapping[str, tuple[int, str]], say: str) -> None:
+def _check_one(
+    sheet: Sheet, first: Mapping[str, tuple[int, str]], why: str, *ways: tuple[Mapping[str, Any], str]
+) -> None:
     """Amounts of two currencies, and results of two kinds, have no sum: where each stands first."""
     above, *others = sorted(first.items(), key=lambda item: item[1]) or [("", (0, ""))]
     for _, (row, role) in others:
-        line = sheet.line[above[1][0]]
-        must = f"{shown(brief(above[0], 40))} as in line {line} ({say})"
-        sheet.problems.append(bad(sheet.cell(row, role), brief(sheet.of(role).row(row), 40), must))
+        must = f"{shown(brief(above[0], 40))} as in line {sheet.line[above[1][0]]}"
+        text = brief(sheet.of(role).row(row), 40)
+        problem = bad(sheet.cell(row, role), text, f"{must} ({why})" if why else must)
+        sheet.problems.append(Question(str(problem), ways))
