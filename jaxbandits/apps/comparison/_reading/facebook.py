@@ -64,10 +64,10 @@ def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
     # The published rule makes every row an arm, also where one ad has several rows.
     times = Counter(ad[1:3] for ad in kept)
     names = [f"{ad[2]} (line {sheet.line[ad[0]]})" if times[ad[1:3]] > 1 else ad[2] for ad in kept]
-    place, instance, _, *amounts = zip(*kept, strict=True)
-    clicks, value, spent = map(np.array, amounts)
+    place, instance, _, *columns = zip(*kept, strict=True)
+    pulls, value, money = (np.array(column, np.float64) for column in columns)
     own, arms, style = sheet.only(np.array(place)), Cells.of(names), NumberStyle()
-    return Rows(own, sheet.columns, style, Cells.of(instance), arms, clicks, value, spent)
+    return Rows(own, sheet.columns, style, Cells.of(instance), arms, pulls, value, money)
 
 
 def _is_shifted(cells: Sequence[str], at: Mapping[str, int]) -> bool:

@@ -272,9 +272,10 @@ def read_times(cells: Cells, custom: bool = False) -> tuple[Times | None, str]:
         if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
             rounds = sorted({float(x) for x in bare if _ROUND.fullmatch(x)})
             is_round = [_ROUND.fullmatch(x) is not None for x in cells.texts]
-            days = np.full(len(cells.texts), np.datetime64("NaT", "us"))
-            days[is_round] = np.searchsorted(rounds, cells.texts[is_round].astype(float)).astype("datetime64[D]")
-            return days[cells.code], f"{example} is read as a number that orders the rows"
+            place = np.searchsorted(rounds, cells.texts[is_round].astype(float))
+            ordered = np.full(len(cells.texts), np.datetime64("NaT", "us"))
+            ordered[is_round] = place.astype("datetime64[D]")
+            return ordered[cells.code], f"{example} is read as a number that orders the rows"
         forms = "2024-03-31, 31/03/2024, Mar 31, 2024"
         return None, f"{example} is no date or time that is known ({forms})"
     note = ""

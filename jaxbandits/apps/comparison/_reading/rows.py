@@ -79,8 +79,8 @@ def read_rows(
     """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in read_arms."""
     sheet = _without_extras(sheet, drop)
     amounts = numbers.read_amounts(sheet, decimal)
-    arms = np.flatnonzero(_without_sums(sheet, amounts, set(keep)))
-    sheet, amounts = sheet.only(arms), amounts.only(arms)
+    kept = np.flatnonzero(_without_sums(sheet, amounts, set(keep)))
+    sheet, amounts = sheet.only(kept), amounts.only(kept)
     columns = _of_kind(sheet, amounts)
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
     sheet, amounts = sheet.only(usable), amounts.only(usable)
@@ -542,7 +542,8 @@ def _tell_of_equal(sheet: Sheet, instances: Cells, arms: Cells) -> None:
 
 
 def _ask_to_add(sheet: Sheet, why: str, n: int, texts: str = "") -> None:
-    ways = [({"add": True}, "adds them"), ({"columns": {"instance": sheet.titles[n]}}, "keeps them apart")]
+    apart: Mapping[str, Any] = {"columns": {"instance": sheet.titles[n]}}
+    ways = [({"add": True}, "adds them"), (apart, "keeps them apart")]
     sheet.problems.append(Question(f"{sheet.source}: {why} {shown(sheet.titles[n])}{texts}", ways))
 
 

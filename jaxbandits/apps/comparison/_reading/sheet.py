@@ -77,7 +77,7 @@ class Cells(NamedTuple):
     texts: np.ndarray  # objects, all different, in order of first appearance
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Cells:
+    def of(cls, texts: Sequence[str] | np.ndarray) -> Cells:
         """The column with these texts."""
         if len(texts) > LONG:
             from pandas import factorize  # takes a while, which small files need not wait for
@@ -288,7 +288,7 @@ def _rows(text: str, sign: str, source: str) -> Iterator[tuple[int, list[str]]]:
     """Lines and cells of all rows, also blank ones."""
     # From bytes, for a buffer of text takes four of them a character; strict, because otherwise
     # one stray quote swallows the rest of the file without a word.
-    lines = io.TextIOWrapper(io.BytesIO(text.encode(errors="surrogatepass")), "utf-8", newline=None)
+    lines = io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", newline=None)
     reader = csv.reader(lines, strict=True, skipinitialspace=True, delimiter=sign)
     try:
         for row in reader:
@@ -340,7 +340,8 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
     """The sheet whose header is the last row of this head."""
     start, header = head[-1]
     width, wide = len(header), dict[int, int]()
-    if (texts := _by_pandas(text, sign, start, width)) is not None:
+    texts: Sequence[Sequence[str] | np.ndarray] | None = _by_pandas(text, sign, start, width)
+    if texts is not None:
         line = np.arange(start + 1, start + 1 + len(texts[0]))
     else:
         rows = itertools.dropwhile(lambda row: row[0] <= start, _rows(text, sign, source))
@@ -351,7 +352,7 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
             numbers.append(n)
             # No lists: the collector of garbage would walk through all of them.
             every.append((*row[:width], *[""] * (width - len(row))))
-        line, texts = np.array(numbers), list(zip(*every, strict=True)) or [()] * width
+        line, texts = np.array(numbers), [*zip(*every, strict=True)] or [()] * width
     strip = _bare if '"' in text and '="' in text else str.strip
     cells = [Cells.of(of).changed(strip) for of in texts]
     blank = np.all([of.equal("") for of in cells], axis=0)
@@ -375,8 +376,8 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
         lines = _lines([n for n, _ in head[:-1]])
         sheet.notes.append(f"{lines} above the header skipped: {above}")
     if columns.at.get("name") == 0 and _INDENTED.search(text):
-        every = re.split(r"\r\n|\r|\n", text)
-        starts = [every[n - 1].lstrip('"') for n in sheet.line]
+        raw = re.split(r"\r\n|\r|\n", text)
+        starts = [raw[n - 1].lstrip('"') for n in sheet.line]
         indent = [len(start) - len(start.lstrip(_BLANK)) for start in starts]
         sheet = replace(sheet, indent=np.array(indent))
     return sheet
