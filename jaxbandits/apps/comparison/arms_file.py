@@ -336,7 +336,7 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
         where = sheet.where(again, f"instance {shown(arm.instance)}, name")
         must = f"another name, line {sheet.line[first]} has this one"
         sheet.problems.append(bad(where, arm.name, must))
-    known = at[~np.any([np.isnan(x[at]) for x in rows.amounts], axis=0)]
+    known = at[rows.known[at]]
     if not known.size:
         missing = 0 if kind == "counts" else 1 if np.isnan(rows.value[first]) else 2
         return arm._replace(why=_NOT_KNOWN[missing])
@@ -387,18 +387,19 @@ def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
 def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> None:
     """What is above a bound is a problem: single rewards of a log or of means, else means."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
-    columns = (("reward", rows.value, bounds[0]), ("cost", rows.spent, bounds[1]))
-    for name, column, bound in columns:
-        for arm in arms:
-            values = column[arm.rows] if single else np.array([getattr(arm, name)])
-            for n in np.flatnonzero(~(values <= bound)).tolist():
-                mean = "" if kind == "log" else "mean "
-                why = f"{mean}{name} {float(values[n])} is above its bound {bound}"
-                say = f"raise {name}_max (--{name}-max)"
-                if name == "reward" and not single:
-                    say += f" to {max(arm.reward for arm in arms):.6g} or more"
-                where = rows.sheet.where(arm.rows[n], f"arm {shown(arm.name)}")
-                rows.sheet.problems.append(InputError(f"{where}: {why}; {say}"))
+    for name, column, bound in zip(("reward", "cost"), rows.amounts[1:], bounds, strict=True):
+        above = [(arm.rows[0], getattr(arm, name)) for arm in arms if not getattr(arm, name) <= bound]
+        if single and arms:
+            at = np.concatenate([arm.rows for arm in arms])
+            above = [(i, float(column[i])) for i in at[~(column[at] <= bound)]]
+        for i, value in above:
+            mean = "" if kind == "log" else "mean "
+            why = f"{mean}{name} {value} is above its bound {bound}"
+            say = f"raise {name}_max (--{name}-max)"
+            if name == "reward" and not single:
+                say += f" to {max(arm.reward for arm in arms):.6g} or more"
+            where = rows.sheet.where(i, f"arm {shown(rows.arm.row(i))}")
+            rows.sheet.problems.append(InputError(f"{where}: {why}; {say}"))
 
 
 def _instance(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:

@@ -6,6 +6,7 @@ the option that decides (``--drop``, ``--keep``, ``--sum``).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +48,7 @@ _ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}", re.IGNOREC
 _ROUNDING = 5e-4  # of a sum
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Rows:
     """Rows with a name each; N of them, in file order."""
 
@@ -66,6 +67,11 @@ class Rows:
     def amounts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Clicks, value and spent."""
         return self.clicks, self.value, self.spent
+
+    @functools.cached_property
+    def known(self) -> np.ndarray:
+        """Whether all of a row is known, bool [N]."""
+        return np.asarray(~np.isnan(self.amounts).any(axis=0))
 
 
 def read_rows(
