@@ -209,32 +209,35 @@ def _with_commands(
 ) -> InputError:
     """The error, its questions with the commands that answer them, and those that come up then."""
     problems = error.problems if isinstance(error, Refusal) else (error,)
-    others = {str(problem) for problem in problems if not isinstance(problem, Question)}
 
-    def answered(options: Options, most: int) -> Options | None:
-        """These options, and more until nothing is asked any more; None if that does not help."""
+    def answered(options: Options, others: set[str], most: int) -> Options | None:
+        """These options, and more until nothing is asked but what others ask; None if that fails."""
         try:
             attempt(options)
         except InputError as error:
             again = error.problems if isinstance(error, Refusal) else (error,)
             questions = [problem for problem in again if isinstance(problem, Question)]
-            rest = {str(problem) for problem in again if not isinstance(problem, Question)}
-            if most == 0 or rest - others:
+            if {str(problem) for problem in again if problem not in questions} - others:
                 return None
-            for way, _ in questions[0].ways if questions else ():
-                if (further := answered(_joined(options, way), most - 1)) is not None:
+            for way, _ in questions[0].ways if questions and most else ():
+                if (further := answered(_joined(options, way), others, most - 1)) is not None:
                     return further
-            return None if questions else options
+            return None if {str(problem) for problem in questions} - others else options
         return options
 
-    texts = list[InputError]()
-    for problem in problems:
-        commands = list[str]()
-        for way, effect in problem.ways if isinstance(problem, Question) else ():
-            if (enough := answered(_joined(options, way), _MOST_QUESTIONS)) is not None:
-                commands.append(f"{_command(enough, options, asked)} {effect}")
-        texts.append(InputError("; ".join([str(problem), *commands])) if commands else problem)
-    return Refusal(error.source, texts) if isinstance(error, Refusal) else texts[0]
+    # A command answers all that is asked, but what must be mended in the file; or else what it can.
+    mended = {str(problem) for problem in problems if not isinstance(problem, Question)}
+    commands = dict[int, list[str]]()
+    for others in (mended, {str(problem) for problem in problems}):
+        for n, problem in enumerate(problems) if not any(commands.values()) else ():
+            for way, effect in problem.ways if isinstance(problem, Question) else ():
+                rest = others - {str(problem)}
+                if (enough := answered(_joined(options, way), rest, _MOST_QUESTIONS)) is not None:
+                    command = f"{_command(enough, options, asked)} {effect}"
+                    commands.setdefault(n, []).append(command)
+    texts = ["; ".join([str(x), *commands.get(n, ())]) for n, x in enumerate(problems)]
+    errors = [InputError(text) for text in texts]
+    return Refusal(error.source, errors) if isinstance(error, Refusal) else errors[0]
 
 
 def _joined(options: Options, way: Mapping[str, Any]) -> Options:

@@ -13,7 +13,7 @@ import pytest
 from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison._reading import numbers, sheet
 from jaxbandits.core.checks import InputError
-from tests.apps.comparison.reading import only, read
+from tests.apps.comparison.reading import message_of, only, read
 
 Truth = dict[str, tuple[float, float, float]]  # clicks, spent, conversions
 WORDS = {
@@ -166,3 +166,11 @@ def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path
     many = ",".join(f"Column number {n}" for n in range(60))
     with pytest.raises(InputError, match="'Column number 59'"):
         read(tmp_path, f"Campaign,{many}\nA{',1' * 60}\nB{',2' * 60}\n")
+
+
+def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
+    head = "Campaign,Currency,Clicks,Cost,Conversions\n"
+    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
+    assert "'EUR' given; it must be 'USD' as in line 2" in said and "--" not in said  # one arm each
+    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n", lines=3)
+    assert said.count("--columns instance=Currency plays each by itself") == 2
