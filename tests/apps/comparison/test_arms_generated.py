@@ -172,5 +172,5 @@ def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
     head = "Campaign,Currency,Clicks,Cost,Conversions\n"
     said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
     assert "'EUR' given; it must be 'USD' as in line 2" in said and "--" not in said  # one arm each
-    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n", lines=3)
-    assert said.count("--columns instance=Currency plays each by itself") == 2
+    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
+    assert said.endswith("; --columns instance=Currency plays each by itself")
