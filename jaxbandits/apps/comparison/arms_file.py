@@ -119,12 +119,9 @@ def read_arms(
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
-    numbers = {
-        "reward_max (--reward-max)": reward_max,
-        "cost_max (--cost-max)": cost_max,
-        "prior": prior,
-    }
-    reward_max, cost_max, prior = (None if x is None else positive_number(name, x) for name, x in numbers.items())
+    amounts = {"reward_max (--reward-max)": reward_max, "cost_max (--cost-max)": cost_max, "prior": prior}
+    positive = [x if x is None else positive_number(name, x) for name, x in amounts.items()]
+    reward_max, cost_max, prior = positive
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     content = read_bytes(path)
@@ -166,7 +163,7 @@ def _table(
     else:
         sheet.notes += _notes_on_columns(sheet)
         name = "stdin" if path == "-" else Path(path).stem
-        rows = read_rows(sheet, name, decimal, options["drop"], options["keep"], options["add"])
+        rows = read_rows(sheet, name, decimal, options)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")

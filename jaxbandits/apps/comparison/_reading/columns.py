@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxbandits.core.checks import InputError, bad, brief, shown
 
@@ -354,19 +354,8 @@ def _fits(titles: Sequence[str], asked: Asked) -> list[Columns]:
         for role in _RATES if kind == "counts" and COST_OF[kind] not in constant else ():
             if role not in at and (rate := _rate(role, keyed, at, rates)) is not None:
                 at[role], rates[role] = rate
-        fits.append(
-            Columns(
-                kind,
-                at,
-                keyed,
-                constant=constant,
-                terms=terms,
-                rates=rates,
-                named=named,
-                given_log=one_pull,
-                unknown=unknown,
-            )
-        )
+        parts: dict[str, Any] = {"constant": constant, "terms": terms, "rates": rates, "named": named}
+        fits.append(Columns(kind, at, keyed, given_log=one_pull, unknown=unknown, **parts))
     return fits
 
 

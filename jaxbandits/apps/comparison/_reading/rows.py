@@ -74,18 +74,11 @@ class Rows:
         return np.asarray(~np.isnan(self.amounts).any(axis=0))
 
 
-def read_rows(
-    sheet: Sheet,
-    default_name: str,
-    decimal: str | None,
-    drop: Iterable[str],
-    keep: Iterable[str],
-    add: bool,
-) -> Rows:
+def read_rows(sheet: Sheet, default_name: str, decimal: str | None, options: Mapping[str, Any]) -> Rows:
     """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in read_arms."""
-    sheet = _without_extras(sheet, drop)
+    sheet = _without_extras(sheet, options["drop"])
     amounts = numbers.read_amounts(sheet, decimal)
-    kept = np.flatnonzero(_without_sums(sheet, amounts, set(keep)))
+    kept = np.flatnonzero(_without_sums(sheet, amounts, set(options["keep"])))
     sheet, amounts = sheet.only(kept), amounts.only(kept)
     columns = _of_kind(sheet, amounts)
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
@@ -99,7 +92,7 @@ def read_rows(
     instances, arms, time = sheet.of("instance"), _names(sheet), None
     if "instance" not in columns.at:
         instances = Cells.same(default_name, len(sheet.line))
-    asks = columns.kind != "means" and not add
+    asks = columns.kind != "means" and not options["add"]
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
         time, note = numbers.read_times(sheet.of("time"), day_first)
