@@ -114,7 +114,7 @@ class Supply:
         return Stocked.of(arms, pulls=most)  # type: ignore[arg-type]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Pace:
     """How often one decides, and when results are known."""
 

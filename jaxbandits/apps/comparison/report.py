@@ -282,15 +282,13 @@ def _for_sale(plan: ComparisonPlan) -> str:
     if supply.growth is None:
         why = f", for {supply.why}" if supply.why else " (--growth none)"
         return f"An arm is taken to have as many {pull}s to sell as are bought, at its mean cost{why}."
-    times = _range(supply.times, ".3g")
-    time = f"{_amounts(plan, plan.spending.budgets)} are {times} times the file's money, and take as much of its time"
+    times = style.written(_range(supply.times, ".3g"))
+    time = f"{_amounts(plan, plan.spending.budgets)}: {times} times the file's money, and so of its time"
     if supply.requests:
         many = style.written(_range(supply.requests, ","))
-        grown = f"{supply.growth:g} times the file's requests" if supply.growth != 1 else "as many as the file has"
-        return f"{time}: {many} {pull}s, {grown} in that time (--growth)."
-    return (
-        f"{time}: then an arm sells at most {supply.growth:g} times what it sold in the file (--growth; none: no end)."
-    )
+        grown = "as many as the file has" if supply.growth == 1 else f"{supply.growth:g} times as many as the file has"
+        return f"{time}, in which there are {many} {pull}s, {grown} (--growth)."
+    return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
 
 
 def _decided(plan: ComparisonPlan) -> str:
@@ -310,16 +308,16 @@ def _decided(plan: ComparisonPlan) -> str:
 
 
 _OPTIMIST = (
-    "pull the arm whose reward for the money could be the best by all that was seen: one that was pulled little could "
+    "take the arm whose reward for the money could be the best by all that was seen: one that was tried little could "
     "be far better than it looks"
 )
 RULES: Mapping[str, str] = {
-    "bts": "draw for each arm a reward and a cost from what its results leave open, and pull the best ratio",
-    "b_greedy": "pull the arm that brought most for its money so far",
-    "epsilon_first": "pull all arms in turn for the first share epsilon of the budget, then the best of them",
-    "ucb1": "pull the arm whose reward could be the largest by all that was seen, whatever it costs",
+    "bts": "draw for each arm a reward and a cost from what its results leave open, and take the best ratio",
+    "b_greedy": "take the arm that brought most for its money so far",
+    "epsilon_first": "take all arms in turn for the first share epsilon of the budget, then the best of them",
+    "ucb1": "take the arm whose reward could be the largest by all that was seen, whatever it costs",
     "kube": "fill the budget that is left with what could bring most by all that was seen, and draw a pull of that",
-    "pacer": "pull the arm that could bring most net of its cost, at a price of money that keeps the pace",
+    "pacer": "take the arm that could bring most net of its cost, at a price of money that keeps the pace",
 }
 """What a policy does, in words; those that are not here are optimists."""
 
@@ -351,8 +349,10 @@ def next_sections(answer: Answer) -> list[Section]:
         how += "jb.live.Agent keeps the books and decides (docs/live.md)."
     said: list[str | Table] = [table, how]
     if (gain := split.per_click) is not None:
-        less = f"{abs(gain.share):.0%} {'less' if gain.mean > 0 else 'more'}"
-        said.append(f"Deciding as seldom brings {part.setting} {less} than after every {pull}, at once known.")
+        less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
+        seldom = f"once a {pace.unit}" if pace.unit else "so seldom"
+        late = f", with results {counted(pace.later, pace.unit or 'decision')} late," if pace.later else ""
+        said.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
     return [Section(f"What {name} does {'on' if pace.unit else 'with'} {when}:", said, indent=2, rest="report.html")]
 
 
