@@ -323,7 +323,8 @@ def compare(
             regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
         options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
-        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
+        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200 where days
+            are played and take long); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
             clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
             claims (:func:`~jaxbandits.statistics.clear_pairs`); ``Comparison.clear`` has them. Runs are addressed, so

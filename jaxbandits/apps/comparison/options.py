@@ -106,7 +106,7 @@ class Options(ReadingOptions):
     runs: int | None = option(
         None,
         "whole",
-        "independent runs of each setting on each instance (1000)",
+        "independent runs of each setting on each instance (1000; where days are played and take long down to 200)",
         metavar="R",
         whole=(1, *_SEEDS[1:]),
     )

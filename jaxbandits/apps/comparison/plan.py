@@ -79,7 +79,9 @@ OF_THE_CONSTRAINT = ("c", "horizon")
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
 _NOTHING = 1e-9  # of a budget, in a linear program
 _GROWTH = 2.0  # of an arm, where it is not said
-_MOST_DAILY = 1 << 31  # rounds times arms that are played round by round unless that is asked for
+# Where days are played, which is round by round: rounds times arms (and a round's own share) up to which there are as
+# many runs as usual, and up to which days are played at all unless they are asked for; some ten seconds, and a minute.
+_DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1000, 200
 
 
 # --- The parts of a plan
@@ -402,16 +404,18 @@ def prepare(
     spending = _spending(table, budgets, tuple(shares.tolist()), asked)
     spending = dataclasses.replace(spending, supply=_supply(table, spending, asked.growth))
     played = _played(chosen, table, spending)
-    runs = int(asked.runs or asked.max_runs or 1000)
+    pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
+    widths = [len(instance.arms) for instance in table.instances]
+    work, wanted = float(pulls @ (np.array(widths) + _ROUND)) * len(played.labels), asked.runs or asked.max_runs
+    pace = _pace(table, spending, asked, work * (wanted or _FEWEST_RUNS))
+    usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if pace.size else _USUAL_RUNS
+    runs = int(wanted or usual)
     values = len(played.labels) * len(table.instances) * runs * shares.size
     if values > _MOST_VALUES:
         most = _MOST_VALUES * runs // values
         raise bad("runs", runs, f"at most {most} with so many settings, instances and marks")
-    pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
-    widths = [len(instance.arms) for instance in table.instances]
-    work = float(pulls @ widths) * runs * len(played.labels)
     sums = tuple(_learns_by_sums(settings, widths) for settings in played.policies)
-    played = dataclasses.replace(played, pace=_pace(table, spending, asked, work), sums=sums)
+    played = dataclasses.replace(played, pace=pace, sums=sums)
     if asked.start == "file" and why_no_history(table, spending) is None:
         played = dataclasses.replace(played, starts=tuple("file" if x else "nothing" for x in sums))
     groups = grouped(widths, len(played.labels) * runs * pulls, len(chosen))

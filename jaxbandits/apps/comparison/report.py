@@ -28,7 +28,7 @@ from jaxbandits.apps.comparison.answer import (
     money_over_budgets,
 )
 from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
-from jaxbandits.apps.comparison.plan import BEST, SEEN, ComparisonPlan
+from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, POLICIES, SEEN, ComparisonPlan
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.statistics import invisible, mean
@@ -307,11 +307,14 @@ def _decided(plan: ComparisonPlan) -> str:
 # --- What to do next
 
 
-_OPTIMIST = (
+_OPTIMIST, _MIXER = (
     "take the arm whose reward for the money could be the best by all that was seen: one that was tried little could "
-    "be far better than it looks"
+    "be far better than it looks",
+    "draw the arm from the mixture that could bring most by all that was seen",
 )
 RULES: Mapping[str, str] = {
+    **dict.fromkeys(POLICIES, _OPTIMIST),
+    **dict.fromkeys((*AVERAGE_COST_POLICIES, "ucb_bwk", "thompson_lp"), _MIXER),
     "bts": "draw for each arm a reward and a cost from what its results leave open, and take the best ratio",
     "b_greedy": "take the arm that brought most for its money so far",
     "epsilon_first": "take all arms in turn for the first share epsilon of the budget, then the best of them",
@@ -319,7 +322,7 @@ RULES: Mapping[str, str] = {
     "kube": "fill the budget that is left with what could bring most by all that was seen, and draw a pull of that",
     "pacer": "take the arm that could bring most net of its cost, at a price of money that keeps the pace",
 }
-"""What a policy does, in words; those that are not here are optimists."""
+"""What a policy does, in words."""
 
 
 def next_sections(answer: Answer) -> list[Section]:
@@ -342,10 +345,12 @@ def next_sections(answer: Answer) -> list[Section]:
     pace, pull, part = plan.played.pace, plan.table.pull_unit, answer.settings[0]
     when = f"the first {pace.unit}" if pace.unit else f"the first {split.share:.0%} of the money"
     name = _named(answer, part, split.row)
-    rule = RULES.get(split.row.split("(")[0], _OPTIMIST)
+    rule = RULES.get(split.row.split("(")[0], "ask the policy again")
     how = f"Then keep to these shares while they sell: {name} learns nothing."
     if not split.fixed:
-        how = f"Then, {'every ' + (pace.unit or 'time')}, {rule}. What was seen is the file and all that came since; "
+        often = counted(pace.size[0], pull) if pace.size else pull
+        again = f"every {pace.unit}" if pace.unit else f"after every {often}"
+        how = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
         how += "jb.live.Agent keeps the books and decides (docs/live.md)."
     said: list[str | Table] = [table, how]
     if (gain := split.per_click) is not None:
