@@ -273,6 +273,9 @@ class Comparison:
             "seed": worlds.seed,
             "marks": list(spending.shares),
             "start": plan.played.starts or "nothing",
+            "growth": "none" if spending.supply.growth is None else spending.supply.growth,
+            "decide": plan.played.pace.size or "per-click",
+            "known_after": plan.played.pace.later,
             "settings": [{"label": name, **what} for name, what in plan.played.records.items()],
             "instances": [
                 {"id": number, "name": of.name, "arms": len(of.arms)}

@@ -271,4 +271,4 @@ def test_the_row_that_brings_clearly_most_is_the_headline(answer: Answer) -> Non
         rows = (*part.baselines[:2], top._replace(gain=top.gain._replace(clear=clear)))
         shown = dataclasses.replace(answer, settings=(dataclasses.replace(part, baselines=rows),))
         assert (report.text_of(answer.comparison, shown).split("\n")[1] == f"  {said}") == clear
-        assert (report.closing(shown) == f"In short: {said}") == clear
+        assert report.closing(shown).startswith(f"In short: {said[:-1]}") == clear
