@@ -651,7 +651,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Pl
     if not (several and spending.supply.stock):
         splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
     if several:
-        splits[MIXTURE] = [x / x.max() for x in mixed]
+        splits[MIXTURE] = [x / x.max() if x.any() else np.ones_like(x) for x in mixed]
     splits = {name: rows for name, rows in splits.items() if len(rows) == len(instances)}
     width = max(len(instance.arms) for instance in instances)
     weights = np.zeros((len(splits), len(instances), width))

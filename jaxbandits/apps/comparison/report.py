@@ -28,7 +28,7 @@ from jaxbandits.apps.comparison.answer import (
     money_over_budgets,
 )
 from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, POLICIES, SEEN, ComparisonPlan
+from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, MIXTURE, POLICIES, SEEN, ComparisonPlan
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.statistics import invisible, mean
@@ -286,8 +286,8 @@ def _for_sale(plan: ComparisonPlan) -> str:
     time = f"{_amounts(plan, plan.spending.budgets)}: {times} times the file's money, and so of its time"
     if supply.requests:
         many = style.written(_range(supply.requests, ","))
-        grown = "as many as the file has" if supply.growth == 1 else f"{supply.growth:g} times as many as the file has"
-        return f"{time}, in which there are {many} {pull}s, {grown} (--growth)."
+        grown = "as many as" if supply.growth == 1 else f"{supply.growth:g} times as many as"
+        return f"{time}, in which there are {many} {pull}s, {grown} in the file (--growth)."
     return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
 
 
@@ -346,13 +346,19 @@ def next_sections(answer: Answer) -> list[Section]:
     when = f"the first {pace.unit}" if pace.unit else f"the first {split.share:.0%} of the money"
     name = _named(answer, part, split.row)
     rule = RULES.get(split.row.split("(")[0], "ask the policy again")
-    how = f"Then keep to these shares while they sell: {name} learns nothing."
+    supply = plan.spending.supply
+    how = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
     if not split.fixed:
         often = counted(pace.size[0], pull) if pace.size else pull
         again = f"every {pace.unit}" if pace.unit else f"after every {often}"
         how = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
         how += "jb.live.Agent keeps the books and decides (docs/live.md)."
     said: list[str | Table] = [table, how]
+    if supply.requests and split.row == MIXTURE and not several:
+        both = f"--columns cost2=1 --budget {plan.spending.budget:g},{supply.requests[0]}"
+        said.append(
+            f"These policies look at the money alone; for those that count requests, too: {both} --policies pd_bwk,thompson_lp."
+        )
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
         seldom = f"once a {pace.unit}" if pace.unit else "so seldom"
