@@ -28,7 +28,15 @@ from jaxbandits.apps.comparison.answer import (
     money_over_budgets,
 )
 from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, MIXTURE, POLICIES, SEEN, ComparisonPlan
+from jaxbandits.apps.comparison.plan import (
+    AVERAGE_COST_POLICIES,
+    BEST,
+    MIXTURE,
+    POLICIES,
+    SEEN,
+    TWO_COST_POLICIES,
+    ComparisonPlan,
+)
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.statistics import invisible, mean
@@ -327,44 +335,43 @@ RULES: Mapping[str, str] = {
 
 def next_sections(answer: Answer) -> list[Section]:
     """The split until one decides again, how to go on, and what it costs to decide no more often."""
-    plan, split, rows = answer.comparison.plan, answer.next, list[list[Any]]()
+    plan, split, part = answer.comparison.plan, answer.next, answer.settings[0]
     if split is None:
         return []
-    style, several = plan.table.style, len(plan.table.instances) > 1
-    for row, instance in enumerate(plan.table.instances):
-        whole = max(float(split.money[row].sum()), 1e-300)
-        for k in np.argsort(-split.money[row][: len(instance.arms)], kind="stable"):
-            if (share := float(split.money[row, k]) / whole) < _WORTH_A_LINE:
-                break
-            pulls, money = float(split.pulls[row, k]), float(split.money[row, k])
-            cells = [line(instance.arms[k]), Cell(f"{share:.0%}", share), Cell(style.money(money), money)]
-            cells.append(Cell(style.amount(pulls), pulls))
-            rows.append([line(instance.name), *cells] if several else cells)
-    header = ["arm", "of the money", plan.table.cost_unit, f"{plan.table.pull_unit}s"]
-    table = Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
-    pace, pull, part = plan.played.pace, plan.table.pull_unit, answer.settings[0]
-    when = f"the first {pace.unit}" if pace.unit else f"the first {split.share:.0%} of the money"
+    pace, pull, supply = plan.played.pace, plan.table.pull_unit, plan.spending.supply
     name = _named(answer, part, split.row)
-    rule = RULES.get(split.row.split("(")[0], "ask the policy again")
-    supply = plan.spending.supply
     how = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
     if not split.fixed:
         often = counted(pace.size[0], pull) if pace.size else pull
         again = f"every {pace.unit}" if pace.unit else f"after every {often}"
+        rule = RULES.get(split.row.split("(")[0], "ask the policy again")
         how = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
         how += "jb.live.Agent keeps the books and decides (docs/live.md)."
-    said: list[str | Table] = [table, how]
-    if supply.requests and split.row == MIXTURE and not several:
+    said: list[str | Table] = [_split_table(plan, split), how]
+    if supply.requests and split.row == MIXTURE and len(supply.requests) == 1:
         both = f"--columns cost2=1 --budget {plan.spending.budget:g},{supply.requests[0]}"
-        said.append(
-            f"These policies look at the money alone; for those that count requests, too: {both} --policies pd_bwk,thompson_lp."
-        )
+        both += f" --policies {','.join(TWO_COST_POLICIES)}"
+        said.append(f"These policies look at the money alone; for those that count requests, too: {both}.")
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
         seldom = f"once a {pace.unit}" if pace.unit else "so seldom"
         late = f", with results {counted(pace.later, pace.unit or 'decision')} late," if pace.later else ""
         said.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
-    return [Section(f"What {name} does {'on' if pace.unit else 'with'} {when}:", said, indent=2, rest="report.html")]
+    when = f"on the first {pace.unit}" if pace.unit else f"with the first {split.share:.0%} of the money"
+    return [Section(f"What {name} does {when}:", said, indent=2, rest="report.html")]
+
+
+def _split_table(plan: ComparisonPlan, split: NextSplit) -> Table:
+    """Money and pulls of each arm that gets some, most first in each instance."""
+    style, several, rows = plan.table.style, len(plan.table.instances) > 1, list[list[Any]]()
+    for instance, money, pulls in zip(plan.table.instances, split.money, split.pulls, strict=True):
+        shares = money[: len(instance.arms)] / max(float(money.sum()), 1e-300)
+        for k in np.argsort(-shares, kind="stable")[: np.count_nonzero(shares >= _WORTH_A_LINE)].tolist():
+            cells = [line(instance.arms[k]), Cell(f"{shares[k]:.0%}", shares[k])]
+            cells += [Cell(style.money(money[k]), money[k]), Cell(style.amount(pulls[k]), pulls[k])]
+            rows.append([line(instance.name), *cells] if several else cells)
+    header = ["arm", "of the money", plan.table.cost_unit, f"{plan.table.pull_unit}s"]
+    return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
 
 
 def check_of(answer: Answer) -> list[str]:
