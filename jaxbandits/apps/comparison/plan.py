@@ -662,7 +662,8 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Pl
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
     bare = played.from_nothing()
-    return Played((settings, *bare.policies), {**records, **bare.records})
+    each = {"starts": ("", *bare.starts), "pace": bare.pace, "sums": (False, *bare.sums)}
+    return Played((settings, *bare.policies), {**records, **bare.records}, **each)
 
 
 # --- What fits into one compile, and into one call

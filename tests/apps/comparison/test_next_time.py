@@ -149,10 +149,15 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
     assert late.played.pace == Pace((30,), 3, "day")
     each = prepare("days.csv", 270.0, [UCB, MUCB()], runs=20, marks=2, decide="per-click")
     assert each.played.pace == Pace()
-    found = [run_plan(x).data["reward"].values for x in (plan, late, each)]
-    assert all((a != b).any() for a, b in ((found[0], found[1]), (found[0], found[2])))
+    found = [run_plan(x).data["reward"].values for x in (plan, each)]
+    splits = baselines_of(late.table, late.worlds, late.spending, late.played)
+    beside = run_plan(dataclasses.replace(late, baselines=splits))
+    bare = compare("days.csv", 270.0, [UCB, MUCB()], runs=20, marks=2, known_after=3, start="nothing")
+    assert beside.baselines is not None
+    np.testing.assert_array_equal(beside.baselines.data["reward"].values[-2:], bare.data["reward"].values)
+    assert (found[0] != beside.data["reward"].values).any() and (found[0] != found[1]).any()
     one = compare("days.csv", 270.0, [UCB, MUCB()], runs=20, marks=2, decide=1)  # after every click, by other programs
-    np.testing.assert_array_equal(one.data["reward"].values, found[2])
+    np.testing.assert_array_equal(one.data["reward"].values, found[1])
 
 
 def test_days_are_played_click_by_click_where_that_would_take_long(
