@@ -330,8 +330,8 @@ def bought(
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
         free, widths, slopes = _by_ratio(reward, cost, most)
-    elif len(open_parts) == 1 and np.isinf(most[parts[1][open_parts[0]]]).all():
-        free, widths, slopes = _by_round(*(x[parts[1][open_parts[0]]] for x in (reward, cost)), parts[0][open_parts[0]])
+    elif len(open_parts) == 1 and np.isinf(most[shown := parts[1][open_parts[0]]]).all():
+        free, widths, slopes = _by_round(reward[shown], cost[shown], parts[0][open_parts[0]])
     else:
         solved = [_scheduled(reward, cost, most, u, *parts) for u in np.ravel(clock).tolist()]
         return np.array(solved).reshape(*np.shape(clock), 2)

@@ -212,7 +212,8 @@ class Options(ReadingOptions):
                 continue
             also = f", or {' or '.join(map(repr, words))}" if words else ""
             if field.metadata["whole"] is not None:
-                whole_number(name, values[name], *field.metadata["whole"], may_also=also)
+                least, most, most_as = field.metadata["whole"]
+                whole_number(name, values[name], least, most, most_as, also)
             elif kind == "number":
                 if words and isinstance(values[name], str):
                     raise bad(name, values[name], f"a finite number above 0{also}")

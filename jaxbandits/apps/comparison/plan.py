@@ -302,10 +302,8 @@ class Played:
         """One of the settings."""
         each = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = each[setting], self.labels[setting]
-        starts, sums = (
-            tuple(x for x, of in zip(every, self.policies, strict=False) if of is policy)
-            for every in (self.starts, self.sums)
-        )
+        at = [of is policy for of in self.policies]
+        starts, sums = tuple(itertools.compress(self.starts, at)), tuple(itertools.compress(self.sums, at))
         return Played((policy.only(n),), {name: self.records[name]}, starts, self.pace, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:
@@ -583,7 +581,8 @@ def _pace(table: ArmsTable, spending: Spending, asked: Options, work: float) -> 
         if None in days:
             raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
         known = [(count, unit) for count, unit in filter(None, days)]
-        sold = [float(np.sum((instance.evidence or NO_EVIDENCE).clicks)) for instance in table.instances]
+        totals = [(instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances]
+        sold = [total[0] for total in totals if total is not None]
         sizes = tuple(max(1, round(n / count)) for n, (count, _) in zip(sold, known, strict=True))
         return Pace(sizes, later, known[0][1])
     if isinstance(decide, (int, np.integer)):
@@ -662,8 +661,8 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Pl
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
     bare = played.from_nothing()
-    each = {"starts": ("", *bare.starts), "pace": bare.pace, "sums": (False, *bare.sums)}
-    return Played((settings, *bare.policies), {**records, **bare.records}, **each)
+    starts, sums = ("", *bare.starts), (False, *bare.sums)
+    return Played((settings, *bare.policies), {**records, **bare.records}, starts, bare.pace, sums)
 
 
 # --- What fits into one compile, and into one call
