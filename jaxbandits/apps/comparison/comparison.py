@@ -347,8 +347,8 @@ def compare(
         growth: an arm sells at most so many times what it sold in the file, in the time that goes with the money: n_k
             pulls for S of money there are up to growth · n_k · B / S pulls here. A log has growth times its requests,
             of all arms together. Sold out, an arm closes for everybody; the regret is against what can be bought.
-            Default 2, of a log 1; ``"none"``: as many as are bought. Not where a file has means only, with two costs
-            or an average cost.
+            Default 2, of a log 1; ``"none"``: as many as are bought. Not where a file has means only, with two costs,
+            an average cost, or a policy that pulls several arms at once.
         decide: ``"daily"`` (or as often as the file's rows say), ``"per-click"``, or after how many pulls the policies
             see what came of their choices (:class:`~jaxbandits.policies.InBatches`). Default: daily where the file has
             days, unless that takes long to play.

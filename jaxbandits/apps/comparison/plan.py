@@ -400,7 +400,10 @@ def prepare(
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, asked), asked)
     spending = _spending(table, budgets, tuple(shares.tolist()), asked)
-    spending = dataclasses.replace(spending, supply=_supply(table, spending, asked.growth))
+    widest = FiniteSpec(max(len(instance.arms) for instance in table.instances))
+    sets = [type(policy).__name__ for policy in chosen if np.ndim(policy.blank_action(widest))]
+    supply = _supply(table, spending, asked.growth, f"{sets[0]} pulls several arms at once" if sets else "")
+    spending = dataclasses.replace(spending, supply=supply)
     played = _played(chosen, table, spending)
     pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
     widths = [len(instance.arms) for instance in table.instances]
@@ -516,15 +519,14 @@ def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
     return True
 
 
-def _supply(table: ArmsTable, spending: Spending, growth: float | str | None) -> Supply:
-    """What is for sale, by what the file has sold.
+def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, why: str) -> Supply:
+    """What is for sale, by what the file has sold; no limit if there is a reason ``why`` not.
 
     Raises:
         InputError: a growth where there is nothing to grow.
     """
     evidence = [instance.evidence or NO_EVIDENCE for instance in table.instances]
     totals = [of.totals(slice(None)) for of in evidence]
-    why = ""
     if spending.rounds is not None:
         why = "an average cost has rounds of its own"
     elif len(spending.budgets) > 1:

@@ -16,7 +16,7 @@ from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_
 from jaxbandits.apps.comparison.answer import leading
 from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, Pace, baselines_of, file_means
 from jaxbandits.core.checks import InputError
-from jaxbandits.policies import MUCB, SUAK, OmegaUCB
+from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
 NAMES = ("Spring", "Summer", "Autumn")
@@ -128,6 +128,11 @@ def test_what_cannot_be_asked_is_said_in_a_line(folder: Path, text: str, more: d
     with pytest.raises(InputError) as raised:
         prepare("ads.csv", 20.0, UCB, **more)
     assert str(raised.value).startswith(problem) and "\n" not in str(raised.value)
+
+
+def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:
+    supply = prepare("ads.csv", 20.0, [UCB, MRCB()], runs=2).spending.supply
+    assert supply.growth is None and supply.why == "MRCB pulls several arms at once"
 
 
 def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> None:
