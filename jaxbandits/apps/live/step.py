@@ -1,7 +1,9 @@
-"""Policies without the simulator: feed real observations one at a time."""
+"""Policies without the simulator: feed real observations one at a time, and keep states on disk."""
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 import jax
@@ -9,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.limits import check_spec
+from jaxbandits._files import path_of, read_arrays, save_arrays
+from jaxbandits.apps.live.program import in_first_places, written
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import MOST_INT, as_played, bad, booleans, number, numbers, whole_number
+from jaxbandits.core.checks import MOST_INT, InputError, as_played, bad, booleans, number, numbers, shown, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, walk
 from jaxbandits.core.specs import SKIP, FiniteSpec
@@ -147,15 +151,6 @@ def observe(
     return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
 
-def _in_ticks(name: str, value: Any) -> np.ndarray:
-    array = numbers(name, value)
-    wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
-    if wrong.any():
-        raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
-    check_unit(name, array)
-    return ticks32(array)
-
-
 def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
     """A state and an observation with room for more arms, which are not available yet; the others stay as they are.
 
@@ -178,26 +173,24 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
         ((4,), [True, True, False, False])
     """
     before = np.shape(observation.view.available)[0]
-    whole_number("arms", arms, before)
-    spec = FiniteSpec(arms)
+    spec = FiniteSpec(whole_number("arms", arms, before))
     policy.check(spec)
     wide = jax.tree.map(in_first_places, policy.init(spec), state)
     present = in_first_places(np.zeros(arms, bool), observation.view.available)
     return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
-def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
-    """``narrow`` in the first places of ``wide``."""
-    made = np.array(wide)
-    made[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
-    return made
+def _in_ticks(name: str, value: Any) -> np.ndarray:
+    array = numbers(name, value)
+    wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
+    if wrong.any():
+        raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
+    check_unit(name, array)
+    return ticks32(array)
 
 
 def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
     """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
-
-    def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
-        return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
 
     def cast(value: Any, like: Any) -> np.ndarray:
         if like.dtype == np.bool_:
@@ -205,7 +198,8 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
         whole = like.dtype == np.int32
         return (as_played(name, value, {"integer": True}) if whole else numbers(name, value)).astype(like.dtype)
 
-    if shape(given) != shape(wanted):
+    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (given, wanted)]
+    if shapes[0] != shapes[1]:
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
     return jax.tree.map(cast, given, wanted)
 
@@ -223,3 +217,73 @@ def _left(left: float | None) -> ticks.Total | None:
     if not 0 <= (money := number("left", left)) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
     return ticks.split(ticks.floor_from_units(money))
+
+
+# --- On disk: ``.npz`` files of plain arrays, never pickled, and of the policy that they say
+
+
+def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) -> None:
+    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
+
+    Args:
+        path: the file.
+        state: the arrays.
+        policy: whose state it is: the file says its class and parameters, and is read for no other. None for arrays
+            that are no policy's.
+
+    Raises:
+        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
+        OSError: the disk is full.
+
+    Example:
+        >>> import tempfile, os
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.OmegaUCB()
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(jb.environments.FiniteSpec(arms=2)), policy=policy)
+        >>> os.path.exists(path)
+        True
+    """
+    place, leaves = path_of("path", path), jax.tree_util.tree_flatten_with_path(state)[0]
+    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else written(policy)}
+    arrays = {f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x) for at, x in leaves}
+    save_arrays("path", place, {"about": np.array(json.dumps(about))} | arrays)
+
+
+def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = None) -> Pytree:
+    """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
+
+    Raises:
+        InputError: a missing file, one of another policy or of other parameters (both are named), or one with another
+            structure, shape or type.
+
+    Example:
+        >>> import tempfile, os
+        >>> import jaxbandits as jb
+        >>> policy, spec = jb.policies.MUCB(), jb.environments.FiniteSpec(arms=2)
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(spec), policy=policy)
+        >>> jb.live.load(path, like=policy.init(spec), policy=policy).pulls.tolist()
+        [0, 0]
+        >>> jb.live.load(path, like=policy.init(spec), policy=jb.policies.OmegaUCB())
+        Traceback (most recent call last):
+        jaxbandits.core.checks.InputError: policy: OmegaUCB(rho=0.25) given; it must be MUCB(alpha=0.0625), whose...
+    """
+    place = path_of("path", path)
+    try:
+        arrays = read_arrays(place)
+        about = json.loads(str(arrays.pop("about")))
+        whose, structure = about["policy"], about["structure"]
+    except (OSError, ValueError, KeyError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is broken, or none"
+        raise bad("path", str(place), f"a saved state ({reason})") from None
+    if (mine := None if policy is None else written(policy)) != whose:
+        raise InputError(f"policy: {mine} given; it must be {whose}, whose state the file holds")
+    wanted, tree = jax.tree.flatten(like)
+    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (wanted, arrays.values())]
+    if structure != str(tree) or shapes[0] != shapes[1]:
+        raise InputError(
+            f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
+            "with or without `left` as before"
+        )
+    return jax.tree.unflatten(tree, arrays.values())

@@ -94,7 +94,7 @@ def test_another_file_is_refused_in_one_line(file: Path, other: bytes) -> None:
     with pytest.raises(jb.InputError, match=r"file: .*no.db' given"):
         Agent.load(file.parent / "no.db")
     sqlite3.connect(file.parent / "other.db").execute("CREATE TABLE mine (x)")
-    with pytest.raises(jb.InputError, match="of an agent, of format 5"):
+    with pytest.raises(jb.InputError, match="of an agent, of format 6"):
         made(Clock(), file=file.parent / "other.db")
 
 
@@ -411,10 +411,13 @@ def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: b
     assert abs(share - last["propensity"]) < 4 * (0.25 / 300 + last["error"] ** 2) ** 0.5
 
 
-def test_what_draws_nothing_has_no_propensities(file: Path) -> None:
-    made(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9)).choose()
-    with pytest.raises(jb.InputError, match="by a policy that draws more than the order of ties"):
-        next(jb.live.propensities(file))
+def test_what_draws_nothing_was_certain(file: Path) -> None:
+    agent = made(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9))
+    for reward, ticket in enumerate(agent.choose(n=3)):
+        agent.learn(ticket, reward=reward, cost=0.2)
+    last = agent.choose().arm
+    row = list(jb.live.propensities(file, samples=50))[-1]
+    assert row == {"id": 4, "request": None, "arm": last, "propensity": 1.0, "error": 0.0}
 
 
 def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
