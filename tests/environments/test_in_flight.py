@@ -232,7 +232,10 @@ def serve(name: str, run: int) -> None:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
     simulated = rounds[-1].lane.state.known
     with agent._transaction() as ledger:
-        service, waiting = ledger.service(), np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")])
+        service, waiting = (
+            ledger.service(),
+            np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
+        )
         paid = [ledger.standing(account, now[0])[1] * ticks.ONE // layout.unit for account in layout.accounts]
     learnt = layout.program.state(service["learnt"])
     known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))

@@ -59,11 +59,9 @@ class Agent:
 
     Any number of threads may share an agent, and any number of processes may make one of the same file. Money is whole
     billionths of the currency, of what is written: bounds and costs rounded up, budgets down. An open request is
-    charged what is held for it; while none costs more than was held, no period pays more than it grants. What costs
-    more is booked all the same, and :meth:`statistics` says by how much the period is overspent.
-
-    A call raises :class:`Misuse` on what cannot be meant and :class:`Broken` where the file cannot be written. Then
-    nothing has changed, and the next call tries again.
+    charged what is held for it; while none costs more, no period pays more than it grants. What costs more is booked
+    all the same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on what
+    cannot be meant and :class:`Broken` where the file cannot be written; then nothing has changed.
 
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer`` or ``EvenPace``
@@ -75,18 +73,17 @@ class Agent:
         budgets: see :class:`Budget`; none: nothing is ever refused.
         traffic: how many requests are expected, for policies that pace; see :class:`Traffic` for what None learns.
         context: how many numbers are known of a request, d; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory, as long as this agent lives. With a file that is there the agent goes
-            on. Arguments that differ from those of the last who did so become the terms from now on; what
-            :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
+        file: where all is kept; None: in memory. With a file that is there the agent goes on: arguments that differ
+            from those of the last who did so become the terms, what :meth:`change`, :meth:`add_arm` and
+            :meth:`remove_arm` did since stays.
         hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's last thousand costs,
-            such as 0.99: then dear arms are payable for longer, and what costs more may overspend a period
-            (``statistics()["budgets"][name]["at_risk"]`` is the most that open requests can add).
+            such as 0.99: then dear arms are payable for longer, and what costs more may overspend a period (by
+            ``at_risk`` of :meth:`statistics` at most).
         lost: what a request is charged whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
             arm's costs, which is right on average if those cost what the others cost, or its ``"bound"``.
         breaker: when an arm is set aside that fails again and again, see :class:`Breaker`; None: never.
         times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless it is confirmed.
-        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90 days. The agent itself
-            needs none of them.
+        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90 days.
         start: when periods of so many seconds begin, in seconds of the clock.
         clock: what time it is, default :func:`time.time`.
         tolerance: a reading so many seconds away from what it can be is refused, until :meth:`resume` takes it at its
@@ -135,13 +132,13 @@ class Agent:
         patience: float = 10.0,
         sync: bool = False,
     ):
-        self._clock, policy = Clock(clock, tolerance), of_one_setting(policy)
+        policy = of_one_setting(policy)
         given: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
         given |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
         given |= {"reward_bound": reward_bound, "start": start, "context": context}
         told = checked(given, arms) | {"key": jax.random.key_data(streams.root_key(key)).tolist()}
         layout = Layout(told | {"unit": unit_of(told)}, list(told["arms"]), policy)
-        self._open(file, policy, patience, sync, new=True)
+        self._open(file, policy, True, clock, tolerance, patience, sync)
         with self._transaction(begun=False) as ledger:
             if fresh := not ledger.row("SELECT 1 FROM sqlite_master"):
                 ledger.begin(layout, told)
@@ -149,26 +146,16 @@ class Agent:
             self._go_on(told)
 
     @classmethod
-    def load(
-        cls,
-        file: Any,
-        *,
-        policy: Policy | None = None,
-        clock: Callable[[], float] = time.time,
-        tolerance: float | None = None,
-        patience: float = 10.0,
-        sync: bool = False,
-    ) -> Agent:
+    def load(cls, file: Any, *, policy: Policy | None = None, **how: Any) -> Agent:
         """The agent of a file that is there, on its own terms: for a page of numbers, say.
 
         Args:
             file: the file.
             policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-            clock, tolerance, patience, sync: as for a new agent.
+            **how: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
-        agent._clock = Clock(clock, tolerance)
-        agent._open(file, None if policy is None else of_one_setting(policy), patience, sync, new=False)
+        agent._open(file, None if policy is None else of_one_setting(policy), new=False, **how)
         with agent._transaction(begun=False) as ledger:
             if not ledger.row("SELECT 1 FROM sqlite_master"):
                 raise bad("file", str(file), "a file in which an agent has begun")
@@ -183,7 +170,17 @@ class Agent:
 
     # --- the file ----------------------------------------------------------------------------------------------
 
-    def _open(self, file: Any, policy: Policy | None, patience: float, sync: bool, new: bool) -> None:
+    def _open(
+        self,
+        file: Any,
+        policy: Policy | None,
+        new: bool,
+        clock: Callable[[], float] = time.time,
+        tolerance: float | None = None,
+        patience: float = 10.0,
+        sync: bool = False,
+    ) -> None:
+        self._clock = Clock(clock, tolerance)
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process = threading.RLock(), os.getpid()
         wait = positive_number("patience", patience)
@@ -282,16 +279,15 @@ class Agent:
     ) -> Any:
         """Decide about a request, or about ``n``: a :class:`Ticket` each; None where no arm can serve.
 
-        An arm serves unless it left, is set aside, or some budget that pays for it cannot pay what it holds, or has no
-        request left. None, too, where the policy keeps the money for later requests.
+        None, too, where the policy keeps the money for later requests. An arm serves unless it left, is set aside, or a
+        budget that pays for it cannot pay what it holds, or has no request left.
 
         Args:
             n: how many; then it is a list.
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
-            context: what is known of the request, the ``context`` numbers that the agent was made for. It is kept until
-                the outcome comes.
+            context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         given = {"available": None if available is None else list(available), "caller": caller}
@@ -305,7 +301,11 @@ class Agent:
             made = [ledger.choose(now, seen, **given) for _ in range(times)]
             if must and made[0] is None:
                 renews = self._renews(ledger, now, given.get("available"), caller)
-                why = "the policy keeps the money for later requests" if renews is None else "no arm can be paid, or has requests left"
+                why = (
+                    "the policy keeps the money for later requests"
+                    if renews is None
+                    else "no arm can be paid, or has requests left"
+                )
                 if not given.get("available", ledger.layout.there):
                     why = "there is no arm"
         if must and made[0] is None:
@@ -328,9 +328,8 @@ class Agent:
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
         """The outcome of a request, once, in any order; the money that it did not cost is free again.
 
-        A request that was given up (:meth:`expire`) may still be answered: the difference to what it was charged
-        returns to the period in which it was decided; its reward is learnt unless it was learnt that it failed. A cost
-        above the arm's bound is booked and learnt (the policy sees at most the largest bound).
+        That of a request that was given up (:meth:`expire`) is booked in the period in which it was decided, and its
+        reward learnt unless it was learnt that it failed. A cost above the arm's bound is booked and learnt, too.
 
         Args:
             ticket: or its id.
@@ -415,10 +414,9 @@ class Agent:
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def add_arm(self, name: str, bound: Any) -> None:
-        """An arm joins; where there is no room, the capacity doubles. That compiles, while other threads are served.
+        """An arm joins, or comes back with what was learnt of it; where there is no room, the capacity doubles.
 
-        An arm that left and comes back under its name keeps what was learnt of it. Where its bound is the largest there
-        ever was, the policy is taught anew, in the new unit, from the events that are there.
+        Where its bound is the largest there ever was, the policy is taught anew from the events that are there.
         """
         amount = checked({"arms": {name: bound}}, ())["arms"]
         with self._transaction(write=False) as ledger:

@@ -123,10 +123,9 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         policy: a policy of your own must be given; those of ``jb.policies`` are made again.
 
     Returns:
-        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision that is another one,
-        each event that is missing and each state that is another one (then it goes on with the next state); how many
-        events ``before`` the first state are not there; what was ``charged`` to each budget and by how much it was
-        ``overspent``, by the begin of the period.
+        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event or state that is
+        another one or missing (then it goes on with the next state); how many events ``before`` the first state are not
+        there; what was ``charged`` to each budget and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
         InputError: no file of an agent.
@@ -189,7 +188,7 @@ def propensities(
             if event["do"] != "choose" or event["arm"] is None:
                 continue
             more, layout = json.loads(event["more"] or "{}"), copy.layout
-            asked, _ = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])
+            asked: Any = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
             learnt, k = layout.program.state(copy.service()["learnt"]), event["arm"]
             if chooses_by_logits(layout.policy) or isinstance(layout.policy, FixedSplit):
                 share, error = float(_exact(layout.policy, learnt, *asked)[k]), 0.0

@@ -103,7 +103,8 @@ class Pace:
         given = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
         self._zone, self._start, self._length = zone_of("zone", given["zone"]), start, given["slot"]
         self._trust = 20.0 if traffic else 0.02
-        self.slot, self._seen, self._due, table = state or (None, 0.0, 0.0, given["expected"])
+        told: Sequence[Any] = state or (None, 0.0, 0.0, given["expected"])
+        self.slot, self._seen, self._due, table = told
         self.table = list(table)
 
     def plain(self) -> list[Any]:

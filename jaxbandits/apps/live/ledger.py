@@ -65,6 +65,11 @@ def dumped(x: Any) -> str:
     return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
 
 
+def numbers_of(context: bytes | None) -> np.ndarray | None:
+    """A context as it was given."""
+    return None if context is None else np.frombuffer(context, np.float32)
+
+
 def unit_of(terms: Mapping[str, Any]) -> int:
     """The cost that is 1 for the policy: the largest bound there ever was."""
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
@@ -102,12 +107,10 @@ class Layout:
         room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
         self.scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
-        self.carries = np.array([x.carries for x in self.paced], bool)
         self._pace: tuple[str | None, Pace] = "", None  # type: ignore[assignment]
         context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
-        ahead, standing = [[1] * len(self.paced)] * 2, {x.name: (0, 0) for x in self.paced}
-        examples = self.asked(1, {0: True}, [], standing, ahead, context), self.taught(0, 0, 0, 0, context)
-        self.program = Program(policy, terms["key"], *examples)
+        asked = self.asked(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
+        self.program = Program(policy, terms["key"], asked, self.taught(0, 0, 0, 0, context))
 
     def pace(self, text: str | None) -> Pace:
         """Where in its traffic the agent is."""
@@ -124,35 +127,26 @@ class Layout:
         """A reward, in ticks."""
         return round(reward / self.terms["reward_bound"] * ticks.ONE)
 
-    def asked(
-        self,
-        round: int,
-        can: Mapping[int, bool],
-        arms: Sequence[Any],
-        standing: Mapping[str, tuple[int, int]],
-        ahead: Sequence[Sequence[int]],
-        context: bytes | None,
-    ) -> Asked:
-        """What a decision depends on besides what was learnt: the one place to add to it."""
-        room = self.available.size
+    def asked(self, round: int, can: set[int], arms: Sequence[Any], money: Sequence[Any], context: Any) -> Asked:
+        """What a decision depends on besides what was learnt: the one place to add to it.
+
+        ``money`` has of each paced budget what is left, granted and brought, and the requests to come and in all.
+        """
+        room, left = self.available.size, None
         bound, open = np.full(room, ticks.ONE, np.int32), np.zeros(room, np.int32)
         bound[: len(arms)] = [self.tick(arm["hold"]) for arm in arms]
         open[: len(arms)] = [arm["open"] for arm in arms]
-        left = None
-        if self.paced:
-            rows = [(granted - paid, granted, x.amount) for x in self.paced for granted, paid in [standing[x.name]]]
-            told = [[min(x * ticks.ONE // self.unit, _MOST) for x in row] for row in zip(*rows, strict=True)]
-            rest, granted, amount = map(ticks.split, told)  # type: ignore[arg-type]
-            requests, total = np.array(ahead, np.int32)
-            left = Allowance(*rest, granted, amount, None, requests, total, self.carries, bound, self.scope)  # type: ignore[arg-type]
-        available = np.array([can.get(k, False) for k in range(room)])
-        seen = None if context is None else np.frombuffer(context, np.float32)
-        return Asked(View(np.int32(round), left, available, seen), open)  # type: ignore[arg-type]
+        if money:
+            *amounts, requests, total = zip(*money, strict=True)
+            told = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
+            ahead, carries = np.array([requests, total], np.int32), np.array([x.carries for x in self.paced])
+            left = Allowance(*told[0], *told[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
+        view = View(np.int32(round), left, np.array([k in can for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
+        return Asked(view, open)
 
     def taught(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Taught:
         """An outcome, in ticks."""
-        seen = None if context is None else np.frombuffer(context, np.float32)
-        return Taught(np.int32(id), np.int32(arm), np.int32(reward), np.int32(cost), self.available, seen)
+        return Taught(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -283,13 +277,14 @@ class Ledger:
         if caller is None and (cap := next((x for x in layout.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
         times, arms, standing = self.ready(now, available, caller)
-        can, ahead = {k: time <= now for k, time in times.items()}, []
-        if not any(can.values()):
+        if not (can := {k for k, time in times.items() if time <= now}):
             return None, arms
-        if layout.paced:
-            ends = [x.period(now)[1:] for x in layout.paced]
-            ahead = layout.pace(service["pace"]).ahead(ends, now, service["seen"])
-        return layout.asked(service["round"] + 1, can, arms, standing, ahead, context), arms
+        ahead = layout.pace(service["pace"]).ahead([x.period(now)[1:] for x in layout.paced], now, service["seen"])
+        money = []
+        for account, requests, total in zip(layout.paced, *ahead, strict=True):
+            granted, paid = standing[account.name]
+            money.append((granted - paid, granted, account.amount, requests, total))
+        return layout.asked(service["round"] + 1, can, arms, money, context), arms
 
     def choose(self, now: float, context: bytes | None = None, **given: Any) -> dict[str, Any] | None:
         """Decide, hold the money, write it down; ``given``: ``available``, ``caller`` and ``request``."""
@@ -301,6 +296,10 @@ class Ledger:
         learnt, k = service["learnt"], -1
         if asked is not None:
             learnt, k = layout.program.choose(learnt, asked)
+            if 0 <= k < layout.available.size and not asked.view.available[k]:
+                raise InputError(
+                    f"policy: arm {k} chosen; it must be open (view.available) in {layout.terms['policy']}"
+                )
         for account in layout.accounts:
             if account.carries:
                 first = account.name, account.period(now)[0]
@@ -372,8 +371,8 @@ class Ledger:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0 WHERE id = ?", (k,))
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
-        more = dumped({"late": True}) if reward is not None and not taught else None  # a reward that was not taught
-        self._record(now, do, id, k, paid if do == "expire" else cost, reward, more, **change)
+        untaught = dumped({"late": True}) if reward is not None and not taught else None
+        self._record(now, do, id, k, paid if do == "expire" else cost, reward, untaught, **change)
 
     def _unknown(self, request: Mapping[str, Any]) -> int:
         """What is charged for a request whose cost nobody knows: the mean of its arm, or its bound."""
@@ -408,21 +407,13 @@ class Ledger:
 
     # --- what is written down --------------------------------------------------------------------------------------
 
-    def _record(
-        self,
-        now: float,
-        do: str,
-        id: int | None = None,
-        arm: int | None = None,
-        amount: int | None = None,
-        reward: float | None = None,
-        more: str | None = None,
-        context: bytes | None = None,
-        **change: Any,
-    ) -> None:
-        """An event, and what it changes in the service's row; now and then the whole state, for those who look back."""
+    def _record(self, now: float, do: str, *event: Any, **change: Any) -> None:
+        """An event (id, arm, money, reward, more, context), and what it changes in the service's row.
+
+        Now and then the whole state is written, too, for those who look back.
+        """
         n = change["event"] = self.row("SELECT event + 1 FROM service")[0]
-        row = n, do, now, id, arm, amount, reward, more, context
+        row = n, do, now, *event, *[None] * (6 - len(event))
         self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         changed = ", ".join(f"{name} = ?" for name in change)
         self.db.execute(f"UPDATE service SET now = ?, {changed}", (now, *change.values()))
@@ -463,8 +454,10 @@ class Ledger:
         if do == "choose":
             return self.choose(now, event["context"], **json.loads(event["more"] or "{}"))
         if do == "clock":
-            return self.clock(now)
-        return self.outcome(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
+            self.clock(now)
+        else:
+            self.outcome(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
+        return None
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
@@ -483,12 +476,13 @@ class Ledger:
         for request in pending:  # who pays for them may be another one
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        accounts = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
+        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
         text = dumped(layout.terms), before if told is None else dumped(told)
         self.db.execute("UPDATE terms SET version = ?, text = ?, told = ?", (version + 1, *text))
         self._join(layout, version + 1)
         for account in layout.accounts:
-            self._hand_over(account, *accounts.pop(account.name, (None, 0)), totals.get(account.name, 0), now)
+            one, granted = accounts.pop(account.name, (None, 0))
+            self._hand_over(account, one, granted, totals.get(account.name, 0), now)
         for name in accounts:
             _LOGGER.warning("budget %s is no more: what it was charged is forgotten", name)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
@@ -505,7 +499,7 @@ class Ledger:
             learnt = layout.program.widened(old.program, learnt)
         if old.terms["traffic"] != layout.terms["traffic"]:
             change = {"pace": None, "seen": 0}
-        self._record(now, "terms", amount=version + 1, learnt=learnt, **change)
+        self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
         self._keep()
 
     def _hand_over(self, account: Account, before: Account | None, granted: int, total: int, now: float) -> None:
@@ -516,10 +510,8 @@ class Ledger:
             self.db.execute("INSERT INTO carried VALUES (?, ?, 0, 0)", (account.name, number))
         if before is None:
             return
-        others = [
-            name for name in ("per", "of", "every", "zone", "carry_over") if account.plain[name] != before.plain[name]
-        ]
-        if others:
+        kinds = ("per", "of", "every", "zone", "carry_over")
+        if others := [name for name in kinds if account.plain[name] != before.plain[name]]:
             key = account.name, before.period(now)[1]
             rows = self.rows("SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
@@ -534,22 +526,14 @@ class Ledger:
 
     def _taught(self) -> bytes:
         """What a policy that knows nothing learns from the outcomes that are still there."""
-        layout, contexts = self.layout, dict[int, bytes]()
-        if layout.terms["context"] is not None:
-            contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE do = 'choose'")))
-        means = [
-            -(-cost // pulls) if pulls else bound
-            for (cost, pulls), bound in zip(
-                self.rows("SELECT cost, pulls FROM arms ORDER BY id"), layout.bounds, strict=True
-            )
-        ]
-        rows = self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n")
-        outcomes = []
-        for row in rows:
-            cost = means[row["arm"]] if row["do"] == "expire" or row["money"] is None else row["money"]
-            seen = layout.reward_ticks(row["reward"]), layout.tick(cost), contexts.get(row["id"])
-            if layout.terms["context"] is None or seen[2] is not None:  # its decision may be too old
-                outcomes.append(layout.taught(row["id"], row["arm"], *seen))
+        layout, outcomes = self.layout, []
+        contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL")))
+        for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
+            id, k, context = row["id"], row["arm"], contexts.get(row["id"])
+            cost = None if row["do"] == "expire" else row["money"]
+            paid = layout.tick(self._unknown({"arm": k, "held": 0}) if cost is None else cost)
+            if layout.terms["context"] is None or context is not None:  # else its decision is too old
+                outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
         (known,) = self.row("SELECT sum(rewarded) FROM arms")
         level = logging.WARNING if len(outcomes) < (known or 0) else logging.INFO
         _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), known or 0)

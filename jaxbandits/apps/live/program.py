@@ -79,7 +79,7 @@ def policy_of(text: str, given: Policy | None) -> Policy:
         kind = getattr(policies, node.func.id)  # type: ignore[attr-defined]
         if not dataclasses.is_dataclass(kind):
             raise TypeError("no policy, nor a part of one")
-        return kind(**{str(word.arg): made(word.value) for word in node.keywords})
+        return kind(**{str(word.arg): made(word.value) for word in node.keywords})  # type: ignore[operator]
 
     if given is not None and written(given) == text:
         return given
