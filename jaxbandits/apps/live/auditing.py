@@ -49,11 +49,8 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     ``forget``, ``clock``, ``terms``), at ``t``; and ``id``, to which request. A ``choose`` has the ``arm``, None if
     nobody serves, what it ``held``, and what was asked for; outcomes have ``reward`` and ``cost``.
 
-    Args:
-        file: the file of an agent.
-
     Raises:
-        InputError: no such file.
+        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax
@@ -116,10 +113,8 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     """Decide again what a file says was decided, from the first state on that is still there.
 
-    Nothing is written, and the agent may go on meanwhile.
-
     Args:
-        file: the file of an agent.
+        file: the file of an agent, which may go on meanwhile; nothing is written.
         policy: a policy of your own must be given; those of ``jb.policies`` are made again.
 
     Returns:
@@ -162,10 +157,8 @@ def propensities(
     count as they stood.
 
     Args:
-        file: the file of an agent; events that are not kept are left out.
-        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-        samples: draws for each decision.
-        seed: of these draws.
+        file, policy: as of :func:`audit`; events that are not kept are left out.
+        samples, seed: draws for each decision.
 
     Yields:
         For each request that was served: ``id`` and your ``request`` name (or None), to join it with the events and

@@ -7,7 +7,6 @@ rest: a replay lets them happen again by the same code (:meth:`Ledger.replay`).
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import math
@@ -107,17 +106,13 @@ class Layout:
         room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
         self.scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
-        self._pace: tuple[str | None, Pace] = "", None  # type: ignore[assignment]
         context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
         asked = self.asked(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
         self.program = Program(policy, terms["key"], asked, self.taught(0, 0, 0, 0, context))
 
     def pace(self, text: str | None) -> Pace:
         """Where in its traffic the agent is."""
-        if self._pace[0] != text:
-            state = None if text is None else json.loads(text)
-            self._pace = text, Pace(self.terms["traffic"], self.terms["start"], state)
-        return self._pace[1]
+        return Pace(self.terms["traffic"], self.terms["start"], None if text is None else json.loads(text))
 
     def tick(self, amount: int) -> int:
         """What the policy is told of a cost: the nearest tick, at most a unit, and 0 only of nothing."""
@@ -316,7 +311,6 @@ class Ledger:
         change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (made is None)}
         change["seen"], pace = service["seen"] + 1, layout.pace(service["pace"])
         if (slot := math.floor(pace.place(now))) != pace.slot:
-            pace = copy.deepcopy(pace)  # the call may be taken back
             pace.move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(pace.plain())}
         served = (k, made["held"]) if made else (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Any
@@ -27,11 +28,10 @@ def start(
     """Check the policy, and give its first state and its first (empty) observation.
 
     Args:
-        policy: any policy.
-        spec: what it will play, e.g. ``FiniteSpec(arms=3)``.
-        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
+        policy, spec: any policy, and what it will play, e.g. ``FiniteSpec(arms=3)``.
         left: budget left, in cost units, for policies that look at it. Give it always or never.
         available: ``bool[K]``, which arms may be played in round 1; all by default.
+        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
 
     Raises:
         InputError: hyper-parameters out of range, or a policy for another setting.
@@ -65,18 +65,14 @@ def start(
         raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
-    state = policy.init(spec)
-
-    def fails(left: float | None) -> bool:
-        seen = observation._replace(view=observation.view._replace(left=_left(left)))
-        try:
+    state, works = policy.init(spec), []
+    for money in (None, _left(0.0)) if left is None else ():
+        seen = observation._replace(view=view._replace(left=money))
+        with contextlib.suppress(Exception):  # whatever it is, the first step shows it in full
             jax.eval_shape(policy.step, state, jax.random.key(0), seen)
-        except Exception:  # whatever it is, the first step shows it in full
-            return True
-        return False
-
+            works.append(money)
     # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
-    if left is None and fails(None) and not fails(0.0):
+    if works and works[0] is not None:
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
     return state, observation
 
@@ -92,17 +88,14 @@ def observe(
     available: Any = None,
     feedback: Pytree = None,
 ) -> Observation:
-    """The observation after a round, and the view of the next one.
-
-    May be traced (under ``jit`` or ``lax.scan``); then values are not checked, as there are none yet.
+    """The observation after a round, and the view of the next one. May be traced; then no value is checked.
 
     Args:
         previous: the observation that the round began with.
         action: what was really played (not always what the policy asked for). −1, a skip: an empty round.
         reward, cost: what came of it, in [0, 1]: divide by your own bounds.
         empty: True if nothing was played or nothing is known of it; the round counts all the same.
-        left, available: as in :func:`start`, for the next round. With no arm available the policy is not to be asked:
-            the round goes by with ``empty=True``.
+        left, available: as in :func:`start`, for the next round; where no arm is, it goes by with ``empty=True``.
         feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
 
     Raises:
@@ -123,7 +116,7 @@ def observe(
     given = (previous, action, reward, cost, empty, left, available, feedback)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
         # Values are not known yet: the same arithmetic, and nothing to check.
-        action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
+        action = jax.tree.map(lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action)
         if feedback is None:
             feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
         present = previous.view.available if available is None else jnp.asarray(available, bool)
@@ -152,13 +145,10 @@ def observe(
 
 
 def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
-    """A state and an observation with room for more arms, which are not available yet; the others stay as they are.
-
-    Draws are addressed by an arm's number, so a further arm changes no decision until it is available.
+    """A state and an observation with room for more arms, which change no decision until they are available.
 
     Args:
-        policy: whose state it is; one without a parameter per arm.
-        state, observation: as they stand.
+        policy, state, observation: as they stand; a policy without a parameter per arm.
         arms: how many there are to be, at least as many as there are.
 
     Raises:
@@ -226,10 +216,8 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
     """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
 
     Args:
-        path: the file.
-        state: the arrays.
-        policy: whose state it is: the file says its class and parameters, and is read for no other. None for arrays
-            that are no policy's.
+        path, state: the file, and the arrays.
+        policy: whose state it is: its class and parameters are written, and it is read for no other. None: nobody's.
 
     Raises:
         InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
@@ -254,8 +242,7 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
 
     Raises:
-        InputError: a missing file, one of another policy or of other parameters (both are named), or one with another
-            structure, shape or type.
+        InputError: no such file, or one of another policy, other parameters, another structure, shape or type.
 
     Example:
         >>> import tempfile, os
