@@ -422,7 +422,7 @@ class Ledger:
         return dumped(tables | {"periods": list(map(list, rows))})
 
     def _keep(self) -> None:
-        """Write the state beside the events, and delete what is older than is to be kept."""
+        """Write the state beside the events, and delete events, and periods of callers, that need not be kept."""
         event, now = self.row("SELECT event, now FROM service")
         self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state()))
         if now is not None:
@@ -430,6 +430,9 @@ class Ledger:
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
             for table, column in (("events", "n"), ("states", "event")) if first else ():
                 self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
+            for account in self.layout.accounts:  # there may be many callers
+                ended = account.name, account.period(oldest)[1]
+                self.db.execute("DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended)
 
     def restore(self, text: str) -> None:
         """Into a database that is empty, or was restored before: a state."""

@@ -390,6 +390,17 @@ def test_old_events_go_and_the_state_needs_none(file: Path, monkeypatch: pytest.
     assert made(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
 
 
+def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "_EVERY", 20)
+    clock, budgets = Clock(), [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")]
+    agent = made(clock, file=file, retention=5 * HOUR, budgets=budgets)
+    for clock.now in np.arange(0.0, 20 * HOUR, HOUR / 2):
+        agent.learn(agent.choose(caller="ann"), reward=1.0, cost="0.001")
+    paid = agent.charged("ann")
+    assert set(paid["all"].values()) == {0.002} and len(paid["all"]) == 20
+    assert min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR and jb.live.audit(file)["problems"] == []
+
+
 @pytest.mark.parametrize(
     ("policy", "exact"),
     [(SoftElim(), True), (FixedSplit([1.0, 2.0, 3.0]), True), (BudgetedThompson(), False)],
