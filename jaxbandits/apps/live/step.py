@@ -113,8 +113,8 @@ def observe(
         raise bad("left", left, "given in every round or in none")
     if feedback is None and not isinstance(previous.feedback, Feedback):
         raise bad("feedback", None, "given, as in every round")
-    given = (previous, action, reward, cost, empty, left, available, feedback)
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
+    everything = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(everything)):
         # Values are not known yet: the same arithmetic, and nothing to check.
         action = jax.tree.map(lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action)
         if feedback is None:
@@ -136,7 +136,10 @@ def observe(
             raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     if feedback is None:
-        feedback = Feedback(_in_ticks("reward", reward), _in_ticks("cost", cost))  # type: ignore[arg-type]
+        given = {"reward": numbers("reward", reward), "cost": numbers("cost", cost)}
+        for name, value in given.items():
+            check_unit(name, value)
+        feedback = Feedback(*map(ticks32, given.values()))  # type: ignore[arg-type]
     seen = _like("feedback", feedback, previous.feedback)
     if int(previous.view.round) >= MOST_INT:
         raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
@@ -168,15 +171,6 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
     wide = jax.tree.map(in_first_places, policy.init(spec), state)
     present = in_first_places(np.zeros(arms, bool), observation.view.available)
     return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
-
-
-def _in_ticks(name: str, value: Any) -> np.ndarray:
-    array = numbers(name, value)
-    wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
-    if wrong.any():
-        raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
-    check_unit(name, array)
-    return ticks32(array)
 
 
 def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
