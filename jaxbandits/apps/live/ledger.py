@@ -333,13 +333,14 @@ class Ledger:
         """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may still be answered), ``forget``.
 
         A reward that is None is not known, and not taught; neither is one after it was taught that the request failed.
-        A cost that nobody knows is charged, and taught, as that of a lost request.
+        A cost that nobody knows is taught as the arm's mean.
         """
         request, service, layout = self.find(id), self.service(), self.layout
         id, k, late, learnt = request["id"], request["arm"], request["lost"] > 0, service["learnt"]
         taught = reward is not None and request["lost"] != _FAILED
         failed, known = taught and do != "learn", cost is not None
-        paid = {"cancel": 0, "forget": request["held"]}.get(do, cost if known else self._unknown(request))
+        guess, charged = (cost, cost) if known else self._unknown(request)
+        paid = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
             given_up = paid, _FAILED if taught else 1, id
@@ -353,7 +354,7 @@ class Ledger:
             self.db.execute(cost_row, (cost, k))
         if taught:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
-            outcome = layout.taught(id, k, layout.reward_ticks(reward), layout.tick(paid), request["context"])  # type: ignore[arg-type]
+            outcome = layout.taught(id, k, layout.reward_ticks(reward), layout.tick(guess), request["context"])  # type: ignore[arg-type]
             learnt = layout.program.learn(learnt, outcome)
         added = ", ".join(f"{name} = {name} + :{name}" for name in sums)
         self.db.execute(f"UPDATE arms SET {added} WHERE id = :id", sums | {"id": k})
@@ -368,12 +369,12 @@ class Ledger:
         untaught = dumped({"late": True}) if reward is not None and not taught else None
         self._record(now, do, id, k, paid if do == "expire" else cost, reward, untaught, **change)
 
-    def _unknown(self, request: Mapping[str, Any]) -> int:
-        """What is charged for a request whose cost nobody knows: the mean of its arm, or its bound."""
+    def _unknown(self, request: Mapping[str, Any]) -> tuple[int, int]:
+        """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged, that or the bound."""
         pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", request["arm"])
-        if self.layout.terms["lost"] == "mean" and pulls:
-            return -(-cost // pulls)
-        return max(request["held"], self.layout.bounds[request["arm"]])
+        bound = max(request["held"], self.layout.bounds[request["arm"]])
+        mean = -(-cost // pulls) if pulls else bound
+        return mean, mean if self.layout.terms["lost"] == "mean" else bound
 
     def _trip(self, k: int, now: float) -> None:
         """One more failure in a row; after enough of them the arm is set aside."""
@@ -528,7 +529,7 @@ class Ledger:
         for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
             id, k, context = row["id"], row["arm"], contexts.get(row["id"])
             cost = None if row["do"] == "expire" else row["money"]
-            paid = layout.tick(self._unknown({"arm": k, "held": 0}) if cost is None else cost)
+            paid = layout.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
             if layout.terms["context"] is None or context is not None:  # else its decision is too old
                 outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
         (known,) = self.row("SELECT sum(rewarded) FROM arms")
