@@ -356,6 +356,10 @@ def test_what_a_failure_teaches() -> None:
     assert agent.left()["day"] == 48.4 and row["reward"] == 1.0 and row["cost"] == pytest.approx(1.1 / 3)
     assert (row["failed"], row["pulls"]) == (2, 3) and learnt(agent).pulls.tolist() == [4, 0, 0, 0]
     assert learnt(agent).reward.whole[0] == 2
+    agent.change(lost="bound", hold="bound")
+    before = learnt(agent).cost.part[0]
+    agent.fail(agent.choose())  # charged its bound, and taught the mean
+    assert agent.left()["day"] == 47.4 and (learnt(agent).cost.part[0] - before) / 2**24 == pytest.approx(1.1 / 3)
 
 
 def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
