@@ -168,7 +168,7 @@ _COMPILING: dict[Any, threading.Lock] = {}
 _FEWER = 4  # a quarter of the slots
 _FEWEST = 8
 _COMPILES = 2.0  # seconds
-_LONG = 0.5  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
+_LONG = 0.2  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
 _WAITED: dict[Any, float] = defaultdict(float)  # by program: seconds in which a quarter of its slots would have done
 
 
@@ -273,8 +273,8 @@ class Queue:
         while running and not self.stop.is_set():
             fewer = slots // _FEWER
             narrows = device.platform == "cpu" and fewer >= _FEWEST
-            pays = narrows and _WAITED[which] >= _COMPILES and time.perf_counter() - start >= _LONG
-            quota = slots - fewer - 1 if pays else slots - 1
+            # The call returns when few are left: what the idle slots cost is known from then on.
+            quota = slots - fewer - 1 if narrows and running > fewer else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
             given = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
             began, before = time.perf_counter(), running
@@ -294,7 +294,9 @@ class Queue:
                 _WAITED[which] += took
             if slots == self.slots:
                 empty = batch
-            if not running or not pays or running > fewer:
+            if not (narrows and 0 < running <= fewer):
+                continue
+            if _WAITED[which] < _COMPILES or time.perf_counter() - start < _LONG:
                 continue
             runs = jax.device_get(batch.carry.state.status)[: numbers.size] == Status.RUNNING
             self._keep_ended(number, numbers, ~runs, outcome)

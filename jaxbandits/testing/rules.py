@@ -179,7 +179,7 @@ def arms_axis(environment: Environment) -> int | None:
 
     None without it, and where each arm has a row of the context: its law draws so many rows.
     """
-    if len(environment.spec.context or ()) == 2:
+    if len(getattr(environment.spec, "context", None) or ()) == 2:
         return None
     leaves = jax.tree_util.tree_leaves_with_path(environment)
     return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
