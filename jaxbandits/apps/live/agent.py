@@ -133,17 +133,17 @@ class Agent:
         sync: bool = False,
     ):
         policy = of_one_setting(policy)
-        given: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
-        given |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
-        given |= {"reward_bound": reward_bound, "start": start, "context": context}
-        told = checked(given, arms) | {"key": jax.random.key_data(streams.root_key(key)).tolist()}
-        layout = Layout(told | {"unit": unit_of(told)}, list(told["arms"]), policy)
+        terms: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
+        terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
+        terms |= {"reward_bound": reward_bound, "start": start, "context": context}
+        arguments = checked(terms, arms) | {"key": jax.random.key_data(streams.root_key(key)).tolist()}
+        layout = Layout(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
         with self._transaction(begun=False) as ledger:
             if fresh := not ledger.row("SELECT 1 FROM sqlite_master"):
-                ledger.begin(layout, told)
+                ledger.begin(layout, arguments)
         if not fresh:
-            self._go_on(told)
+            self._go_on(arguments)
 
     @classmethod
     def load(cls, file: Any, *, policy: Policy | None = None, **how: Any) -> Agent:
@@ -255,33 +255,35 @@ class Agent:
             pause = min(1.5 * pause, 0.004)
         db.execute(whole)
 
-    def _go_on(self, told: dict[str, Any]) -> None:
+    def _go_on(self, arguments: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
         with self._transaction(begun=False) as ledger:
             ledger.load()
-            before = json.loads(ledger.row("SELECT told FROM terms")["told"])
-        if wrong := [name for name in _FIXED if told[name] != before[name]]:
+            last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
+        if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
             raise InputError(f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent")
-        change = {name: value for name, value in told.items() if value != before[name]}
+        change = {name: value for name, value in arguments.items() if value != last[name]}
         if "arms" in change:  # those that joined or left since stay as they are
             arms, now = dict(self._ledger.layout.terms["arms"]), change["arms"]
-            arms |= {name: bound for name, bound in now.items() if bound != before["arms"].get(name)}
-            change["arms"] = {name: bound for name, bound in arms.items() if name in now or name not in before["arms"]}
+            arms |= {name: bound for name, bound in now.items() if bound != last["arms"].get(name)}
+            change["arms"] = {name: bound for name, bound in arms.items() if name in now or name not in last["arms"]}
         if change:
-            self._change(change, told)
+            self._change(change, arguments)
 
-    def _change(self, change: dict[str, Any], told: dict[str, Any] | None = None, policy: Policy | None = None) -> None:
+    def _change(
+        self, change: dict[str, Any], arguments: dict[str, Any] | None = None, policy: Policy | None = None
+    ) -> None:
         """Terms that were checked become those that hold."""
         while True:
             with self._transaction(write=False) as ledger:
                 terms, names = ledger.settle_terms(change)
                 version = ledger.row("SELECT version FROM terms")[0]
-            given = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
-            layout = Layout(terms, names, given)  # a compile, in which nobody need wait
+            chosen = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
+            layout = Layout(terms, names, chosen)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
                 if ledger.row("SELECT version FROM terms")[0] == version:
-                    ledger.policy = given
-                    return ledger.change(self._time(ledger), layout, told)
+                    ledger.policy = chosen
+                    return ledger.change(self._time(ledger), layout, arguments)
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -308,27 +310,27 @@ class Agent:
             context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
-        given = {"available": None if available is None else list(available), "caller": caller}
-        given["request"] = None if request is None else str(request)
-        given = {name: value for name, value in given.items() if value is not None}
+        conditions = {"available": None if available is None else list(available), "caller": caller}
+        conditions["request"] = None if request is None else str(request)
+        conditions = {name: value for name, value in conditions.items() if value is not None}
         with self._transaction() as ledger:
             if caller is not None and (not isinstance(caller, str) or not caller):
                 raise bad("caller", caller, "a name, as text")
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
             seen = self._seen(ledger, context)
-            made = [ledger.choose(now, seen, **given) for _ in range(times)]
-            if must and made[0] is None:
-                renews = self._renews(ledger, now, given.get("available"), caller)
+            requests = [ledger.choose(now, seen, **conditions) for _ in range(times)]
+            if must and requests[0] is None:
+                renews = self._renews(ledger, now, conditions.get("available"), caller)
                 why = (
                     "the policy keeps the money for later requests"
                     if renews is None
                     else "no arm can be paid, or has requests left"
                 )
-                if not given.get("available", ledger.layout.there):
+                if not conditions.get("available", ledger.layout.there):
                     why = "there is no arm"
-        if must and made[0] is None:
+        if must and requests[0] is None:
             raise Unpayable(f"{why}; renews_at says {renews}", renews)
-        tickets = [None if x is None else self._ticket(x) for x in made]
+        tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
 
     @staticmethod
@@ -387,15 +389,13 @@ class Agent:
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
             if reward is not None:
-                most, given = (
-                    terms["reward_bound"],
-                    number("reward", float(reward) if isinstance(reward, Decimal) else reward),
-                )
-                if not 0 <= given <= most:
+                value = number("reward", float(reward) if isinstance(reward, Decimal) else reward)
+                most = terms["reward_bound"]
+                if not 0 <= value <= most:
                     raise bad("reward", reward, f"from 0 to {most:g}")
-                if given and not ledger.layout.reward_ticks(given):
+                if value and not ledger.layout.reward_ticks(value):
                     raise bad("reward", reward, f"0, or at least {most / 2 / ticks.ONE:.3g}, half a tick")
-                reward = given
+                reward = value
             if cost is not None or do == "learn":
                 paid, most = billionths("cost", cost), terms["times_bound"] * ledger.layout.bounds[request["arm"]]
                 if paid > most and not confirm:
@@ -468,10 +468,10 @@ class Agent:
                 ledger.layout.place(name)
             if policy is not None:
                 terms["policy"] = policy = of_one_setting(policy)
-            made = checked(terms | ({"arms": bounds} if bounds else {}), ledger.layout.names)
+            change = checked(terms | ({"arms": bounds} if bounds else {}), ledger.layout.names)
             if bounds:
-                made["arms"] = ledger.layout.terms["arms"] | made["arms"]
-        self._change(made, policy=policy)
+                change["arms"] = ledger.layout.terms["arms"] | change["arms"]
+        self._change(change, policy=policy)
 
     # --- money and time ----------------------------------------------------------------------------------------
 
@@ -481,11 +481,11 @@ class Agent:
         With a ``caller`` what is left of their own budgets, too. Of a budget of requests, how many.
         """
         with self._transaction(write=False) as ledger:
-            now, made = self._reading(ledger), {}
+            now, rest = self._reading(ledger), {}
             for account in ledger.accounts(caller):
                 granted, paid = ledger.standing(account, now, caller)
-                made[account.name] = money(granted - paid)
-        return made
+                rest[account.name] = money(granted - paid)
+        return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
         """What each budget paid or holds, by name and by the time at which the period began."""
@@ -540,14 +540,14 @@ class Agent:
                 "aside": max(row["until"] - now, 0.0),
             }
         for account, granted, charged in standing:
-            mine = [x for x in waiting if x["arm"] in account.arms]
-            risk = [max(layout.bounds[x["arm"]] - x["held"], 0) for x in mine]
+            requests = [x for x in waiting if x["arm"] in account.arms]
+            risk = [max(layout.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
                 "granted": money(granted),
                 "charged": money(charged),
                 "left": money(granted - charged),
                 "overspent": money(max(charged - granted, 0)),
-                "held": len(mine) if account.counts else money(sum(x["held"] for x in mine)),
+                "held": len(requests) if account.counts else money(sum(x["held"] for x in requests)),
                 "at_risk": 0.0 if account.counts else money(sum(risk)),
                 "price": prices.get(account.name),
             }

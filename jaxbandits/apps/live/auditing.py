@@ -66,13 +66,13 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
         names = dict(map(tuple, ledger.rows("SELECT id, name FROM arms")))
         for row in ledger.db.execute("SELECT * FROM events ORDER BY n"):
             do, paid = row["do"], None if row["money"] is None else money(row["money"])
-            made = {name: row[name] for name in ("n", "do", "t", "id")}
+            event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
-                made["arm"] = names.get(row["arm"])
-                made |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": row["reward"]}
+                event["arm"] = names.get(row["arm"])
+                event |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": row["reward"]}
             if row["context"] is not None:
-                made["context"] = np.frombuffer(row["context"], np.float32).tolist()
-            yield made | json.loads(row["more"] or "{}")
+                event["context"] = np.frombuffer(row["context"], np.float32).tolist()
+            yield event | json.loads(row["more"] or "{}")
 
 
 def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any]]:
@@ -93,11 +93,11 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
                 break
             yield copy, event
             try:
-                made = copy.replay(event)
+                request = copy.replay(event)
             except InputError as problem:
                 problems.append(f"event {n}: {problem}")
                 break
-            arm, held = (made["arm"], made["held"]) if made else (None, None)
+            arm, held = (request["arm"], request["held"]) if request else (None, None)
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
                 names = [None if k is None else copy.layout.names[k] for k in (event["arm"], arm)]
                 problems.append(
@@ -132,8 +132,8 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         >>> agent = jb.live.Agent(
         ...     jb.policies.OmegaUCB(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), file=file)
         >>> tickets = agent.choose(n=9)
-        >>> found = jb.live.audit(file)
-        >>> found["decisions"], found["problems"]
+        >>> report = jb.live.audit(file)
+        >>> report["decisions"], report["problems"]
         (9, [])
     """
     problems: list[str] = []
@@ -141,9 +141,9 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         (before,) = ledger.row("SELECT min(event) FROM states")
         done = [event["do"] for _, event in _replayed(ledger, problems)]
         paid, over = ledger.by_period()
-    made = {"decisions": done.count("choose"), "outcomes": done.count("learn") + done.count("fail"), "before": before}
+    report = {"decisions": done.count("choose"), "outcomes": done.count("learn") + done.count("fail"), "before": before}
     over = {name: row for name, row in over.items() if row}
-    return made | {"problems": problems, "charged": paid, "overspent": over}
+    return report | {"problems": problems, "charged": paid, "overspent": over}
 
 
 def propensities(
@@ -194,8 +194,8 @@ def propensities(
 
 @jit
 def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
-    return jnp.exp(policy.log_probabilities(known, view))
+    statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    return jnp.exp(policy.log_probabilities(statistics, view))
 
 
 @jit

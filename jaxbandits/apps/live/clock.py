@@ -100,11 +100,11 @@ class Pace:
     """
 
     def __init__(self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None):
-        given = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
-        self._zone, self._start, self._length = zone_of("zone", given["zone"]), start, given["slot"]
+        shape = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
+        self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
         self._trust = 20.0 if traffic else 0.02
-        told: Sequence[Any] = state or (None, 0.0, 0.0, given["expected"])
-        self.slot, self._seen, self._due, table = told
+        past: Sequence[Any] = state or (None, 0.0, 0.0, shape["expected"])
+        self.slot, self._seen, self._due, table = past
         self.table = list(table)
 
     def plain(self) -> list[Any]:

@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger("jaxbandits.apps.live")
 FORMAT = 6
 SCHEMA = """
 -- one row: what holds, and what the last one who made an agent of this file gave
-CREATE TABLE terms (version INTEGER, text TEXT, told TEXT);
+CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
 -- one row: requests seen in the running slot, how often the clock was taken at its word (trust)
 CREATE TABLE service (event INTEGER, round INTEGER, now REAL, trust INTEGER, seen INTEGER, pace TEXT,
     turned_away INTEGER, cancelled INTEGER, late INTEGER, learnt BLOB);
@@ -133,9 +133,9 @@ class Layout:
         open[: len(arms)] = [arm["open"] for arm in arms]
         if money:
             *amounts, requests, total = zip(*money, strict=True)
-            told = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
+            parts = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
             ahead, carries = np.array([requests, total], np.int32), np.array([x.carries for x in self.paced])
-            left = Allowance(*told[0], *told[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
+            left = Allowance(*parts[0], *parts[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
         view = View(np.int32(round), left, np.array([k in can for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
         return Asked(view, open)
 
@@ -159,12 +159,12 @@ class Ledger:
         self._version = 0
         self.layout: Layout
 
-    def begin(self, layout: Layout, told: Mapping[str, Any]) -> None:
+    def begin(self, layout: Layout, arguments: Mapping[str, Any]) -> None:
         """Write the tables of a service in which nothing has happened."""
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(told)))
+        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(arguments)))
         self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (layout.program.first,))
         self._join(layout, 1)
         self._keep()
@@ -281,13 +281,13 @@ class Ledger:
             money.append((granted - paid, granted, account.amount, requests, total))
         return layout.asked(service["round"] + 1, can, arms, money, context), arms
 
-    def choose(self, now: float, context: bytes | None = None, **given: Any) -> dict[str, Any] | None:
-        """Decide, hold the money, write it down; ``given``: ``available``, ``caller`` and ``request``."""
+    def choose(self, now: float, context: bytes | None = None, **conditions: Any) -> dict[str, Any] | None:
+        """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and ``request``."""
         layout, service = self.layout, self.service()
         if (id := service["round"] + 1) >= layout.policy.most_rounds:
             raise InputError(f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on")
-        caller, made = given.get("caller"), None
-        asked, arms = self.asked(now, given.get("available"), caller, context)
+        caller, request = conditions.get("caller"), None
+        asked, arms = self.asked(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
         if asked is not None:
             learnt, k = layout.program.choose(learnt, asked)
@@ -300,22 +300,22 @@ class Ledger:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
         if 0 <= k < len(layout.names):
-            made = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
-            made["context"] = context
-            self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(made.values()))
+            request = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
+            request["context"] = context
+            self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values()))
             trips, until = arms[k]["trips"], arms[k]["until"]
             if trips and layout.breaker:  # this request tries it: no other one until it had time to answer
                 trips, until = trips + 1, now + layout.breaker.seconds(trips + 1)
             self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", (trips, until, k))
-            self.charge(made, made["held"], 1)
-        change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (made is None)}
+            self.charge(request, request["held"], 1)
+        change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (request is None)}
         change["seen"], pace = service["seen"] + 1, layout.pace(service["pace"])
         if (slot := math.floor(pace.place(now))) != pace.slot:
             pace.move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(pace.plain())}
-        served = (k, made["held"]) if made else (None, None)
-        self._record(now, "choose", id, *served, None, dumped(given) if given else None, context, **change)
-        return made
+        served = (k, request["held"]) if request else (None, None)
+        self._record(now, "choose", id, *served, None, dumped(conditions) if conditions else None, context, **change)
+        return request
 
     # --- an outcome ------------------------------------------------------------------------------------------------
 
@@ -324,9 +324,9 @@ class Ledger:
         whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
-            known = whole and 1 <= id <= self.service()["round"]
-            why = "it was settled, or given up and forgotten" if known else "it was never given, or is no ticket"
-            raise (Settled if known else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
+            existed = whole and 1 <= id <= self.service()["round"]
+            why = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
+            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
         return row
 
     def outcome(self, now: float, do: str, id: int, reward: float | None = None, cost: int | None = None) -> None:
@@ -338,8 +338,8 @@ class Ledger:
         request, service, layout = self.find(id), self.service(), self.layout
         id, k, late, learnt = request["id"], request["arm"], request["lost"] > 0, service["learnt"]
         taught = reward is not None and request["lost"] != _FAILED
-        failed, known = taught and do != "learn", cost is not None
-        guess, charged = (cost, cost) if known else self._unknown(request)
+        failed, costed = taught and do != "learn", cost is not None
+        guess, charged = (cost, cost) if costed else self._unknown(request)
         paid = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
@@ -348,7 +348,7 @@ class Ledger:
         else:
             self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
         sums = {"open": -(not late), "lost": do == "expire", "failed": failed}
-        if known:
+        if costed:
             sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > layout.bounds[k]}  # type: ignore[arg-type,operator]
             cost_row = f"INSERT OR REPLACE INTO costs SELECT id, pulls % {_COSTS}, ? FROM arms WHERE id = ?"
             self.db.execute(cost_row, (cost, k))
@@ -358,7 +358,7 @@ class Ledger:
             learnt = layout.program.learn(learnt, outcome)
         added = ", ".join(f"{name} = {name} + :{name}" for name in sums)
         self.db.execute(f"UPDATE arms SET {added} WHERE id = :id", sums | {"id": k})
-        if known and layout.terms["hold"] != "bound":
+        if costed and layout.terms["hold"] != "bound":
             self._hold(k)
         if failed:
             self._trip(k, now)
@@ -467,16 +467,16 @@ class Ledger:
             raise InputError(f"arms: one more given; {path} has one value for each of {len(self.layout.names)} arms")
         return terms | {"unit": unit_of(terms)}, names
 
-    def change(self, now: float, layout: Layout, told: Mapping[str, Any] | None = None) -> None:
+    def change(self, now: float, layout: Layout, arguments: Mapping[str, Any] | None = None) -> None:
         """Other terms from now on; what was charged and learnt stays."""
-        service, old, (version, _, before) = self.service(), self.layout, self.row("SELECT * FROM terms")
+        service, old, (version, _, old_arguments) = self.service(), self.layout, self.row("SELECT * FROM terms")
         pending = self.rows("SELECT * FROM tickets")
         for request in pending:  # who pays for them may be another one
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
         accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
-        text = dumped(layout.terms), before if told is None else dumped(told)
-        self.db.execute("UPDATE terms SET version = ?, text = ?, told = ?", (version + 1, *text))
+        text = dumped(layout.terms), old_arguments if arguments is None else dumped(arguments)
+        self.db.execute("UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text))
         self._join(layout, version + 1)
         for account in layout.accounts:
             one, granted = accounts.pop(account.name, (None, 0))
@@ -532,7 +532,7 @@ class Ledger:
             paid = layout.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
             if layout.terms["context"] is None or context is not None:  # else its decision is too old
                 outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
-        (known,) = self.row("SELECT sum(rewarded) FROM arms")
-        level = logging.WARNING if len(outcomes) < (known or 0) else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), known or 0)
+        (rewarded,) = self.row("SELECT sum(rewarded) FROM arms")
+        level = logging.WARNING if len(outcomes) < (rewarded or 0) else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), rewarded or 0)
         return layout.program.learn_all(outcomes)

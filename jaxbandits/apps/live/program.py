@@ -70,21 +70,21 @@ def _digits(x: np.ndarray) -> str:
     return f"[{', '.join(map(_digits, x))}]" if x.ndim else str(x)
 
 
-def policy_of(text: str, given: Policy | None) -> Policy:
+def policy_of(text: str, own: Policy | None) -> Policy:
     """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
 
-    def made(node: Any) -> Any:
+    def built(node: Any) -> Any:
         if not isinstance(node, ast.Call):
             return ast.literal_eval(node)
         kind = getattr(policies, node.func.id)  # type: ignore[attr-defined]
         if not dataclasses.is_dataclass(kind):
             raise TypeError("no policy, nor a part of one")
-        return kind(**{str(word.arg): made(word.value) for word in node.keywords})  # type: ignore[operator]
+        return kind(**{str(word.arg): built(word.value) for word in node.keywords})  # type: ignore[operator]
 
-    if given is not None and written(given) == text:
-        return given
+    if own is not None and written(own) == text:
+        return own
     try:
-        return of_one_setting(made(ast.parse(text, mode="eval").body))
+        return of_one_setting(built(ast.parse(text, mode="eval").body))
     except (ValueError, TypeError, AttributeError, SyntaxError):
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
@@ -113,12 +113,12 @@ class Words:
 
     def split(self, words: Any) -> Pytree:
         """The tree, from words of NumPy or jax."""
-        made, at = [], 0
+        leaves, at = [], 0
         for shape, dtype in self.leaves:
             part = words[at : at + math.prod(shape)].reshape(shape)
-            made.append(part != 0 if dtype == "bool" else part.view(dtype))
+            leaves.append(part != 0 if dtype == "bool" else part.view(dtype))
             at += math.prod(shape)
-        return jax.tree.unflatten(self.tree, made)
+        return jax.tree.unflatten(self.tree, leaves)
 
 
 def packed(tree: Pytree, numpy: Any = np) -> Any:
@@ -129,9 +129,9 @@ def packed(tree: Pytree, numpy: Any = np) -> Any:
 
 def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
     """``narrow`` in the first places of ``wide``."""
-    made = np.array(wide)
-    made[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
-    return made
+    places = np.array(wide)
+    places[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
+    return places
 
 
 # --- The two functions
@@ -166,10 +166,10 @@ def _compiled(tree: Any, states: Words, asked: Words, taught: Words) -> tuple[An
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
 
     def learn(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        policy, told = jax.tree.unflatten(tree, leaves), taught.split(words)
+        policy, outcome = jax.tree.unflatten(tree, leaves), taught.split(words)
         # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-        view, outcome = View(told.round + 1, None, told.available), Feedback(told.reward, told.cost)
-        seen = Observation(view, told.arm, outcome, jnp.bool_(False), told.context)
+        view, feedback = View(outcome.round + 1, None, outcome.available), Feedback(outcome.reward, outcome.cost)
+        seen = Observation(view, outcome.arm, feedback, jnp.bool_(False), outcome.context)
         after = policy.update(states.split(learnt), streams.typed(key), seen)
         return packed(jax.tree.map(jnp.asarray, after), jnp)
 

@@ -136,10 +136,10 @@ def observe(
             raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     if feedback is None:
-        given = {"reward": numbers("reward", reward), "cost": numbers("cost", cost)}
-        for name, value in given.items():
+        outcome = {"reward": numbers("reward", reward), "cost": numbers("cost", cost)}
+        for name, value in outcome.items():
             check_unit(name, value)
-        feedback = Feedback(*map(ticks32, given.values()))  # type: ignore[arg-type]
+        feedback = Feedback(*map(ticks32, outcome.values()))  # type: ignore[arg-type]
     seen = _like("feedback", feedback, previous.feedback)
     if int(previous.view.round) >= MOST_INT:
         raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
@@ -173,19 +173,19 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
     return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
-def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
+def _like(name: str, value: Pytree, like: Pytree) -> Pytree:
     """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
 
-    def cast(value: Any, like: Any) -> np.ndarray:
-        if like.dtype == np.bool_:
-            return booleans(name, value)
-        whole = like.dtype == np.int32
-        return (as_played(name, value, {"integer": True}) if whole else numbers(name, value)).astype(like.dtype)
+    def cast(leaf: Any, wanted_leaf: Any) -> np.ndarray:
+        if wanted_leaf.dtype == np.bool_:
+            return booleans(name, leaf)
+        whole = wanted_leaf.dtype == np.int32
+        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(wanted_leaf.dtype)
 
-    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (given, wanted)]
+    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (value, like)]
     if shapes[0] != shapes[1]:
-        raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(cast, given, wanted)
+        raise bad(name, value, f"of the structure {jax.tree.map(np.shape, like)}")
+    return jax.tree.map(cast, value, like)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
@@ -258,8 +258,8 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     except (OSError, ValueError, KeyError) as problem:
         reason = getattr(problem, "strerror", None) or "it is broken, or none"
         raise bad("path", str(place), f"a saved state ({reason})") from None
-    if (mine := None if policy is None else written(policy)) != whose:
-        raise InputError(f"policy: {mine} given; it must be {whose}, whose state the file holds")
+    if (name := None if policy is None else written(policy)) != whose:
+        raise InputError(f"policy: {name} given; it must be {whose}, whose state the file holds")
     wanted, tree = jax.tree.flatten(like)
     shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (wanted, arrays.values())]
     if structure != str(tree) or shapes[0] != shapes[1]:

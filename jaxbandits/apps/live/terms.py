@@ -173,41 +173,41 @@ class Breaker:
         return min(self.pause * 3.0 ** min(trips - 1, 100), self.longest)
 
 
-def checked(given: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
+def checked(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
     """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
-    made = dict(given)
-    for name, value in given.items():
+    terms = dict(arguments)
+    for name, value in arguments.items():
         if name == "policy":
-            made |= {"policy": written(value), "kind": written(value, values=False)}
+            terms |= {"policy": written(value), "kind": written(value, values=False)}
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
                 raise bad("arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
             if other := [x for x in value if not isinstance(x, str) or not x]:
                 raise bad("arms", other[0], "names, as text")
-            made["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
+            terms["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
         elif name == "budgets":
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise bad("budgets", value, "a list of jb.live.Budget")
             if other := [x for x in value if not isinstance(x, Budget)]:
                 raise bad("budgets", other[0], "a list of jb.live.Budget")
-            made["budgets"] = [budget.plain(arms) for budget in value]
-            if len(set(names := [x["name"] for x in made["budgets"]])) < len(names):
+            terms["budgets"] = [budget.plain(arms) for budget in value]
+            if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
                 raise InputError(f"budgets: {names} given; it must be a list of different names")
         elif name in ("traffic", "breaker"):
             kind = Traffic if name == "traffic" else Breaker
             if not isinstance(value, (kind, type(None))):
                 raise bad(name, value, f"a jb.live.{kind.__name__}, or None")
-            made[name] = value and value.plain()
+            terms[name] = value and value.plain()
         elif name == "hold" and value != "bound":
             if isinstance(value, str) or not 0 < number("hold", value) < 1:
                 raise bad("hold", value, "'bound', or a quantile above 0 and below 1")
-            made["hold"] = float(value)
+            terms["hold"] = float(value)
         elif name == "lost" and value not in ("bound", "mean"):
             raise bad("lost", value, "'bound' or 'mean'")
         elif name == "context" and value is not None:
-            made["context"] = whole_number("context", value, 1, 2**16)
+            terms["context"] = whole_number("context", value, 1, 2**16)
         elif name in ("times_bound", "retention", "reward_bound"):
-            made[name] = positive_number(name, value)
+            terms[name] = positive_number(name, value)
         elif name == "start":
-            made[name] = number(name, value)
-    return made
+            terms[name] = number(name, value)
+    return terms
