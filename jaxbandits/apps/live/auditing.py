@@ -178,10 +178,12 @@ def propensities(
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
     with _reading(file, policy) as ledger:
         for copy, event in _replayed(ledger, []):
+            more, layout = json.loads(event["more"] or "{}"), copy.layout
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            more, layout = json.loads(event["more"] or "{}"), copy.layout
             asked: Any = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
+            if asked is None:  # the file is not what its agent decided: an audit says where
+                continue
             learnt, k = layout.program.state(copy.service()["learnt"]), event["arm"]
             if chooses_by_logits(layout.policy) or isinstance(layout.policy, FixedSplit):
                 share, error = float(_exact(layout.policy, learnt, *asked)[k]), 0.0

@@ -472,6 +472,19 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
     assert sold == 40 and none > 20 and len(served) >= 3
 
 
+def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
+    @jb.pytree
+    class Stubborn(MUCB):
+        def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
+            return state, np.int32(1) + 0 * open[0]
+
+    agent = made(Clock(), policy=Stubborn(), budgets=())
+    assert agent.choose().arm == "middle"
+    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"):
+        agent.choose(available=["small"])
+    assert agent.statistics()["requests"] == 1
+
+
 # --- contexts
 
 SEES = {"policy": jb.policies.LinUCB(explore=jb.policies.Bonus(0.5)), "context": 2, "reward_bound": 1.0, "budgets": ()}
