@@ -91,8 +91,10 @@ def policy_of(text: str, own: Policy | None) -> Policy:
 
 def value_for_each_arm(policy: Policy) -> str | None:
     """The parameter, if there is one, that has a value for each arm: then no arm may join."""
-    prices = "priced" if getattr(policy, "priced", False) else None
-    return next((leaf.path for leaf in walk(policy) if leaf.metadata.get("core", 0)), prices)
+    for leaf in walk(policy):
+        if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):  # those are of a context
+            return leaf.path
+    return "priced" if getattr(policy, "priced", False) else None
 
 
 # --- Trees as words

@@ -535,6 +535,17 @@ def test_who_sees_the_request_serves_it_better() -> None:
     assert abs(np.mean(earned) - 0.7) < 3 * 0.4 / 12**0.5 / len(earned) ** 0.5
 
 
+def test_arms_join_where_requests_are_seen() -> None:
+    policy = jb.policies.LinUCB(features=jb.policies.Standardised([1.0, 2.0], [1.0, 4.0]))
+    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": policy})
+    for name in "cdef":
+        agent.add_arm(name, 0.1)
+    assert {x.arm for x in agent.choose(n=12, context=[0.0, 1.0])} == set("abcdef")
+    with pytest.raises(jb.InputError, match="arms: one more given; priced has one value for each of 2 arms"):
+        priced = {"policy": jb.policies.LinUCB(priced=True), "context": 3}
+        made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | priced).add_arm("c", 0.1)
+
+
 def test_a_pacer_sees_requests_under_budgets() -> None:
     budgets = [Budget(1.0, DAY)]
     pacer = jb.policies.ContextualPacer(cost_guess=[0.1, 0.1])
