@@ -195,8 +195,8 @@ class Agent:
             (written,) = db.execute("PRAGMA user_version").fetchone()
             if db.execute("SELECT 1 FROM sqlite_master").fetchone() and written != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
-            for setting in ("journal_mode = WAL", f"synchronous = {'FULL' if sync else 'NORMAL'}"):
-                db.execute(f"PRAGMA {setting}")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 4000")
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
