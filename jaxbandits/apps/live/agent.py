@@ -183,15 +183,13 @@ class Agent:
         self._clock = Clock(clock, tolerance)
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process = threading.RLock(), os.getpid()
-        self._patience = positive_number("patience", patience)
+        wait = positive_number("patience", patience)
         try:
             if self._place is not None:
                 self._place = self._place.resolve()
                 os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(
-                self._place or ":memory:", timeout=self._patience, isolation_level=None, check_same_thread=False
-            )
+            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
             (written,) = db.execute("PRAGMA user_version").fetchone()
             if db.execute("SELECT 1 FROM sqlite_master").fetchone() and written != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
@@ -213,18 +211,18 @@ class Agent:
                 f"this agent is that of process {self._process}, and a fork has neither its connection nor jax's "
                 "threads; make it after the fork (gunicorn: without --preload)"
             )
-        ledger, db = self._ledger, self._ledger.db
+        ledger, db, begin = self._ledger, self._ledger.db, "BEGIN IMMEDIATE" if write else "BEGIN"
         with self._lock:
             try:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
-                self._begin(write)
+                db.execute(begin)
                 while begun and not ledger.current():  # another process changed the terms
                     db.execute("ROLLBACK")
-                    self._begin(False)  # who reads keeps nobody waiting while it compiles
+                    db.execute("BEGIN")  # who reads keeps nobody waiting while it compiles
                     ledger.load()
                     db.execute("ROLLBACK")
-                    self._begin(write)
+                    db.execute(begin)
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except Broken:
@@ -238,22 +236,6 @@ class Agent:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
                         db.execute("ROLLBACK")
-
-    def _begin(self, write: bool) -> None:
-        """Begin, after the calls of others: SQLite's own pauses begin with a millisecond, which is three calls long."""
-        db, until, pause = self._ledger.db, time.monotonic() + self._patience, 0.0002
-        whole = f"PRAGMA busy_timeout = {round(1000 * self._patience)}"
-        db.execute("PRAGMA busy_timeout = 0" if write else whole)
-        while True:
-            try:
-                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                break
-            except sqlite3.OperationalError as problem:
-                if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-            time.sleep(pause)
-            pause = min(1.5 * pause, 0.004)
-        db.execute(whole)
 
     def _go_on(self, arguments: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
