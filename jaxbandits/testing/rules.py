@@ -46,7 +46,7 @@ def chooses_what_there_is(subject: Subject) -> None:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
         why = "a score is NaN (0/0, say, where nothing was paid)"
         if not chooses_by_score(subject.policy):
-            why += ", or the action is none that the world has"
+            why += ", or the action is none that the world has, or an arm that is closed"
         where = f"instance {instance}, replicate {replicate}"
         raise AssertionError(f"{where}: the lane ends as invalid after round {rounds}: {why}")
 
@@ -94,6 +94,29 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
             got, must = played(now.before, seen)
             equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+
+
+def leaves_closed_arms_alone(subject: Subject) -> None:
+    """An arm that has just closed is not chosen, while another one is open."""
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
+
+    @jax.jit
+    def chosen(before: Any, seen: Any) -> Any:
+        return leaves.step(before, typed(words), seen)[1]
+
+    for i in subject.sampled(4):
+        now = subject.round(i)
+        view = now.observation.view
+        if jnp.shape(now.action) != () or not 0 <= int(now.action) < subject.environment.spec.arms:
+            continue
+        still = np.asarray(view.available).copy()
+        still[int(now.action)] = False
+        if still[: subject.environment.spec.arms].any():
+            closed = view._replace(available=jnp.asarray(still))
+            arm = int(chosen(now.before, now.observation._replace(view=closed)))
+            assert arm == -1 or (0 <= arm < still.size and still[arm]), (  # −1 skips the round
+                f"round {i + 1}: arm {arm} is chosen, which view.available says is closed"
+            )
 
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
@@ -409,6 +432,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
+    leaves_closed_arms_alone,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
     learns_from_the_context_of_the_decision,
