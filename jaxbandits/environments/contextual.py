@@ -457,9 +457,10 @@ class ContextualArms(Environment):
             >>> round(found.contextual, 4), round(found.fixed, 4), round(found.value, 4)
             (0.56, 0.535, 0.025)
         """
-        return self._compared(constraint.prepare(self), samples) or []
+        return self.compared(constraint.prepare(self), samples) or []
 
-    def _compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+    def compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+        """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of one's own."""
         pace = constraints.a_round(ready)
         costs = self.resources or 1
         if pace is None or (pace.budget is not None and pace.budget.shape[1] not in (0, costs)):
@@ -477,7 +478,7 @@ class ContextualArms(Environment):
 
         Both grow evenly with the clock. NaN under a constraint of one's own.
         """
-        found, pace = self._compared(constraint, SAMPLE), constraints.a_round(constraint)
+        found, pace = self.compared(constraint, SAMPLE), constraints.a_round(constraint)
         rates = np.full((2, self.instances), np.nan)
         if found is not None and pace is not None:
             rates = np.array([[x.contextual for x in found], [x.fixed for x in found]]) / pace.units

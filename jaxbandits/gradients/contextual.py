@@ -93,8 +93,8 @@ def scores(
     scored: Environment = Scored(**fields, wrt=tuple(names))
     if isinstance(environment, WithNullArm):
         scored = dataclasses.replace(environment, arms=scored)
-    ready = constraint.prepare(world)
-    best = world.value_of_context(constraint, SAMPLE)
+    ready = constraint.prepare(environment)
+    best = world.compared(ready, SAMPLE)
     if not best or getattr(ready, "last_pull", "counts") != "counts":
         must = "a Horizon, an AverageCost or a TotalBudget with last_pull='counts' (with several costs and rounds)"
         raise bad("constraint", repr(constraint), f"{must} where arms have contexts")
@@ -104,11 +104,11 @@ def scores(
     score, explicit, exists = {}, {}, {}
     for name in names:
         theta = getattr(world, name).theta
-        slope = estimates.read(result, f"{name}_slope")
+        slope = -estimates.read(result, f"{name}_slope")
         if name == "cost":  # dearer pulls move the clock, where that is money
-            slope = -slope * rate[:, None, None, None, None] if ready.clock_name == "spent" else 0.0
+            slope *= -rate[:, None, None, None, None] if ready.clock_name == "spent" else 0.0
         score[name] = estimates.read(result, f"{name}_score")
-        explicit[name] = by_rate[name][:, None] * clock - slope
+        explicit[name] = by_rate[name][:, None] * clock + slope
         exists[name] = np.zeros(theta.shape)
         if theta.shape[1] == world.spec.arms:
             exists[name][~np.asarray(world.present)] = np.nan
@@ -214,7 +214,8 @@ def _weighted(
                 row = context if context.ndim == 1 else context[arm]
                 weight = {"reward": reward[None], "cost": cost}
                 each = {name: mean.at(row, arm) for name, mean in means.items()}
-                return sum(jnp.sum(weight[name] * jnp.where((x > 0) & (x < 1), x, 0)) for name, x in each.items())
+                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in each.items()}
+                return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
 
             by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
             return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()
