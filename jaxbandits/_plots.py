@@ -20,6 +20,8 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from jaxbandits._tables import NARROW
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -112,10 +114,11 @@ def resized(figure: Figure, width: float) -> Figure:
 
 def _plain(text: str, most: int = 200) -> str:
     """Cut in its middle to so many characters; letters that the font lacks as escapes; none taken for a formula."""
-    half = (most - 1) // 2
+    letters = text.translate(NARROW)
+    drawable = (x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in letters)
+    text, half = "".join(drawable), (most - 1) // 2
     text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
-    drawable = (x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in text)
-    return "".join(drawable).replace("$", r"\$")
+    return text.replace("$", r"\$")
 
 
 def _labels(names: Sequence[str], most: int) -> list[str]:

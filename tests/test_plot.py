@@ -96,6 +96,9 @@ def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
 def test_letters_that_the_font_lacks_are_escapes() -> None:
     assert _plain("Größe, Ελλάδα") == "Größe, Ελλάδα"
     assert _plain("中 $5") == r"\u4e2d \$5"
+    assert _plain("4\u202f709\u3000€") == "4 709 €"  # spaces of other widths
+    names = [f"夏のセール北海道{n}月" for n in (1, 2)]
+    assert len(set(_labels(names, 24))) == 2 and max(map(len, _labels(names, 24))) == 24
 
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75), (5.5, 5.5)])

@@ -40,9 +40,7 @@ def dual(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.nda
     return price @ budget + np.maximum((reward - cost @ price).max(axis=1), 0.0)
 
 
-def optimum(
-    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float = _EXACT
-) -> FluidOptimum:
+def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float = _EXACT) -> FluidOptimum:
     """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by its dual
 
     .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .

@@ -145,8 +145,11 @@ class Settings:
 def label(policy: Any, setting: int | None = None, name: str = "", hidden: Sequence[str] = ()) -> str:
     """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static fields only.
 
-    The class is called ``name``, and ``hidden`` fields are left out.
+    The class is called ``name``, and ``hidden`` fields are left out. A class may say by ``called`` what it makes of the
+    name of the policy inside.
     """
+    if not name and (called := getattr(type(policy), "called", "")):
+        return called.format(label(policy.policy, setting))
     parts = []
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)

@@ -256,7 +256,7 @@ class Stocked(AddressedArms):
             with np.errstate(divide="ignore"):
                 most = np.minimum(most, np.where(purse < 2.0**30, purse / cost, np.inf))
         price = cost if money else np.ones_like(cost)
-        tables: dict[str, list[list[tuple[float, float]]]] = {"moving": [], "fixed": []}
+        tables: dict[str, list[np.ndarray]] = {"moving": [], "fixed": []}
         for i in range(self.instances):
             there = ~np.isnan(reward[i])
             r, c, m = reward[i][there], price[i][there], most[i][there]
@@ -264,9 +264,8 @@ class Stocked(AddressedArms):
             if self.starts is not None:
                 lengths = np.append(np.diff(np.asarray(self.starts)[i]), np.inf)
                 parts = lengths, np.asarray(self.shown)[i][:, there]
-            tables["moving"].append([bought(r, c, m, u, parts) for u in clock[i]])
-            alone = [[bought(r[[k]], c[[k]], m[[k]], u, _alone(parts, k)) for k in range(r.size)] for u in clock[i]]
-            tables["fixed"].append([max(each) for each in alone])
+            tables["moving"].append(bought(r, c, m, clock[i], parts))
+            tables["fixed"].append(_best_alone(r, c, m, clock[i], parts))
         return {name: functools.partial(_tangent, np.asarray(x, np.float64), clock) for name, x in tables.items()}
 
 
@@ -295,32 +294,81 @@ def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(table, shape)
 
 
-def _alone(parts: tuple[np.ndarray, np.ndarray] | None, arm: int) -> tuple[np.ndarray, np.ndarray] | None:
-    return None if parts is None else (parts[0], parts[1][:, [arm]])
+def _best_alone(
+    reward: np.ndarray,
+    cost: np.ndarray,
+    most: np.ndarray,
+    clock: np.ndarray,
+    parts: tuple[np.ndarray, np.ndarray] | None,
+) -> np.ndarray:
+    """(V, slope) of the best single arm at each clock, ``[mark, 2]``."""
+    if parts is not None:
+        each = [
+            bought(reward[[k]], cost[[k]], most[[k]], clock, (parts[0], parts[1][:, [k]])) for k in range(reward.size)
+        ]
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(clock[:, None] < cost * most, reward / cost, 0.0)
+            value = np.where(slope > 0, slope * clock[:, None], np.where(reward > 0, most * reward, 0.0))
+        each = list(np.moveaxis(np.stack([value, slope], axis=-1), 1, 0))
+    alone = np.stack(each)
+    return alone[alone[..., 0].argmax(0), np.arange(len(clock))]
 
 
 def bought(
     reward: np.ndarray,
     cost: np.ndarray,
     most: np.ndarray,
-    clock: float,
+    clock: ArrayLike,
     parts: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[float, float]:
-    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]``; ``parts`` are lengths ``[S]`` and who is open."""
+) -> np.ndarray:
+    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]`` at each clock, ``[…, 2]``.
+
+    ``parts`` are lengths ``[S]`` and who is open. V is a line between corners where no schedule says who is open, or
+    all that it says is how many rounds there are; else a linear program is solved for each clock.
+    """
+    open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(reward > 0, reward / cost, 0.0)
-        order = np.argsort(-ratio, kind="stable")
-        ends = np.cumsum(most[order] * cost[order])
-        before = np.concatenate([[0.0], ends[:-1]])
-        with np.errstate(invalid="ignore"):
-            used = np.clip(np.where(ends <= clock, ends, clock) - before, 0.0, None)
-        gained = np.where(
-            cost[order] > 0, used * np.where(cost[order] > 0, ratio[order], 0), most[order] * reward[order]
-        )
-        inside = np.flatnonzero(ends > clock)
-        return float(gained.sum()), float(ratio[order][inside[0]]) if inside.size else 0.0
-    lengths, shown = parts
+        free, widths, slopes = _by_ratio(reward, cost, most)
+    elif len(open_parts) == 1 and np.isinf(most[shown := parts[1][open_parts[0]]]).all():
+        free, widths, slopes = _by_round(reward[shown], cost[shown], parts[0][open_parts[0]])
+    else:
+        solved = [_scheduled(reward, cost, most, u, *parts) for u in np.ravel(clock).tolist()]
+        return np.array(solved).reshape(*np.shape(clock), 2)
+    ends = np.append(0.0, np.cumsum(widths))
+    with np.errstate(invalid="ignore"):
+        values = free + np.append(0.0, np.cumsum(widths * slopes))
+    at = np.searchsorted(ends[1:], clock, side="right")
+    slope = np.append(slopes, 0.0)[at]
+    return np.stack([values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0), slope], axis=-1)
+
+
+def _by_ratio(reward: np.ndarray, cost: np.ndarray, most: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """The greedy knapsack: what comes for nothing, then what each arm takes and brings for it, best first."""
+    paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
+    reward, cost, most, gift = reward[paid], cost[paid], most[paid], float((most[free] * reward[free]).sum())
+    order = np.argsort(-reward / cost, kind="stable")
+    return gift, (most * cost)[order], (reward / cost)[order]
+
+
+def _by_round(reward: np.ndarray, cost: np.ndarray, rounds: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """So many rounds: the upper hull of (cost, reward), from what comes for nothing to the largest reward."""
+    at, best = 0.0, float(reward.max(where=cost <= 0, initial=0.0))
+    gift, widths, slopes = rounds * best, list[float](), list[float]()
+    while (better := (reward > best) & (cost > at)).any():
+        steep = (reward[better] - best) / (cost[better] - at)
+        step = np.flatnonzero(better)[steep == steep.max()]
+        arm = int(step[cost[step].argmax()])
+        widths.append(rounds * float(cost[arm] - at))
+        slopes.append(float(steep.max()))
+        at, best = float(cost[arm]), float(reward[arm])
+    return gift, np.array(widths), np.array(slopes)
+
+
+def _scheduled(
+    reward: np.ndarray, cost: np.ndarray, most: np.ndarray, clock: float, lengths: np.ndarray, shown: np.ndarray
+) -> tuple[float, float]:
+    """The linear program of a schedule: (V, slope)."""
     s, k = np.nonzero(shown)
     if not s.size:
         return 0.0, 0.0

@@ -254,3 +254,52 @@ def best_set_rate(mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLi
         chosen = np.argsort(rate * cost - reward, kind="stable")[:size]
         better = float(reward[chosen].sum() / cost[chosen].sum())
     return rate
+
+
+def rate_with_shares(
+    mean_reward: np.typing.ArrayLike,
+    mean_cost: np.typing.ArrayLike | None,
+    share: np.typing.ArrayLike,
+    *,
+    of: str = "pulls",
+) -> float:
+    """What who knows the means earns while each arm gets its least share s, with S = Σ s.
+
+    Of the pulls, where money is the clock, for a unit of money
+
+    .. math:: \\max_j \\frac{\\sum_k s_k \\mu^r_k + (1 - S) \\mu^r_j}{\\sum_k s_k \\mu^c_k + (1 - S) \\mu^c_j},
+
+    and without costs Σ s μ^r + (1 − S) max μ^r for a round. Of the money Σ s ρ + (1 − S) max ρ, with ρ = μ^r/μ^c.
+
+    Args:
+        mean_reward: μ^r, ``[K]``.
+        mean_cost: μ^c > 0, ``[K]``; None: rounds are the clock.
+        share: s ≥ 0, ``[K]``, at most 1 together.
+        of: ``"pulls"`` or ``"money"``.
+
+    Returns:
+        Reward for a unit of the clock: times the budget it bounds what
+        :class:`~jaxbandits.policies.Floored` can earn in the mean.
+
+    Raises:
+        InputError: another shape or range.
+
+    Example:
+        >>> from jaxbandits.oracles.optimum import rate_with_shares
+        >>> reward, cost, share = [0.6, 0.5, 0.3], [0.5, 0.25, 0.6], [0.1, 0.1, 0.2]
+        >>> round(rate_with_shares(reward, cost, share), 6), round(max(x / y for x, y in zip(reward, cost)), 6)
+        (1.362319, 2.0)
+
+    Source: AAAI 2020 for rounds; for money derived here.
+    """
+    reward, least = numbers("mean_reward", mean_reward), numbers("share", share)
+    cost = np.ones(reward.shape) if mean_cost is None else numbers("mean_cost", mean_cost)
+    if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
+        raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
+    if least.shape != reward.shape or (least < 0).any() or least.sum() > 1 + 1e-9:
+        raise bad("share", share, f"{reward.size} shares of at least 0, at most 1 together")
+    one_of("of", of, ("pulls", "money"))
+    free = 1 - least.sum()
+    if of == "money":
+        return float(least @ (reward / cost) + free * (reward / cost).max())
+    return float(((least @ reward + free * reward) / (least @ cost + free * cost)).max())

@@ -124,6 +124,8 @@ class ExperiencedIndex(IndexPolicy):
     history: History | None = leaf()
     earlier: ArrayLike = leaf(default=None, integer=True)  # set by `scoring`
 
+    called: ClassVar[str] = "{} from a history"
+
     @property
     def spreads(self) -> bool:  # type: ignore[override]
         return self.policy.spreads
@@ -176,6 +178,12 @@ class Experienced(Around):
     policy: Policy = leaf()
     history: History = leaf()
 
+    called: ClassVar[str] = "{} from a history"
+
+    @property
+    def spreads(self) -> bool:
+        return getattr(self.policy, "spreads", False)
+
     def check(self, spec: FiniteSpec) -> None:
         if not hasattr(self.policy, "with_history"):
             what = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
@@ -185,8 +193,11 @@ class Experienced(Around):
 
     def init(self, spec: FiniteSpec) -> Pytree:
         """What the inner policy would know."""
-        totals = self.history.totals(getattr(self.policy, "spreads", False))
-        return self.policy.with_history(self.policy.init(spec), totals)  # type: ignore[attr-defined]
+        return self.with_history(self.policy.init(spec), self.history.totals(self.spreads))
+
+    def with_history(self, state: Pytree, totals: ArmStatistics) -> Pytree:
+        """The inner policy's state, if it had learnt these pulls, too."""
+        return self.policy.with_history(state, totals)  # type: ignore[attr-defined]
 
     def _later(self, view: View) -> View:
         return view._replace(round=view.round + self.history.rounds)
@@ -236,7 +247,7 @@ class InBatches(Around):
     :class:`~jaxbandits.environments.Delayed`.
 
     Args:
-        policy: one that learns by sums (see :func:`experienced`), of one cost.
+        policy: one that learns by sums (see :func:`experienced`, which may be inside), of one cost.
         size: m ≥ 1, rounds of a batch: a number, or one for each instance.
         later: L ≥ 0.
 

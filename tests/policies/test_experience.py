@@ -132,3 +132,19 @@ def test_batches_of_one_are_the_policy_itself() -> None:
 def test_refusals(call: Any, message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BudgetedThompson()], ids=["index", "other"]
+)
+def test_batches_may_stand_around_a_history(policy: jb.Policy) -> None:
+    """After every pull they are the policy inside; its labels are the policy's, and say that there is a history."""
+    started = experienced(policy, History.of(**HISTORY))
+    policies = [started, InBatches(started, size=1), InBatches(started, size=20, later=1)]
+    result = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=4, marks=2)
+    np.testing.assert_array_equal(*result.reward.values[:2])
+    np.testing.assert_array_equal(*result.pulls.values[:2])
+    assert (result.pulls.values[0] != result.pulls.values[2]).any()
+    name = "OmegaUCB(rho=0.25)" if isinstance(policy, jb.policies.OmegaUCB) else "BudgetedThompson"
+    assert result.settings[0] == f"{name} from a history"
+    assert result.settings[2] == f"InBatches({name} from a history, size=20, later=1)"

@@ -21,7 +21,7 @@ from jaxbandits.apps._cli import console
 from jaxbandits.apps._cli.console import Parser, nearest, number, numbers, one_of, option, refused, say, whole
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison._reading.columns import ROLES
-from jaxbandits.apps.comparison.answer import answer_of, check_noise, setting_called
+from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
 from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
@@ -61,9 +61,24 @@ def add_options(made: Parser, owner: type, without: Collection[str] = ()) -> Non
         elif kind == "flag":
             more |= {"action": "store_true"}
         else:
-            more |= {"metavar": field.metadata["metavar"], "type": _CONVERTERS[kind]}
+            words, convert = field.metadata["words"], _CONVERTERS[kind]
+            more |= {"metavar": field.metadata["metavar"], "type": _either(words, convert) if words else convert}
             more |= {"action": "append", "default": []} if kind == "texts" else {}
         made.add_argument(name, **more)
+
+
+def _either(words: Collection[str], convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A converter that takes these words, too."""
+
+    def converted(text: str) -> Any:
+        if text in words:
+            return text
+        try:
+            return convert(text)
+        except argparse.ArgumentTypeError as problem:
+            raise argparse.ArgumentTypeError(f"{problem}, or {' or '.join(words)}") from None
+
+    return converted
 
 
 def columns_of(text: str) -> dict[str, str]:
@@ -267,7 +282,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
-        from jaxbandits.apps.comparison.report import answer_files, check_of, closing, drawings, text_of
+        from jaxbandits.apps.comparison.report import answer_files, check_of, closing, drawings, next_sections, text_of
 
         command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
         try:
@@ -278,8 +293,11 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             say(text_of(comparison, answer, arguments.explain))
             regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
+                # When the answer stands there: what to do next, and another noise while pictures are drawn.
+                answer = dataclasses.replace(answer, next=next_split(answer, progress))
+                say("".join(f"\n{section.text()}\n" for section in next_sections(answer)).rstrip("\n"))
                 drawn = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
-                if arguments.check:  # when the answer stands there, and while its pictures are drawn
+                if arguments.check:
                     answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
                     say("\n" + "\n".join(check_of(answer)))
                 made = answer_files(answer, {name: picture.result() for name, picture in drawn.items()}, command)

@@ -153,12 +153,66 @@ def money_over_budgets(
     """
     plan, spent = comparison.plan, []
     for part in range(1, points):
-        spending = plan.spending.part(part, points)
+        spending = plan.spending.part(part / points)
         played = plan.played.only(setting).with_horizon(spending.rounds)
         smaller = plan.alone(played=played, spending=spending, runs=check_runs(plan))
         spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
     spent.append(comparison.accounts.money(setting).mean(axis=1))
     return plan.spending.budget * np.arange(1, points + 1) / points, np.stack(spent)
+
+
+# --- What to do next: the split until one decides again, and what it costs to decide no more often
+
+
+_FIRST = 10  # where nothing says when one decides again: a tenth of the money
+
+
+class NextSplit(NamedTuple):
+    """What the row that brings most would do first, as a mean over runs, and what it costs to decide seldom."""
+
+    row: str  # a setting, or a fixed split
+    fixed: bool  # the latter
+    share: float  # of the budget that is spent until one decides again
+    money: FloatArray  # [instance, arm]
+    pulls: FloatArray  # the same
+    per_click: Gain | None  # what the best setting would bring more; None where it is played click by click
+
+
+def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
+    """Play the beginning, and the best setting click by click."""
+    comparison, part = answer.comparison, answer.settings[0]
+    plan, top = comparison.plan, leading(part)
+    share = _first_share(plan)
+    of = comparison if top is None else answer.baselines
+    played = of.plan.played.only(list(of.plan.played.labels).index(part.setting if top is None else top.name))
+    spending = plan.spending.part(share)
+    played = played.with_horizon(spending.rounds)
+    runs = check_runs(plan)
+    first = run_plan(plan.alone(played=played, spending=spending, runs=runs), progress=progress).accounts
+    per_click = None
+    if plan.played.pace.size:
+        at = list(plan.played.labels).index(part.setting)
+        alone = dataclasses.replace(plan.played.only(at), pace=plans.Pace())
+        other = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"][0]
+        per_click, _ = gains(other, comparison.data["reward"][at, :, :runs])
+    return NextSplit(
+        row=played.labels[0],
+        fixed=top is not None and not top.name.endswith(plans.FROM_NOTHING),
+        share=share,
+        money=first.money(0).mean(axis=1),
+        pulls=first.pulls[0].mean(axis=1),
+        per_click=per_click,
+    )
+
+
+def _first_share(plan: ComparisonPlan) -> float:
+    """The share of the budget that is spent until one decides again, as in the instance in the middle."""
+    pace, shares = plan.played.pace, list[float]()
+    for row, (instance, size) in enumerate(zip(plan.table.instances, pace.size, strict=False)):
+        totals = (instance.evidence or NO_EVIDENCE).totals(slice(None))
+        whole = totals[0] * plan.spending.budget / totals[2] if totals else plan.spending.pulls(instance, row)
+        shares.append(size / whole)
+    return min(float(np.median(shares)), 1.0) if shares else 1 / _FIRST
 
 
 # --- What the reader should be warned of
@@ -174,7 +228,7 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
     plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
-    pulls = {i.name: plan.spending.pulls(i) for i in plan.table.instances}
+    pulls = {i.name: plan.spending.pulls(i, row) for row, i in enumerate(plan.table.instances)}
     fewest = min(pulls, key=lambda name: pulls[name])
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
@@ -256,6 +310,7 @@ class Answer:
     settings: tuple[SettingAnswer, ...]  # the best of those that kept the constraint, then those that were asked for
     best_arms: tuple[int, ...]  # of each instance, the position of the arm with the best ratio by the file
     check: NoiseCheck | str | None  # what another noise makes of the ranking, or why none was played
+    next: NextSplit | None  # what to do until one decides again
     warnings: tuple[str, ...]  # numbers that the reader should know of
 
 
@@ -267,7 +322,7 @@ def answer_of(
     Args:
         comparison: of :func:`~jaxbandits.apps.comparison.run_plan`.
         settings: labels of further settings, or names of policies (their best setting).
-        check: play another noise.
+        check: play another noise, and what comes first.
         progress: show bars on stderr.
 
     Raises:
@@ -294,14 +349,22 @@ def answer_of(
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
-    return Answer(
+    found = Answer(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
         best_arms=tuple(plans.best_by_file(plan.table, plan.worlds, plan.spending)),
         check=check_noise(comparison, progress=progress) if check else None,
+        next=None,
         warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
+    return dataclasses.replace(found, next=next_split(found, progress)) if check else found
+
+
+def leading(part: SettingAnswer) -> Baseline | None:
+    """The row beside a setting that brings clearly more than it, and most of all; None if there is none."""
+    top = max(part.baselines, key=lambda row: row.earned.mean)
+    return top if top.earned.mean > part.earned.mean and top.gain.clear else None
 
 
 def setting_called(name: str, labels: Sequence[str]) -> str:
@@ -334,7 +397,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         for first in range(0, runs, at_once):
             drawn = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = drawn.reward / plan.spending.in_money(drawn.cost)
+                ratio = drawn.reward / plan.spending.in_money(drawn.cost, number)
                 best = np.argmax(np.nan_to_num(ratio, nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         found.append(wins / runs)

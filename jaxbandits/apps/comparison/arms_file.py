@@ -15,10 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES, Asked
+from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES
+from jaxbandits.apps.comparison._reading.facebook import facebook_rows
 from jaxbandits.apps.comparison._reading.numbers import MAY_BE, is_nothing
-from jaxbandits.apps.comparison._reading.rows import Rows, facebook_rows, read_rows, unit_of_rewards
-from jaxbandits.apps.comparison._reading.sheet import Question, Refusal, Sheet, coded, grouped, read_bytes, read_sheet
+from jaxbandits.apps.comparison._reading.rows import Rows, read_rows, unit_of_rewards
+from jaxbandits.apps.comparison._reading.sheet import (
+    Question,
+    Refusal,
+    Sheet,
+    grouped,
+    read_bytes,
+    read_sheet,
+)
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
     ArmsTable,
@@ -32,7 +40,9 @@ from jaxbandits.apps.comparison.arms_table import (
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
 _LARGEST_SCALED_MEAN = 0.99
-_NOT_KNOWN = "a number is not known"
+_NOT_KNOWN = ("a number is not known", "no reward", "no cost")
+_ZERO_REWARD_BECOMES = 0.01  # in the Facebook file, as in the paper
+Options = dict[str, Any]  # drop, keep, add and columns, as far as a question may ask for them
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
 
 
@@ -109,22 +119,34 @@ def read_arms(
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
-    given = {"reward_max (--reward-max)": reward_max, "cost_max (--cost-max)": cost_max, "prior": prior}
-    reward_max, cost_max, prior = (None if x is None else positive_number(name, x) for name, x in given.items())
+    amounts = {"reward_max (--reward-max)": reward_max, "cost_max (--cost-max)": cost_max, "prior": prior}
+    positive = [x if x is None else positive_number(name, x) for name, x in amounts.items()]
+    reward_max, cost_max, prior = positive
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     content = read_bytes(path)
+    asked = _asked(columns, reward)
 
-    def attempt(drop: Sequence[str], keep: Sequence[str], add: bool, columns: Mapping[str, str]) -> ArmsTable:
-        named = _asked(columns, reward)
-        sheet = read_sheet(path, content, named, encoding)
-        return _table(path, sheet, instances, (reward_max, cost_max), prior, decimal, (drop, keep, add))
+    def attempt(options: Options) -> ArmsTable:
+        sheet = read_sheet(path, content, asked | options["columns"], encoding)
+        return _table(path, sheet, instances, (reward_max, cost_max), prior, decimal, options)
 
-    options: dict[str, Any] = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": dict(columns or {})}
+    options = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": {}}
     try:
-        return attempt(**options)
+        return attempt(options)
     except InputError as error:
-        raise _with_ways(error, attempt, options) from None
+        raise _with_commands(error, attempt, options, asked) from None
+
+
+def _asked(columns: Mapping[str, str] | None, reward: str | None) -> dict[str, str]:
+    asked = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
+    for role, text in asked.items():
+        if role not in (*ROLES, REWARD):
+            raise bad("columns", role, f"one of {', '.join(ROLES)}")
+        if not isinstance(text, str) or not text.strip():
+            must = f"the title of the column that is {role.removeprefix('--')}"
+            raise bad("reward" if role == REWARD else "columns", text, must)
+    return {role: " ".join(text.split()) for role, text in asked.items()}
 
 
 def _table(
@@ -134,99 +156,107 @@ def _table(
     bounds: tuple[float | None, float | None],
     prior: float | None,
     decimal: str | None,
-    choice: tuple[Sequence[str], Sequence[str], bool],
+    options: Options,
 ) -> ArmsTable:
-    report, reward_max = sheet.report, bounds[0]
     if sheet.columns.kind == "facebook":
         rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
-        report.others += _of_columns(sheet)
-        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, *choice)
+        sheet.notes += _notes_on_columns(sheet)
+        name = "stdin" if path == "-" else Path(path).stem
+        rows = read_rows(sheet, name, decimal, options)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")
-    for idle, used in (
-        (f"{instances=}" * (instances != "published"), "facebook"),
-        (f"{prior=}" * (prior is not None), "counts"),
-    ):
-        report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
-    found, out = _instances(rows, prior or 0.0, bounds)
-    report.tell(sheet.source)
+    if instances != "published" and kind != "facebook":
+        sheet.notes.append(f"{instances=} has no effect on a file of {kind}")
+    if prior and kind != "counts":
+        sheet.notes.append(f"{prior=} has no effect on a file of {kind}")
+    played, kept_out = _instances(rows, prior or 0.0, bounds)
+    if sheet.problems:
+        raise Refusal(sheet.source, sheet.problems)
+    _note_arms(rows, played, kept_out, prior, bounds[0])
     second = sheet.columns.at.get("cost2", -1)  # a number has no title
-    _tell_of_arms(rows, found, out, prior, reward_max)
+    pulls = f"{rows.columns.pull_unit}s"
     return ArmsTable(
         kind=kind,
-        instances=found,
-        notes=(*report.changes, *report.others),
+        instances=played,
+        notes=(*sheet.changes, *sheet.notes),
         reward_unit=unit_of_rewards(rows),
         cost_unit="cost" if kind in ("means", "log") else "spent",
         sha256=sheet.sha256,
         pull_unit=rows.columns.pull_unit,
         style=rows.style,
-        kept_out=out,
-        changes=len(report.changes),
+        kept_out=kept_out,
+        changes=len(sheet.changes),
         path=os.fspath(path),
-        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else f"{rows.columns.pull_unit}s",
+        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else pulls,
     )
 
 
-def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
-    given = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
-    for role, text in given.items():
-        if role not in (*ROLES, REWARD):
-            raise bad("columns", role, f"one of {', '.join(ROLES)}")
-        if not isinstance(text, str) or not text.strip():
-            may_be = f"the title of the column that is {role.removeprefix('--')}"
-            raise bad("reward" if role == REWARD else "columns", text, may_be)
-    return {role: " ".join(text.split()) for role, text in given.items()}
-
-
-# --- Questions, each with the options that answer it. What is printed has been tried.
+# --- Questions, each with the options that answer it. A command is printed only if it reads the file.
 
 _MOST_QUESTIONS = 4  # one behind another
 
 
-def _with_ways(error: InputError, attempt: Callable[..., ArmsTable], options: dict[str, Any]) -> InputError:
-    """The error, its questions with the commands that answer them (and those that come up then)."""
+def _with_commands(
+    error: InputError,
+    attempt: Callable[[Options], ArmsTable],
+    options: Options,
+    asked: Mapping[str, str],
+) -> InputError:
+    """The error, its questions with the commands that answer them, and those that come up then."""
     problems = error.problems if isinstance(error, Refusal) else (error,)
-    certain = {str(one) for one in problems if not isinstance(one, Question)}
 
-    def leads(options: dict[str, Any], most: int) -> dict[str, Any] | None:
-        """These options, and what else it takes until nothing is asked any more; None if that does not help."""
+    def answered(options: Options, others: set[str], most: int) -> Options | None:
+        """These options, and more until nothing is asked but what others ask; None if that fails."""
         try:
-            attempt(**options)
-        except InputError as again:
-            left = again.problems if isinstance(again, Refusal) else (again,)
-            asked = [one for one in left if isinstance(one, Question)]
-            if most == 0 or {str(one) for one in left if not isinstance(one, Question)} - certain:
+            attempt(options)
+        except InputError as error:
+            again = error.problems if isinstance(error, Refusal) else (error,)
+            questions = [problem for problem in again if isinstance(problem, Question)]
+            if {str(problem) for problem in again if problem not in questions} - others:
                 return None
-            further = (leads(_joined(options, way), most - 1) for one in asked[:1] for way, _ in one.ways)
-            return options if not asked else next(filter(None, further), None)
+            for way, _ in questions[0].ways if questions and most else ():
+                if (further := answered(_joined(options, way), others, most - 1)) is not None:
+                    return further
+            return None if {str(problem) for problem in questions} - others else options
         return options
 
-    told = list[InputError]()
-    for one in problems:
-        if isinstance(one, Question):
-            tried = [(leads(_joined(options, way), _MOST_QUESTIONS), effect) for way, effect in one.ways]
-            ways = [f"{_written(found, options)} {effect}" for found, effect in tried if found is not None]
-            one = InputError("; ".join([str(one), *ways]))
-        told.append(one)
-    return Refusal(error.source, told) if isinstance(error, Refusal) else told[0]
+    # A command answers all that is asked, but what must be mended in the file; or else what it can.
+    mended = {str(problem) for problem in problems if not isinstance(problem, Question)}
+    commands = dict[int, list[str]]()
+    for others in (mended, {str(problem) for problem in problems}):
+        for n, problem in enumerate(problems) if not any(commands.values()) else ():
+            for way, effect in problem.ways if isinstance(problem, Question) else ():
+                rest = others - {str(problem)}
+                if (enough := answered(_joined(options, way), rest, _MOST_QUESTIONS)) is not None:
+                    command = f"{_command(enough, options, asked)} {effect}"
+                    commands.setdefault(n, []).append(command)
+    texts = ["; ".join([str(x), *commands.get(n, ())]) for n, x in enumerate(problems)]
+    errors = [InputError(text) for text in texts]
+    return Refusal(error.source, errors) if isinstance(error, Refusal) else errors[0]
 
 
-def _joined(options: Mapping[str, Any], way: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(options: Options, way: Mapping[str, Any]) -> Options:
     """The options with one way more."""
-    more = {name: (*options[name], *way[name]) for name in ("drop", "keep") if name in way}
-    columns = options["columns"] | way.get("columns", {})
-    return {**options, **more, "add": options["add"] or way.get("add", False), "columns": columns}
+    return {
+        "drop": (*options["drop"], *way.get("drop", ())),
+        "keep": (*options["keep"], *way.get("keep", ())),
+        "add": options["add"] or way.get("add", False),
+        "columns": options["columns"] | way.get("columns", {}),
+    }
 
 
-def _written(options: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """The options as on the command line, without what was given already."""
-    parts = [("--" + name, text) for name in ("drop", "keep") for text in options[name][len(given[name]) :]]
-    columns = ",".join(f"{role.replace('_', '-')}={title}" for role, title in options["columns"].items())
-    parts += [("--columns", columns)] if options["columns"] != given["columns"] else []
-    words = [word for part in parts for word in part] + ["--sum"] * (options["add"] and not given["add"])
+def _command(options: Options, before: Options, asked: Mapping[str, str]) -> str:
+    """The options as on the command line, without those of before."""
+    words = list[str]()
+    for name in ("drop", "keep"):
+        words += [x for text in options[name][len(before[name]) :] for x in ("--" + name, text)]
+    if options["columns"]:
+        columns = {role: text for role, text in asked.items() if role != REWARD} | options["columns"]
+        named = ",".join(f"{role.replace('_', '-')}={text}" for role, text in columns.items())
+        words += ["--columns", named]
+    words += ["--sum"] if options["add"] and not before["add"] else []
     return shlex.join(words)
 
 
@@ -239,105 +269,102 @@ class _Arm(NamedTuple):
     instance: str
     name: str
     every: np.ndarray  # positions of its rows in Rows
-    rows: np.ndarray  # those that are complete, or counted
+    rows: np.ndarray  # those in which everything is known
+    totals: tuple[float, float, float] = (0.0, 0.0, 0.0)  # clicks, value, spent
     reward: float = math.nan  # mean; NaN if the arm cannot be played
     cost: float = math.nan
     why: str = ""  # it cannot be played
-    error: InputError | None = None  # the same, which is told if too few arms are left
 
 
 def _instances(
-    rows: Rows, prior: float, given: tuple[float | None, float | None]
+    rows: Rows, prior: float, bounds: tuple[float | None, float | None]
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them."""
-    sheet, code, groups = rows.sheet, coded(rows.arm)[0], list[list[_Arm]]()
-    for own in grouped(coded(rows.instance)[0], np.arange(len(rows.arm))):
-        clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
+    sheet, groups = rows.sheet, list[list[_Arm]]()
+    for own in grouped(rows.instance.code, np.arange(len(sheet.line))):
+        clicks, value, spent = (float(np.nansum(x[own])) for x in rows.amounts)
         average = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
-        groups.append([_arm(rows, at, prior, average) for at in grouped(code, own)])
+        groups.append([_arm(rows, at, prior, average) for at in grouped(rows.arm.code, own)])
     everyone = [arm for group in groups for arm in group if not arm.why]
-    found, out, lost = list[Instance](), list[tuple[_Arm, str]](), list[list[_Arm]]()
+    played, kept_out, too_small = list[Instance](), list[tuple[_Arm, str]](), list[list[_Arm]]()
     for group in groups:
         playable = [arm for arm in group if not arm.why]
         default = _default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
-        bounds = given[0] or default[0], given[1] or default[1]
-        _check_bounds(rows, playable, bounds)
-        small = [not arm.why and arm.cost / bounds[1] == 0 for arm in group]
-        group = [_unplayable(rows, x, "its cost is too small") if no else x for x, no in zip(group, small, strict=True)]
+        reward_bound, cost_bound = bounds[0] or default[0], bounds[1] or default[1]
+        _check_bounds(rows, playable, (reward_bound, cost_bound))
+        for i, arm in enumerate(group):
+            if not arm.why and arm.cost / cost_bound == 0:
+                group[i] = arm._replace(why="its cost is too small")
         playable = [arm for arm in group if not arm.why]
         if len(playable) > 1:
-            found.append(_instance_of(rows, playable, bounds))
+            played.append(_instance(rows, playable, (reward_bound, cost_bound)))
         else:
-            lost.append(group)
-        out += [(arm, arm.why) for arm in group if arm.why]
-    for group in lost if not sheet.report.problems else ():  # where a row cannot be used, it may be the missing arm
-        errors = [arm.error for arm in group if arm.error is not None]
-        if errors and found:
-            out += [(arm, "alone in its instance") for arm in group if not arm.why]
+            too_small.append(group)
+        kept_out += [(arm, arm.why) for arm in group if arm.why]
+    # Where a row cannot be used, it may be the missing arm.
+    for group in too_small if not sheet.problems else ():
+        unplayable = [arm for arm in group if arm.why]
+        if unplayable and played:
+            kept_out += [(arm, "alone in its instance") for arm in group if not arm.why]
             continue
-        where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
-        for error in errors or [bad(where, len(group), "2 or more")]:
-            sheet.note(error)
-    if not groups and not sheet.report.problems:
-        sheet.note(InputError(f"{sheet.source}: no row is an arm; it must have at least two arms"))
-    kept_out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), why) for arm, why in out]
-    return tuple(found), tuple(sorted(kept_out, key=lambda arm: arm.line))
+        for arm in unplayable:
+            first, keeps = int(arm.rows[0]), ""
+            if arm.why in _NOT_KNOWN:
+                empty = [x for x in rows.columns.numeric() if is_nothing(sheet.of(x).row(first))]
+                role = empty[0] if empty else "cost"
+                sheet.problems.append(bad(sheet.cell(first, role), sheet.of(role).row(first), MAY_BE))
+                continue
+            if rows.columns.kind == "counts" and everyone:
+                keeps = " (--prior 10 keeps such arms)"
+            where, must = sheet.where(first, f"arm {shown(arm.name)}"), "pulls, and a mean cost above 0"
+            sheet.problems.append(InputError(f"{where}: {arm.why}; two arms must have {must}{keeps}"))
+        if not unplayable:
+            where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
+            sheet.problems.append(bad(where, len(group), "2 or more"))
+    if not groups and not sheet.problems:
+        why = "no row is an arm; it must have at least two arms"
+        sheet.problems.append(InputError(f"{sheet.source}: {why}"))
+    out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), why) for arm, why in kept_out]
+    return tuple(played), tuple(sorted(out, key=lambda arm: arm.line))
 
 
 def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> _Arm:
-    """The arm of these rows, unplayable if it has no pulls, rewards or costs; a prior has the ``average`` means."""
-    sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
-    arm = _Arm(rows.instance[first], rows.arm[first], at, at)
-    if rows.ads is not None:
-        return arm._replace(reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
+    """The arm of these rows, perhaps with a prior of these average means, or why it has none."""
+    sheet, kind, first, unit = rows.sheet, rows.columns.kind, int(at[0]), rows.columns.pull_unit
+    arm = _Arm(rows.instance.row(first), rows.arm.row(first), at, at)
     for again in at[1:] if kind == "means" else ():
         where = sheet.where(again, f"instance {shown(arm.instance)}, name")
-        sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
-    if kind != "counts":
-        complete = at[~np.isnan(rows.value[at]) & ~np.isnan(rows.spent[at])]
-        if not complete.size:
-            what = "reward" if np.isnan(rows.value[first]) else "cost"
-            role = what if kind == "log" else f"mean_{what}"
-            return arm._replace(why=f"no {what}", error=bad(sheet.cell(first, role), sheet.of(role)[first], MAY_BE))
-        # rounding may lift the mean of equal values above them, and so above the bound
-        reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
-        return _costing(rows, arm._replace(rows=complete, reward=reward, cost=cost))
-    known = at[~np.isnan(rows.clicks[at])]
+        must = f"another name, line {sheet.line[first]} has this one"
+        sheet.problems.append(bad(where, arm.name, must))
+    known = at[rows.known[at]]
     if not known.size:
-        texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
-        role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
-        return arm._replace(why=_NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
-    arm, (clicks, value, spent) = arm._replace(rows=known), _totals(rows, known)
+        missing = 0 if kind == "counts" else 1 if np.isnan(rows.value[first]) else 2
+        return arm._replace(why=_NOT_KNOWN[missing])
+    clicks, value, spent = (math.fsum(x[known].tolist()) for x in rows.amounts)
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
-            where = f"{sheet.cell(int(known[np.argmin(column[known])]), role)} (arm {shown(arm.name)} in all)"
-            sheet.note(bad(where, total, MAY_BE))
+            least = int(known[np.argmin(column[known])])
+            where = f"{sheet.cell(least, role)} (arm {shown(arm.name)} in all)"
+            sheet.problems.append(bad(where, total, MAY_BE))
+    arm = arm._replace(rows=known, totals=(clicks, value, spent))
     if clicks + prior == 0:
-        but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
-        may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
-        error = bad(sheet.cell(int(known[0]), "clicks"), sheet.of("clicks")[known[0]] or "0", may_be)
-        return arm._replace(why=f"no {rows.columns.pull_unit}s{' but ' * bool(but)}{' and '.join(but)}", error=error)
-    if prior:
-        value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
-    return _costing(rows, arm._replace(reward=value / clicks, cost=spent / clicks), value)
-
-
-def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
-    """Clicks, value and spent of these rows."""
-    clicks, value, spent = (math.fsum(of[at].tolist()) for of in (rows.clicks, rows.value, rows.spent))
-    return clicks, value, spent
-
-
-def _costing(rows: Rows, arm: _Arm, value: float = 0.0) -> _Arm:
-    """The same, unplayable if its mean cost is 0 or too large, or its mean reward too large."""
-    if arm.cost == 0:
-        return _unplayable(rows, arm, "it cost nothing" + (f" and brought {value:,.10g}" if value else ""))
-    return arm if math.isfinite(arm.cost / _LARGEST_SCALED_MEAN) else _unplayable(rows, arm, "its cost is too large")
-
-
-def _unplayable(rows: Rows, arm: _Arm, why: str) -> _Arm:
-    where = rows.sheet.where(arm.rows[0], f"arm {shown(arm.name)}, mean cost")
-    return arm._replace(why=why, error=bad(where, arm.cost, "finite and above 0"))
+        but = [f"{rows.style.money(spent)} spent"] * (spent > 0)
+        but += [f"a reward of {value:g}"] * (value > 0)
+        return arm._replace(why=f"no {unit}s{' but ' * bool(but)}{' and '.join(but)}")
+    if kind in ("log", "means"):
+        # Rounding may lift the mean of equal values above them, and so above the bound.
+        means = [float(min(np.mean(x[known]), np.max(x[known]))) for x in rows.amounts[1:]]
+    else:
+        sums = zip((value, spent), average, strict=True)
+        means = [(x + prior * of) / (clicks + prior) for x, of in sums]
+    if kind == "facebook":
+        means[0] = means[0] or _ZERO_REWARD_BECOMES
+    if means[1] == 0:
+        brought = f" and brought {value:,.10g}" if value and kind == "counts" else ""
+        return arm._replace(why=f"it cost nothing{brought}")
+    if not math.isfinite(means[1] / _LARGEST_SCALED_MEAN):
+        return arm._replace(why="its cost is too large")
+    return arm._replace(reward=means[0], cost=means[1])
 
 
 def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
@@ -349,38 +376,43 @@ def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
         at, share = np.concatenate([arm.rows for arm in arms]), 1.0
         reward, cost = float(rows.value[at].max()), float(rows.spent[at].max())
     else:
-        reward, cost, share = max(arm.reward for arm in arms), max(arm.cost for arm in arms), _LARGEST_SCALED_MEAN
-    own_reward = reward > 1 and (kind == "log" or columns.is_value or (kind == "means" and not columns.plain))
-    own_cost = cost > 1 or (not columns.plain and cost < _SMALL_COST)
-    either = kind == "facebook"
-    return reward / share if own_reward or either else 1.0, cost / share if own_cost or either else 1.0
+        reward, cost = max(arm.reward for arm in arms), max(arm.cost for arm in arms)
+        share = _LARGEST_SCALED_MEAN
+    is_amount = kind == "log" or columns.is_value or (kind == "means" and not columns.plain)
+    own_reward = kind == "facebook" or (reward > 1 and is_amount)
+    own_cost = kind == "facebook" or cost > 1 or (not columns.plain and cost < _SMALL_COST)
+    return reward / share if own_reward else 1.0, cost / share if own_cost else 1.0
 
 
 def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> None:
-    """What is above a bound is a problem of the sheet: single rewards of a log or of means, else means."""
+    """What is above a bound is a problem: single rewards of a log or of means, else means."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
-    for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
-        for arm in arms:
-            values = column[arm.rows] if single else np.array([getattr(arm, what)])
-            for n in np.flatnonzero(~(values <= bound)).tolist():
-                told = f"{'mean ' * (kind != 'log')}{what} {float(values[n])} is above its bound {bound}"
-                told += f"; raise {what}_max (--{what}-max)"
-                if what == "reward" and not single:
-                    told += f" to {max(arm.reward for arm in arms):.6g} or more"
-                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[n], f'arm {shown(arm.name)}')}: {told}"))
+    for name, column, bound in zip(("reward", "cost"), rows.amounts[1:], bounds, strict=True):
+        above = [(arm.rows[0], getattr(arm, name)) for arm in arms if not getattr(arm, name) <= bound]
+        if single and arms:
+            at = np.concatenate([arm.rows for arm in arms])
+            above = [(i, float(column[i])) for i in at[~(column[at] <= bound)]]
+        for i, value in above:
+            mean = "" if kind == "log" else "mean "
+            why = f"{mean}{name} {value} is above its bound {bound}"
+            say = f"raise {name}_max (--{name}-max)"
+            if name == "reward" and not single:
+                say += f" to {max(arm.reward for arm in arms):.6g} or more"
+            where = rows.sheet.where(i, f"arm {shown(rows.arm.row(i))}")
+            rows.sheet.problems.append(InputError(f"{where}: {why}; {say}"))
 
 
-def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
-    """The instance of at least two playable arms, with its evidence; costs have the second one beside the first."""
-    is_log, costs, bound = rows.columns.kind == "log", np.array([arm.cost for arm in arms]), bounds[1]
-    log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms] if is_log else []
-    both: float | tuple[float, float] = bound
-    if rows.spent2 is not None:  # its bound is that of this instance's arms
+def _instance(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
+    """The instance of at least two playable arms, with its evidence."""
+    kind, costs, bound = rows.columns.kind, np.array([arm.cost for arm in arms]), bounds[1]
+    log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms] if kind == "log" else []
+    cost_bound: float | tuple[float, float] = bound
+    if rows.spent2 is not None:  # beside the first cost; its bound is that of this instance's arms
         seen = [rows.spent2[arm.rows] for arm in arms]
-        whole = [rows.clicks[arm.rows].sum() for arm in arms]  # 1 a row but in counts
-        means = np.array([x.sum() / n for x, n in zip(seen, whole, strict=True)])
-        most = max(x.max() for x in seen) if is_log else means.max() / _LARGEST_SCALED_MEAN
-        costs, both = np.stack([costs, means], axis=1), (bound, float(most) or 1.0)
+        pulls = [rows.clicks[arm.rows].sum() for arm in arms]  # 1 a row but in counts
+        means = np.array([x.sum() / n for x, n in zip(seen, pulls, strict=True)])
+        most = max(x.max() for x in seen) if log else means.max() / _LARGEST_SCALED_MEAN
+        costs, cost_bound = np.stack([costs, means], axis=1), (bound, float(most) or 1.0)
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, seen, strict=False)]
     return Instance(
         name=arms[0].instance,
@@ -388,8 +420,8 @@ def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) 
         mean_reward=_fixed([arm.reward for arm in arms]),
         mean_cost=_fixed(costs),
         reward_bound=bounds[0],
-        cost_bound=both,
-        log=tuple((_fixed(r), _fixed(c)) for r, c in log) if is_log else None,
+        cost_bound=cost_bound,
+        log=tuple((_fixed(r), _fixed(c)) for r, c in log) or None,
         evidence=_evidence(rows, arms),
     )
 
@@ -398,39 +430,43 @@ def _evidence(rows: Rows, arms: Sequence[_Arm]) -> Evidence:
     kind = rows.columns.kind
     if kind == "means":
         return NO_EVIDENCE
-    clicks, value, spent = map(_fixed, zip(*(_totals(rows, arm.rows) for arm in arms), strict=True))
+    clicks, value, spent = map(_fixed, zip(*(arm.totals for arm in arms), strict=True))
     if kind == "log":
-        rewards = np.concatenate([rows.value[arm.rows] for arm in arms])
-        return Evidence(kind, clicks, value, spent, bool(np.isin(rewards, (0, 1)).all()), None, _pulls(rows, arms))
-    whole = bool(((value % 1 == 0) & (value <= clicks)).all()) and not rows.columns.is_value
-    many = kind == "counts" and any(arm.rows.size > 1 for arm in arms)
-    return Evidence(kind, clicks, value, spent, whole, tuple(_daily(rows, arm) for arm in arms) if many else None)
+        whole = all(np.isin(rows.value[arm.rows], (0, 1)).all() for arm in arms)
+        return Evidence(kind, clicks, value, spent, whole, None, _pulls(rows, arms))
+    is_count = (value % 1 == 0) & (value <= clicks)
+    daily = None
+    if kind == "counts" and any(arm.rows.size > 1 for arm in arms):
+        daily = tuple(_daily(rows, arm) for arm in arms)
+    whole = bool(is_count.all()) and not rows.columns.is_value
+    return Evidence(kind, clicks, value, spent, whole, daily)
 
 
 def _daily(rows: Rows, arm: _Arm) -> Daily:
     """Rows of one day summed; those without a day stand at the end, each for itself."""
-    nowhen = np.full(arm.rows.size, np.datetime64("NaT", "D"))
-    day = nowhen if rows.time is None else rows.time[arm.rows].astype("datetime64[D]")
+    day = np.full(arm.rows.size, np.datetime64("NaT", "D"))
+    if rows.time is not None:
+        day = rows.time[arm.rows].astype("datetime64[D]")
     known = ~np.isnat(day)
-    days, which = np.unique(day[known], return_inverse=True)
-    columns = [column[arm.rows] for column in (rows.clicks, rows.value, rows.spent)]
-    sums = [np.concatenate([np.bincount(which, of[known], days.size), of[~known]]) for of in columns]
+    days, place = np.unique(day[known], return_inverse=True)
+    columns = [column[arm.rows] for column in rows.amounts]
+    sums = [np.concatenate([np.bincount(place, x[known], days.size), x[~known]]) for x in columns]
     return Daily(np.concatenate([days, day[~known]]), *map(_fixed, sums))
 
 
 def _pulls(rows: Rows, arms: Sequence[_Arm]) -> Pulls:
     """All rows of these arms, in time order; a row without a time stays behind the one above."""
-    which = np.full(len(rows.arm), -1)
+    number = np.full(len(rows.sheet.line), -1)
     for i, arm in enumerate(arms):
-        which[arm.every] = i
-    at = np.flatnonzero(which >= 0)
+        number[arm.every] = i
+    at = np.flatnonzero(number >= 0)
     if rows.time is not None:
-        latest = rows.time[at]
-        known = np.maximum.accumulate(np.where(np.isnat(latest), -1, np.arange(at.size)))
-        order = np.where(known < 0, np.datetime64(np.iinfo(np.int64).min + 1, "us"), latest[known])
-        at = at[np.argsort(order, kind="stable")]
+        own = rows.time[at]
+        known = np.maximum.accumulate(np.where(np.isnat(own), -1, np.arange(at.size)))
+        least = np.datetime64(np.iinfo(np.int64).min + 1, "us")
+        at = at[np.argsort(np.where(known < 0, least, own[known]), kind="stable")]
     time = None if rows.time is None else rows.time[at]
-    return Pulls(which[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
+    return Pulls(number[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
 
 
 def _fixed(values: ArrayLike) -> FloatArray:
@@ -439,48 +475,58 @@ def _fixed(values: ArrayLike) -> FloatArray:
     return array
 
 
-# --- What the user is told.
+# --- Notes.
 
 _REWARDS = ("conversions", "reward", "mean_reward")
 
 
-def _of_columns(sheet: Sheet) -> list[str]:
-    """Which column was taken for what, what else could have been meant, and what is not used."""
+def _notes_on_columns(sheet: Sheet) -> list[str]:
+    """Which column is what, what else could have been meant, and what is not used."""
     columns, titles, notes = sheet.columns, [shown(title) for title in sheet.titles], list[str]()
-    at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at} | columns.numeric()
+    at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}
+    at |= columns.numeric()
     if not columns.plain:
-
-        def term(sign: str, of: int | float) -> str:
-            return f" {sign} {titles[of] if isinstance(of, int) else f'{of:g}'}"
-
-        terms = {role: "".join(term(*one) for one in of) for role, of in columns.terms.items()}
-        said = [f"{role} = {titles[i]}{terms.get(role, '')}" for role, i in at.items()]
-        notes.append(f"columns: {', '.join(said)}")
+        parts = list[str]()
+        for role, i in at.items():
+            terms = [
+                f"{sign} {titles[of] if isinstance(of, int) else f'{of:g}'}" for sign, of in columns.terms.get(role, ())
+            ]
+            parts.append(" ".join([f"{role} = {titles[i]}", *terms]))
+        notes.append(f"columns: {', '.join(parts)}")
     if columns.other is not None:
-        reward, other = next(titles[at[x]] for x in _REWARDS if x in at), shlex.quote(sheet.titles[columns.other])
+        reward = next(titles[at[role]] for role in _REWARDS if role in at)
+        other = shlex.quote(sheet.titles[columns.other])
         notes.append(f"the reward is {reward}; --reward {other} would take that column instead")
-    unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in columns.used())
+    used = columns.used()
+    unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in used)
     return [*notes, f"columns not used: {shown(unused)}"] if unused else notes
 
 
-def _tell_of_arms(
-    rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float | None, reward_max: float | None
+def _note_arms(
+    rows: Rows,
+    played: Sequence[Instance],
+    kept_out: Sequence[KeptOut],
+    prior: float | None,
+    reward_max: float | None,
 ) -> None:
     """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    columns, report = rows.columns, rows.sheet.report
-    kind, unit, changes, others = columns.kind, columns.pull_unit, report.changes, report.others
-    names = sum(len(instance.arms) for instance in found) + len(out)
-    if kind == "counts" and names < len(rows.arm):
-        others.append(f"{len(rows.arm):,} rows summed to {names:,} arms")
+    sheet, kind, unit = rows.sheet, rows.columns.kind, rows.columns.pull_unit
+    names = sum(len(instance.arms) for instance in played) + len(kept_out)
+    if kind == "counts" and names < len(sheet.line):
+        sheet.notes.append(f"{len(sheet.line):,} rows summed to {names:,} arms")
     if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
-        changes.append(f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost")
-    for why in dict.fromkeys(arm.reason for arm in out):
-        arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in out if arm.reason == why]
+        are = "row is a gap" if gaps == 1 else "rows are gaps"
+        sheet.changes.append(f"{gaps:,} {are}: without reward or cost")
+    for why in dict.fromkeys(arm.reason for arm in kept_out):
+        arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == why]
         more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
-        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != _NOT_KNOWN else ""
-        changes.append(f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}")
+        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior else ""
+        remedy = remedy if why not in _NOT_KNOWN else ""
+        sheet.changes.append(f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}")
     if prior and kind == "counts":
-        others.append(f"prior: as if every arm had had {prior:g} {unit}s more, at its instance's average")
-    bound = max((instance.reward_bound for instance in found), default=1.0)
+        as_if = f"as if every arm had had {prior:g} {unit}s more, at its instance's average"
+        sheet.notes.append(f"prior: {as_if}")
+    bound = max((instance.reward_bound for instance in played), default=1.0)
     if kind != "facebook" and reward_max is None and bound > 1:
-        others.append(f"rewards go above 1: their bound is {bound:.6g} (--reward-max sets another)")
+        sets = "(--reward-max sets another)"
+        sheet.notes.append(f"rewards go above 1: their bound is {bound:.6g} {sets}")

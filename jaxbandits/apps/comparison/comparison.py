@@ -29,6 +29,7 @@ from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Policy, Status
+from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import ClearPairs, clear_pairs, dominance, invisible, mean, runs_needed, simultaneous_band
@@ -272,6 +273,9 @@ class Comparison:
             "seed": worlds.seed,
             "marks": list(spending.shares),
             "start": plan.played.starts or "nothing",
+            "growth": "none" if spending.supply.growth is None else spending.supply.growth,
+            "decide": plan.played.pace.size or "per-click",
+            "known_after": plan.played.pace.later,
             "settings": [{"label": name, **what} for name, what in plan.played.records.items()],
             "instances": [
                 {"id": number, "name": of.name, "arms": len(of.arms)}
@@ -311,7 +315,8 @@ def compare(
 
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
     that their means are those of the file. Each run starts with the whole budget and ends when it is spent. Its regret
-    is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t μ^r_{a_t}, in the file's unit of reward. All settings meet the same
+    is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t μ^r_{a_t}, in the file's unit of reward (what the best that is for
+    sale brings for the same money, minus what was brought). All settings meet the same
     world; an instance's world depends on the seed, its number in the file and the run only.
 
     Args:
@@ -321,7 +326,8 @@ def compare(
             regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
         options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
-        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
+        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200 where days
+            are played and take long); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
             clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
             claims (:func:`~jaxbandits.statistics.clear_pairs`); ``Comparison.clear`` has them. Runs are addressed, so
@@ -338,6 +344,15 @@ def compare(
         start: ``"file"``: policies start from what the file has counted of each arm (as
             :func:`~jaxbandits.policies.experienced`), where it has counts and one cost and the policy learns by sums;
             ``"nothing"``: they know nothing of it.
+        growth: an arm sells at most so many times what it sold in the file, in the time that goes with the money: n_k
+            pulls for S of money there are up to growth · n_k · B / S pulls here. A log has growth times its requests,
+            of all arms together. Sold out, an arm closes for everybody; the regret is against what can be bought.
+            Default 2, of a log 1; ``"none"``: as many as are bought. Not where a file has means only, with two costs,
+            an average cost, or a policy that pulls several arms at once.
+        decide: ``"daily"`` (or as often as the file's rows say), ``"per-click"``, or after how many pulls the policies
+            see what came of their choices (:class:`~jaxbandits.policies.InBatches`). Default: daily where the file has
+            days, unless that takes long to play.
+        known_after: how many days (decisions, if ``decide`` is a number) later a result is known; 0.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
         instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
@@ -434,8 +449,9 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     """
     rows, drawn = list(group.rows), plan.worlds.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
-    environment = plan.worlds.arms(plan.table, rows, runs) if drawn else group.environment
-    arms: Any = environment.arms if isinstance(environment, WithNullArm) else environment
+    plain = plan.worlds.arms(plan.table, rows, runs) if drawn else group.environment
+    arms: Any = plain.arms if isinstance(plain, WithNullArm) else plain
+    environment, supply = plan.spending.supply.world(plain, each), plan.spending.supply
     lanes = [plan.table.instances[row] for row in each]
     spec = group.environment.spec
     with warnings.catch_warnings():
@@ -465,8 +481,14 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
         for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
-    if len(plan.spending.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
+    # A run may end with money left: against what all budgets, or money and requests, are together worth.
+    if len(plan.spending.budgets) > 1:
         regret = result.budget_regret(plan.spending.scaled_budgets(lanes)[:, 0]).values
+    elif isinstance(environment, Stocked) and supply.requests:
+        limit = plan.spending.constraint(lanes).prepare(environment)
+        whole = plan.spending.scaled_budgets(lanes)[:, None]
+        most = environment.benchmarks(limit, whole)["moving"](np.arange(len(lanes)), whole)
+        regret = most[:, None] * np.asarray(result.marks) - ticks.to_units(result.ledger["expected_reward"])
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
     made = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
     made |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
@@ -535,11 +557,12 @@ def _comparison(
     instances: Any = [instance.name for instance in table.instances]
     names = list(plan.played.labels), instances, np.arange(plan.runs), list(spending.shares)
     data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
-    usual = Status.EXHAUSTED if spending.rounds is None else Status.HORIZON
+    usual = {Status.EXHAUSTED if spending.rounds is None else Status.HORIZON}
+    usual |= {Status.CLOSED} if spending.supply.requests else set()
     notes = [
         f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
         for status in Status
-        if status != usual and (ended == status).any()
+        if status not in usual and (ended == status).any()
     ]
     broken = {  # settings that broke the average-cost bound in some round, and so had more to spend than others
         name: f"{name} broke the bound of {spending.average_cost:g} a round on average in {int((of > 0).sum()):,} of "

@@ -18,6 +18,7 @@ NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
 STARTS = ("file", "nothing")
+DECISIONS = ("daily", "per-click")
 _SEEDS = (0, 2**32 - 1, "2**32 - 1")
 
 
@@ -29,6 +30,7 @@ def option(
     metavar: str = "",
     spelt: str = "",
     whole: tuple[int, int, str] | None = None,
+    words: Sequence[str] = (),
 ) -> Any:
     """A field that is an argument in Python and an option of the command.
 
@@ -40,8 +42,9 @@ def option(
         metavar: how ``--help`` calls its value.
         spelt: the option, where it is not the field's name.
         whole: of a whole number the least, the most, and the most in words.
+        words: that may stand in place of a number.
     """
-    metadata = {"kind": kind, "about": about, "metavar": metavar, "spelt": spelt, "whole": whole}
+    metadata = {"kind": kind, "about": about, "metavar": metavar, "spelt": spelt, "whole": whole, "words": words}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -103,7 +106,7 @@ class Options(ReadingOptions):
     runs: int | None = option(
         None,
         "whole",
-        "independent runs of each setting on each instance (1000)",
+        "independent runs of each setting on each instance (1000; where days are played and take long down to 200)",
         metavar="R",
         whole=(1, *_SEEDS[1:]),
     )
@@ -149,6 +152,30 @@ class Options(ReadingOptions):
         STARTS,
         "policies start from what the file has counted, or from nothing (file, where it has counts and one cost)",
     )
+    growth: float | str | None = option(
+        None,
+        "number",
+        "an arm sells at most G times what it sold in the file, a log has G times its requests, for the same time, "
+        "which goes with the money (2; of a log 1); none: as many as are bought",
+        metavar="G|none",
+        words=("none",),
+    )
+    decide: int | str | None = option(
+        None,
+        "whole",
+        "how often one decides by what is known: once a day of the file, per click, or every N pulls (daily, where the "
+        "file has days)",
+        metavar="daily|per-click|N",
+        whole=(1, 2**30, "2**30"),
+        words=DECISIONS,
+    )
+    known_after: int | None = option(
+        None,
+        "whole",
+        "days, or decisions, until results are known (0: when one decides next)",
+        metavar="DAYS",
+        whole=(0, 1000, "1000"),
+    )
     last_pull: str = option(
         "counts",
         LAST_PULLS,
@@ -178,11 +205,18 @@ class Options(ReadingOptions):
         values = {name: value for name, value in vars(self).items() if value is not None}
         for field in dataclasses.fields(self):
             name, kind = field.name, field.metadata["kind"]
+            words = field.metadata["words"]
             if name not in values or name in READING:  # whoever reads the file checks those
                 continue
+            if isinstance(values[name], str) and values[name] in words:
+                continue
+            also = f", or {' or '.join(map(repr, words))}" if words else ""
             if field.metadata["whole"] is not None:
-                whole_number(name, values[name], *field.metadata["whole"])
+                least, most, most_as = field.metadata["whole"]
+                whole_number(name, values[name], least, most, most_as, also)
             elif kind == "number":
+                if words and isinstance(values[name], str):
+                    raise bad(name, values[name], f"a finite number above 0{also}")
                 positive_number(name, values[name])
             elif isinstance(kind, tuple) and values[name] not in kind:
                 raise bad(name, values[name], " or ".join(map(repr, kind)))

@@ -10,10 +10,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
-from jaxbandits._numerics.knapsack_lp import best_basis
 from jaxbandits.apps.comparison import worlds
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance
@@ -27,6 +27,7 @@ from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
 
 POLICIES: Mapping[str, type[Policy]] = {
@@ -76,9 +77,53 @@ OF_THE_CONSTRAINT = ("c", "horizon")
 """Parameters of policies that an average-cost constraint sets."""
 
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
+_NOTHING = 1e-9  # of a budget, in a linear program
+_GROWTH = 2.0  # of an arm, where it is not said
+# Where days are played, which is round by round: rounds times arms (and a round's own share) up to which there are as
+# many runs as usual, and up to which days are played at all unless they are asked for; some ten seconds, and a minute.
+_DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1000, 200
 
 
 # --- The parts of a plan
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Supply:
+    """What is for sale while the budget is spent. Time goes with the money: twice the file's is twice its time."""
+
+    growth: float | None  # an arm sells at most so many times what it sold in the file's time; None: no limit
+    why: str = ""  # in that case the reason, unless it was asked for
+    stock: tuple[np.ndarray, ...] = ()  # of each instance the most pulls of each arm
+    requests: tuple[int, ...] = ()  # of a log instead: all rounds of each instance
+    times: tuple[float, ...] = ()  # the budget over the file's money, of each instance
+
+    def part(self, share: float) -> Supply:
+        """In a shorter time."""
+        stock = tuple(np.ceil(share * most) for most in self.stock)
+        requests = tuple(max(1, round(share * most)) for most in self.requests)
+        return dataclasses.replace(self, stock=stock, requests=requests, times=tuple(share * x for x in self.times))
+
+    def world(self, arms: FiniteArms | WithNullArm, rows: Sequence[int]) -> FiniteArms | WithNullArm | Stocked:
+        """Arms of these instances that close when they are sold out, or when all requests are answered."""
+        if self.requests:
+            shown = np.repeat([[True], [False]], arms.spec.arms, axis=1)
+            return Stocked.of(arms, shown=shown, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
+        if not self.stock:
+            return arms
+        most = np.zeros((len(rows), arms.spec.arms))
+        for into, row in zip(most, rows, strict=True):
+            into[: len(self.stock[row])] = self.stock[row]
+        return Stocked.of(arms, pulls=most)  # type: ignore[arg-type]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How often one decides, and when results are known."""
+
+    size: tuple[int, ...] = ()  # pulls between two decisions, of each instance; empty: every pull is one
+    later: int = 0  # decisions until a result is known
+    unit: str = ""  # "day", "week" or "month" of the file; empty: a number of pulls
+    why: str = ""  # why a file of days is not played by days
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,31 +135,50 @@ class Spending:
     shares: tuple[float, ...]  # of the budget, at which the regret is recorded
     average_cost: float | None = None  # a round; None for a total budget
     rounds: int | None = None  # of an average-cost constraint
+    supply: Supply = Supply(None)
 
     @property
     def budget(self) -> float:
         """The budget of the money."""
         return self.budgets[0]
 
-    def part(self, numerator: int, denominator: int) -> Spending:
+    def part(self, share: float) -> Spending:
         """A smaller budget, to be spent at the same pace."""
-        rounds = self.rounds and max(1, self.rounds * numerator // denominator)
-        budgets = tuple(budget * numerator / denominator for budget in self.budgets)
-        return dataclasses.replace(self, budgets=budgets, rounds=rounds)
+        rounds = self.rounds and max(1, int(self.rounds * share + 1e-9))
+        budgets, supply = tuple(budget * share for budget in self.budgets), self.supply.part(share)
+        return dataclasses.replace(self, budgets=budgets, rounds=rounds, supply=supply)
 
-    def in_money(self, cost: np.ndarray) -> np.ndarray:
-        """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…, K]``.
+    def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
+        """What a pull takes of the budget, or requests, that it takes most of, in money: ``[…, K(, d)]`` to ``[…, K]``.
 
-        Reward over this, times the budget, is what an arm brings if it alone is pulled. Of one cost it is that cost.
+        Reward over this, times the budget, is what an arm brings if it alone is pulled, and does not sell out. Of one
+        cost it is that cost.
         """
         if len(self.budgets) == 1:
-            return cost
+            return np.maximum(cost, self.budget / self.supply.requests[row]) if self.supply.requests else cost
         return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
 
-    def pulls(self, instance: Instance) -> float:
+    def pulls(self, instance: Instance, row: int) -> float:
         """How many pulls the budgets pay for, about, if spread over all arms."""
         cost = instance.mean_cost.mean(axis=0, keepdims=True)
-        return float(self.budget / self.in_money(cost)[0])
+        return float(self.budget / self.in_money(cost, row)[0])
+
+    def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
+        """The pulls of each arm that bring most by these means: a linear program in budgets, stock and requests."""
+        taken = (cost.reshape(len(reward), -1) / self.budgets).T
+        if self.supply.requests:
+            taken = np.concatenate([taken, np.full((1, len(reward)), 1 / self.supply.requests[row])])
+        size = taken.max(axis=0)  # a pull of each arm is so much of what it takes most of
+        most = self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
+        gain = reward / size
+        solved = optimize.linprog(
+            -gain / max(gain.max(), 1e-300),
+            A_ub=taken / size,
+            b_ub=np.ones(len(taken)),
+            bounds=np.stack([np.zeros_like(most), most], axis=1),
+            method="highs",
+        )
+        return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
     def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
         """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance, d]``."""
@@ -199,7 +263,9 @@ class Played:
 
     policies: tuple[Settings, ...]
     records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
-    starts: tuple[str, ...] = ()  # of each policy: "file" or "nothing"; empty: all from nothing
+    starts: tuple[str, ...] = ()  # of each policy: "file", "nothing", "blank" (an empty file); empty: all from nothing
+    pace: Pace = Pace()  # of those that learn by sums
+    sums: tuple[bool, ...] = ()  # which do
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -209,27 +275,36 @@ class Played:
     def of_instances(self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable) -> list[Settings]:
         """The policies for these rows of the table, whose bounds are the units of their history."""
         found = [settings.of_instances(rows, spec.arms) for settings in self.policies]
-        if "file" not in self.starts:
-            return found
-        history = histories(table, rows, spec.arms)
-        starts = zip(found, self.starts, strict=True)
-        return [_started(settings, history) if start == "file" else settings for settings, start in starts]
+        known = {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
+        if "file" in self.starts:
+            known["file"] = histories(table, rows, spec.arms)
+        found = [
+            _started(settings, known[start]) if start in known else settings
+            for settings, start in itertools.zip_longest(found, self.starts)
+        ]
+        size = np.array([self.pace.size[row] for row in rows]) if self.pace.size else None
+        return [
+            _batched(settings, size, self.pace.later) if sums and size is not None else settings
+            for settings, sums in itertools.zip_longest(found, self.sums)
+        ]
 
     def from_nothing(self) -> Played:
-        """Those that start from the file, as they would be without it."""
-        each = list(zip(self.policies, self.starts, strict=True)) if self.starts else []
+        """Those that start from the file, as they would be if it were empty: the same programs play them."""
+        each = list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
         labels, records = iter(self.labels), dict[str, Mapping[str, Any]]()
-        for settings, start in each:
+        for settings, start, _ in each:
             own = [next(labels) for _ in range(settings.count)]
             records |= {f"{name} {FROM_NOTHING}": self.records[name] for name in own if start == "file"}
-        return Played(tuple(settings for settings, start in each if start == "file"), records)
+        bare = tuple(settings for settings, start, _ in each if start == "file")
+        return Played(bare, records, ("blank",) * len(bare), self.pace, (True,) * len(bare))
 
     def only(self, setting: int) -> Played:
         """One of the settings."""
         each = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = each[setting], self.labels[setting]
-        starts = tuple(start for start, of in zip(self.starts, self.policies, strict=False) if of is policy)
-        return Played((policy.only(n),), {name: self.records[name]}, starts)
+        at = [of is policy for of in self.policies]
+        starts, sums = tuple(itertools.compress(self.starts, at)), tuple(itertools.compress(self.sums, at))
+        return Played((policy.only(n),), {name: self.records[name]}, starts, self.pace, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:
         """The same for another number of rounds of an average-cost constraint."""
@@ -241,9 +316,13 @@ class Played:
 def _started(settings: Settings, history: p.History) -> Settings:
     """The settings with a history ``[1, instance, K]``."""
     every = jax.tree.map(lambda x: np.repeat(x, settings.count, axis=0), history)
-    policy = p.experienced(settings.policy, every)
-    hidden = ("history", "earlier")
-    return dataclasses.replace(settings, policy=policy, name=f"{settings.name} from the file", hidden=hidden)
+    return dataclasses.replace(settings, policy=p.experienced(settings.policy, every), name="")
+
+
+def _batched(settings: Settings, size: np.ndarray, later: int) -> Settings:
+    """The settings with so many pulls of each instance between two decisions."""
+    every = np.broadcast_to(size.astype(np.int32), (settings.count, size.size))
+    return dataclasses.replace(settings, policy=p.InBatches(settings.policy, size=every, later=later))
 
 
 def _with_horizon(settings: Settings, rounds: int) -> Settings:
@@ -321,17 +400,25 @@ def prepare(
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, asked), asked)
     spending = _spending(table, budgets, tuple(shares.tolist()), asked)
+    widest = FiniteSpec(max(len(instance.arms) for instance in table.instances))
+    sets = [type(policy).__name__ for policy in chosen if np.ndim(policy.blank_action(widest))]
+    supply = _supply(table, spending, asked.growth, f"{sets[0]} pulls several arms at once" if sets else "")
+    spending = dataclasses.replace(spending, supply=supply)
     played = _played(chosen, table, spending)
-    if asked.start == "file" and why_no_history(table, spending) is None:
-        starts = tuple("file" if _learns_by_sums(settings, table) else "nothing" for settings in played.policies)
-        played = dataclasses.replace(played, starts=starts)
-    runs = int(asked.runs or asked.max_runs or 1000)
+    pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
+    widths = [len(instance.arms) for instance in table.instances]
+    work, wanted = float(pulls @ (np.array(widths) + _ROUND)) * len(played.labels), asked.runs or asked.max_runs
+    pace = _pace(table, spending, asked, work * (wanted or _FEWEST_RUNS))
+    usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if pace.size else _USUAL_RUNS
+    runs = int(wanted or usual)
     values = len(played.labels) * len(table.instances) * runs * shares.size
     if values > _MOST_VALUES:
         most = _MOST_VALUES * runs // values
         raise bad("runs", runs, f"at most {most} with so many settings, instances and marks")
-    pulls = np.array([spending.pulls(instance) for instance in table.instances])
-    widths = [len(instance.arms) for instance in table.instances]
+    sums = tuple(_learns_by_sums(settings, widths) for settings in played.policies)
+    played = dataclasses.replace(played, pace=pace, sums=sums)
+    if asked.start == "file" and why_no_history(table, spending) is None:
+        played = dataclasses.replace(played, starts=tuple("file" if x else "nothing" for x in sums))
     groups = grouped(widths, len(played.labels) * runs * pulls, len(chosen))
     world = world.grouped(table, groups)
     for group in world.groups:
@@ -382,7 +469,7 @@ def _table_and_worlds(table: ArmsTable, asked: Options) -> tuple[ArmsTable, Worl
     if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
         raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
     cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
-    if drawn or noise == "clicks":
+    if drawn or noise == "clicks" or table.kind == "log":
         table = worlds.with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
     null_arm = asked.average_cost is not None
     return table, Worlds(noise, int(asked.seed), posterior, why_given, cv, cv_from, null_arm)
@@ -421,16 +508,90 @@ def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
     return None if spending.rounds is None else "under an average cost rounds may be sat out"
 
 
-def _learns_by_sums(settings: Settings, table: ArmsTable) -> bool:
-    """Whether a policy can start from a history."""
-    width = max(len(instance.arms) for instance in table.instances)
-    rows = range(len(table.instances))
+def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
+    """Whether a policy can start from a history, and learn in batches."""
+    width, many = max(widths), len(widths)
     try:
-        started = _started(settings.of_instances(rows, width), histories(table, rows, width))
-        Settings.of(started, len(table.instances), FiniteSpec(width))
+        started = _started(settings.of_instances(range(many), width), p.History.of(*np.zeros((3, many, width))))
+        Settings.of(_batched(started, np.ones(many), 0), many, FiniteSpec(width))
     except InputError:
         return False
     return True
+
+
+def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, why: str) -> Supply:
+    """What is for sale, by what the file has sold; no limit if there is a reason ``why`` not.
+
+    Raises:
+        InputError: a growth where there is nothing to grow.
+    """
+    evidence = [instance.evidence or NO_EVIDENCE for instance in table.instances]
+    totals = [of.totals(slice(None)) for of in evidence]
+    if spending.rounds is not None:
+        why = "an average cost has rounds of its own"
+    elif len(spending.budgets) > 1:
+        why = "with two costs each has a budget"
+    elif None in totals:
+        why = f"the file does not say how many {table.pull_unit}s there were"
+    if growth == "none" or why:
+        if growth not in (None, "none"):
+            raise bad("growth", growth, f"left out: {why}")
+        return Supply(None, "" if growth == "none" else why)
+    times = tuple(spending.budget / total[2] for total in totals if total is not None)
+    if table.kind == "log":
+        most = float(growth or 1.0)
+        whole = [most * time * total[0] for time, total in zip(times, totals, strict=True) if total is not None]
+        return Supply(most, requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole), times=times)
+    most = float(growth or _GROWTH)
+    sold = [most * time * np.asarray(of.clicks) for time, of in zip(times, evidence, strict=True)]
+    return Supply(most, stock=tuple(np.maximum(np.ceil(x), 1) for x in sold), times=times)
+
+
+def days_of(instance: Instance) -> tuple[int, str] | None:
+    """How many days (weeks, months) of their own the rows of an instance have, and which; None below two."""
+    evidence = instance.evidence or NO_EVIDENCE
+    each = [day.day for day in evidence.daily or ()]
+    if evidence.pulls is not None and evidence.pulls.time is not None:
+        each.append(evidence.pulls.time.astype("datetime64[D]"))
+    every = np.unique(np.concatenate(each)) if each else np.empty(0, "datetime64[D]")
+    every = every[~np.isnat(every)]
+    if every.size < 2:
+        return None
+    step = float(np.median(np.diff(every).astype(float)))
+    return every.size, "day" if step < 4 else "week" if step < 15 else "month"
+
+
+def _pace(table: ArmsTable, spending: Spending, asked: Options, work: float) -> Pace:
+    """How often one decides: as asked, or once a day where a file of counts has days.
+
+    Raises:
+        InputError: days that the file does not have; what does not go with the constraint.
+    """
+    decide, later = asked.decide, int(asked.known_after or 0)
+    days = [days_of(instance) for instance in table.instances]
+    apart = spending.rounds is not None or len(spending.budgets) > 1
+    if apart and (decide not in (None, "per-click") or later):
+        name, value = ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
+        raise bad(name, value, "left out with an average cost or two costs")
+    why = ""
+    if decide is None and table.kind != "log" and None not in days and not apart:
+        if work <= _MOST_DAILY or later:
+            decide = "daily"
+        else:
+            why = "as if one decided click by click, which is faster to play (--decide daily)"
+    if decide == "daily":
+        if None in days:
+            raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
+        known = [(count, unit) for count, unit in filter(None, days)]
+        totals = [(instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances]
+        sold = [total[0] for total in totals if total is not None]
+        sizes = tuple(max(1, round(n / count)) for n, (count, _) in zip(sold, known, strict=True))
+        return Pace(sizes, later, known[0][1])
+    if isinstance(decide, (int, np.integer)):
+        return Pace((int(decide),) * len(days), later)
+    if later:
+        raise bad("known_after", later, "left out where one decides per click (--decide says how often)")
+    return Pace(why=why)
 
 
 def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
@@ -473,23 +634,25 @@ def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.nda
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
     """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
     means = file_means(table, world)
-    return [int(np.argmax(reward / spending.in_money(cost))) for reward, cost in means]
+    return [int(np.argmax(reward / spending.in_money(cost, row))) for row, (reward, cost) in enumerate(means)]
 
 
 def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Played) -> Played:
     """What the same comparison is held against: those fixed splits that the file knows, and policies without the file.
 
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
-    with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone,
+    unless it may be sold out; and the mixture that brings most by the file, where that is more than one arm.
     """
     instances, means, best = table.instances, file_means(table, world), best_by_file(table, world, spending)
+    mixed = [spending.best_split(reward, cost, row) for row, (reward, cost) in enumerate(means)]
     clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    splits[EVEN] = [x.min() / x for x in (spending.in_money(cost) for _, cost in means)]
-    splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
-    if len(spending.budgets) > 1:
-        budgets = np.array(spending.budgets)
-        splits[MIXTURE] = [best_basis(reward, cost.T, budgets)[1] for reward, cost in means]
+    splits[EVEN] = [x.min() / x for x in (spending.in_money(cost, row) for row, (_, cost) in enumerate(means))]
+    several = any(np.count_nonzero(x) > 1 for x in mixed)
+    if not (several and spending.supply.stock):
+        splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    if several:
+        splits[MIXTURE] = [x / x.max() if x.any() else np.ones_like(x) for x in mixed]
     splits = {name: rows for name, rows in splits.items() if len(rows) == len(instances)}
     width = max(len(instance.arms) for instance in instances)
     weights = np.zeros((len(splits), len(instances), width))
@@ -500,7 +663,8 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Pl
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
     bare = played.from_nothing()
-    return Played((settings, *bare.policies), {**records, **bare.records})
+    starts, sums = ("", *bare.starts), (False, *bare.sums)
+    return Played((settings, *bare.policies), {**records, **bare.records}, starts, bare.pace, sums)
 
 
 # --- What fits into one compile, and into one call

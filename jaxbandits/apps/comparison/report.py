@@ -20,13 +20,23 @@ from jaxbandits.apps.comparison.answer import (
     Answer,
     ArmAnswer,
     Gain,
+    NextSplit,
     NoiseCheck,
     SettingAnswer,
     Spread,
+    leading,
     money_over_budgets,
 )
 from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
-from jaxbandits.apps.comparison.plan import BEST, SEEN, ComparisonPlan
+from jaxbandits.apps.comparison.plan import (
+    AVERAGE_COST_POLICIES,
+    BEST,
+    MIXTURE,
+    POLICIES,
+    SEEN,
+    TWO_COST_POLICIES,
+    ComparisonPlan,
+)
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.statistics import invisible, mean
@@ -39,8 +49,8 @@ GLOSSARY = (
     ("clear", "a difference that chance explains in fewer than 5 of 100 tables, all pairs of its table counted"),
     ("instance", "a problem of its own in the file, such as a campaign, with its own arms and its own budget"),
 )
-_FAR_BEYOND = 2.0  # times as many pulls as the file has seen
 _MOST_ON_PAGE = 2000  # rows of a table, so that the page opens at once
+_WORTH_A_LINE = 0.005  # of an instance's money, in the split that comes next
 _MOST_RANKS = 6  # settings side by side, instance by instance
 
 
@@ -132,6 +142,7 @@ def answer_sections(answer: Answer) -> list[Section]:
     each = [_arms(answer, part) for part in answer.settings] if several else []
     return [
         Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
+        *next_sections(answer),
         Section("Where the money goes", [note, *each], picture="money", page_only=True),
         Section("What it brings", (), picture="results", page_only=True),
         Section("What was assumed", _assumptions(answer), indent=2),
@@ -172,17 +183,16 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
 def _most_of_all(answer: Answer) -> list[str]:
     """The row that brings most, where it is not the best setting itself: how much more, and what either may lose."""
     plan, part = answer.comparison.plan, answer.settings[0]
-    top = max(part.baselines, key=lambda row: row.earned.mean)
-    if top.earned.mean <= part.earned.mean or not top.gain.clear:
+    if (top := leading(part)) is None:
         return []
-    name = _named(answer, part, top.name)
-    said = f"{name} brings most, {_results(plan, top.earned)}: more than {part.setting} in {1 - top.gain.better:.0%} "
-    said += f"of runs, which brings {abs(top.gain.share):.0%} less"
+    name, sure = _named(answer, part, top.name), f"more than {part.setting} in {1 - top.gain.better:.0%} of runs"
+    said = f"{name} brings most if the file is right, {_results(plan, top.earned)}, {sure}; "
+    said += f"{part.setting} brings {abs(top.gain.share):.0%} less"
     if not math.isnan(top.earned.coverage):
-        low, other = (plan.table.style.amount(x.earned.low) for x in (top, part))
-        said += (
-            f". In a bad run (1 in {2 / (1 - top.earned.coverage):.0f}) it brings {low} or less, {part.setting} {other}"
-        )
+        low, other = (plan.table.style.amount(x.earned.low) for x in (part, top))
+        most = "loses least" if part.earned.low > top.earned.low else "no more"
+        said += f" and {most} if it is wrong: {low} against {other} in a bad run (1 in "
+        said += f"{2 / (1 - top.earned.coverage):.0f})"
     return [f"{said}."]
 
 
@@ -271,13 +281,97 @@ def _assumptions(answer: Answer) -> list[str]:
     if plan.worlds.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
-    room = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
-    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
-    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
-    if arm is not None and arm.pulls.mean > _FAR_BEYOND * max(arm.seen, 1):
-        bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
-        room += f"; of {arm.name} a run buys {bought}, and the file saw {saw}"
-    return [sure, f"Noise: {_noise(plan, plan.worlds.noise)}.", f"{room}.", *check_of(answer)]
+    return [sure, f"Noise: {_noise(plan, plan.worlds.noise)}.", _for_sale(plan), _decided(plan), *check_of(answer)]
+
+
+def _for_sale(plan: ComparisonPlan) -> str:
+    """What arms sell, or how many requests there are."""
+    supply, style, pull = plan.spending.supply, plan.table.style, plan.table.pull_unit
+    if supply.growth is None:
+        why = f", for {supply.why}" if supply.why else " (--growth none)"
+        return f"An arm is taken to have as many {pull}s to sell as are bought, at its mean cost{why}."
+    times = style.written(_range(supply.times, ".3g"))
+    time = f"{_amounts(plan, plan.spending.budgets)}: {times} times the file's money, and so of its time"
+    if supply.requests:
+        many = style.written(_range(supply.requests, ","))
+        grown = "as many as" if supply.growth == 1 else f"{supply.growth:g} times as many as"
+        return f"{time}, in which there are {many} {pull}s, {grown} in the file (--growth)."
+    return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
+
+
+def _decided(plan: ComparisonPlan) -> str:
+    """How often one decides, and when results are known."""
+    pace, pull = plan.played.pace, plan.table.pull_unit
+    if not pace.size:
+        return f"One decides anew after every {pull}{pace.why and ', '}{pace.why}, and knows at once what it brought."
+    sizes = _range(pace.size, ",")
+    every = f"once a {pace.unit}, every {sizes} {pull}s" if pace.unit else f"every {sizes} {pull}s"
+    known = "by all that came before"
+    if pace.later:
+        known = f"and knows what came of it {counted(pace.later, pace.unit or 'decision')} later"
+    return f"One decides {every}, {known} (--decide, --known-after)."
+
+
+# --- What to do next
+
+
+_OPTIMIST, _MIXER = (
+    "take the arm whose reward for the money could be the best by all that was seen: one that was tried little could "
+    "be far better than it looks",
+    "draw the arm from the mixture that could bring most by all that was seen",
+)
+RULES: Mapping[str, str] = {
+    **dict.fromkeys(POLICIES, _OPTIMIST),
+    **dict.fromkeys((*AVERAGE_COST_POLICIES, "ucb_bwk", "thompson_lp"), _MIXER),
+    "bts": "draw for each arm a reward and a cost from what its results leave open, and take the best ratio",
+    "b_greedy": "take the arm that brought most for its money so far",
+    "epsilon_first": "take all arms in turn for the first share epsilon of the budget, then the best of them",
+    "ucb1": "take the arm whose reward could be the largest by all that was seen, whatever it costs",
+    "kube": "fill the budget that is left with what could bring most by all that was seen, and draw a pull of that",
+    "pacer": "take the arm that could bring most net of its cost, at a price of money that keeps the pace",
+}
+"""What a policy does, in words."""
+
+
+def next_sections(answer: Answer) -> list[Section]:
+    """The split until one decides again, how to go on, and what it costs to decide no more often."""
+    plan, split, part = answer.comparison.plan, answer.next, answer.settings[0]
+    if split is None:
+        return []
+    pace, pull, supply = plan.played.pace, plan.table.pull_unit, plan.spending.supply
+    name = _named(answer, part, split.row)
+    how = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
+    if not split.fixed:
+        often = counted(pace.size[0], pull) if pace.size else pull
+        again = f"every {pace.unit}" if pace.unit else f"after every {often}"
+        rule = RULES.get(split.row.split("(")[0], "ask the policy again")
+        how = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
+        how += "jb.live.Agent keeps the books and decides (docs/live.md)."
+    said: list[str | Table] = [_split_table(plan, split), how]
+    if supply.requests and split.row == MIXTURE and len(supply.requests) == 1:
+        both = f"--columns cost2=1 --budget {plan.spending.budget:g},{supply.requests[0]}"
+        both += f" --policies {','.join(TWO_COST_POLICIES)}"
+        said.append(f"These policies look at the money alone; for those that count requests, too: {both}.")
+    if (gain := split.per_click) is not None:
+        less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
+        seldom = f"once a {pace.unit}" if pace.unit else "so seldom"
+        late = f", with results {counted(pace.later, pace.unit or 'decision')} late," if pace.later else ""
+        said.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
+    when = f"on the first {pace.unit}" if pace.unit else f"with the first {split.share:.0%} of the money"
+    return [Section(f"What {name} does {when}:", said, indent=2, rest="report.html")]
+
+
+def _split_table(plan: ComparisonPlan, split: NextSplit) -> Table:
+    """Money and pulls of each arm that gets some, most first in each instance."""
+    style, several, rows = plan.table.style, len(plan.table.instances) > 1, list[list[Any]]()
+    for instance, money, pulls in zip(plan.table.instances, split.money, split.pulls, strict=True):
+        shares = money[: len(instance.arms)] / max(float(money.sum()), 1e-300)
+        for k in np.argsort(-shares, kind="stable")[: np.count_nonzero(shares >= _WORTH_A_LINE)].tolist():
+            cells = [line(instance.arms[k]), Cell(f"{shares[k]:.0%}", shares[k])]
+            cells += [Cell(style.money(money[k]), money[k]), Cell(style.amount(pulls[k]), pulls[k])]
+            rows.append([line(instance.name), *cells] if several else cells)
+    header = ["arm", "of the money", plan.table.cost_unit, f"{plan.table.pull_unit}s"]
+    return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
 
 
 def check_of(answer: Answer) -> list[str]:
@@ -446,7 +540,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
     """The file, the units, what a pull is, how much was run."""
     table, spending, many = plan.table, plan.spending, len(plan.table.instances)
     sizes = sorted(len(instance.arms) for instance in table.instances)
-    pulls = [spending.pulls(instance) for instance in table.instances]
+    pulls = [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
     bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
     reward, *costs = (_range(of, ".4g") for of in np.transpose(bounds).tolist())
     reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
@@ -654,9 +748,16 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "settings": settings,
         "best_arms": [{"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best],
         "second_noise": answer.check,
+        "growth": spending.supply.growth,
+        "decide": {"every": plan.played.pace.size or 1, "unit": plan.played.pace.unit, "later": plan.played.pace.later},
+        "next": None if answer.next is None else answer.next._replace(**_listed(answer.next)),
         "warnings": answer.warnings,
     }
     return _plain(facts)
+
+
+def _listed(split: NextSplit) -> dict[str, Any]:
+    return {name: getattr(split, name).tolist() for name in ("money", "pulls")}
 
 
 def _plain(value: Any) -> Any:

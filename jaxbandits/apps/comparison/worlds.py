@@ -21,7 +21,7 @@ binomial law says (φ ≥ 1, by which counts are divided); else v is stated, and
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -478,7 +478,8 @@ def with_bounds(
 ) -> ArmsTable:
     """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
 
-    A click brings one conversion at most; a cost is bounded by the largest mean of any draw, with the noise around it.
+    A log's are its largest reward and cost. A click brings one conversion at most; a cost is bounded by the largest
+    mean of any draw, with the noise around it.
     As in :func:`~jaxbandits.apps.comparison.read_arms` one pair serves the file, and in the Facebook format each
     instance. With ``grow_only`` no bound becomes smaller than it is.
 
@@ -486,7 +487,7 @@ def with_bounds(
         InputError: a bound of the user below what may be drawn.
     """
     if table.kind == "log":
-        return table
+        return dataclasses.replace(table, instances=tuple(_log_bounds(table, reward_max, cost_max)))
     needed = np.empty((len(table.instances), 2))
     for row, instance in enumerate(table.instances):
         known, whole = None if posterior is None else posterior.instances[row], True
@@ -507,6 +508,24 @@ def with_bounds(
         for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
     )
     return dataclasses.replace(table, instances=instances)
+
+
+def _log_bounds(table: ArmsTable, reward_max: float | None, cost_max: float | None) -> Iterator[Instance]:
+    """Bounds of 1 say nothing but that no value is above it: the largest values of the file in their place."""
+    every = [rows for instance in table.instances for rows in instance.log or ()]
+    reward, cost = (
+        max(float(x.max()) for x in values) or 1.0 for values in ((r for r, _ in every), (money(c) for _, c in every))
+    )
+    for instance in table.instances:
+        bounds: Any = instance.cost_bound
+        first, *others = np.ravel(bounds).tolist()
+        first = cost if first == 1 and cost_max is None else first
+        whole = instance.reward_bound != 1 or reward_max is not None
+        yield dataclasses.replace(
+            instance,
+            reward_bound=instance.reward_bound if whole else reward,
+            cost_bound=(first, *others) if others else first,
+        )
 
 
 def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, cost_cv: float) -> FiniteArms:

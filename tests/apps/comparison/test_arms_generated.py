@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.comparison._reading import sheet
+from jaxbandits.apps.comparison._reading import numbers, sheet
 from jaxbandits.core.checks import InputError
-from tests.apps.comparison.reading import only, read
+from tests.apps.comparison.reading import message_of, only, read
 
 Truth = dict[str, tuple[float, float, float]]  # clicks, spent, conversions
 WORDS = {
@@ -80,6 +80,9 @@ READ: dict[str, tuple[str, dict[str, float], str]] = {  # the text, the clicks o
     "zeros of rounded ids": (
         "ad_id,clicks,spent,conversions\n23851100000000000,4,2,2\n23851200000000000,3,1,0\n",
         {"23851100000000000": 4, "23851200000000000": 3}, "a spreadsheet rounded"),
+    "polish, not wide": (
+        "Campaign,Koszty,Cost,Clicks,Conversions\nA,1,5,10,1\nB,0,9,20,2\nC,1,3,7,0\n",
+        {"A": 10, "B": 20, "C": 7}, "columns not used: 'Koszty'"),
     "every row twice": (HEAD + "A,10,5,1\nA,10,5,1\nB,9,5,2\nB,9,5,2\n", {"A": 20, "B": 18}, "equal in every cell"),
     "narrow spaces": (
         "Campaign;Clicks;Cost;Conversions\nA;4\u202f709;1\u202f204,50;91\nB;812;203,00;14\n", {"A": 4709, "B": 812},
@@ -100,6 +103,9 @@ ASKED = {  # the text, what is asked
     "the sum of all others": (HEAD + "A,10,5,1\nB,20,9,2\nAll ads,30,14,3\n", "--drop 'All ads' leaves it out"),
     "a name for several rows": (HEAD + "A,10,5,1\n,20,9,2\nB,6,4,3\n,5,5,5\n", "must stand in each"),
     "wide": ("x,y,z\n0,1,0\n1,0,0\n0,1,1\n0,0,0\n", "RequestTable"),
+    "wide with an id": ("id,x,y,z\n1,0,1,0\n2,1,0,0\n3,0,1,1\n4,0,0,0\n", "RequestTable"),
+    "wide with costs": (
+        "prompt,small score,small cost,large score,large cost\nhi,.5,.001,1,.02\nyo,1,.002,1,.03\n", "RequestTable"),
 }  # fmt: skip
 
 
@@ -120,7 +126,7 @@ def test_every_command_of_a_question_reads_the_file(tmp_path: Path, name: str) -
     said = str(caught.value)
     assert asked in said
     commands = re.findall(r"; (--\S.*?) (?:leaves|plays|adds|keeps)", said)
-    assert len(commands) > 1 or name in ("a name for several rows", "wide")
+    assert len(commands) > 1 or name == "a name for several rows" or name.startswith("wide")
     for command in commands:
         assert main(["read", str(tmp_path / "arms.csv"), *shlex.split(command)]) == 0, command
 
@@ -134,8 +140,9 @@ def test_every_row_of_a_log_may_take_one_request(tmp_path: Path) -> None:
 def test_a_long_file_is_read_by_pandas_as_a_short_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = daily(3)
     short = read(tmp_path, text)
-    monkeypatch.setattr(sheet, "MANY", 1000)
-    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: rows(*of) if not of[2] else pytest.fail("csv"))
+    for module in (sheet, numbers):
+        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: pytest.fail("csv") if of[2] else rows(*of))
     long = read(tmp_path, text)
     assert long.notes == short.notes and only(long).arms == only(short).arms
     for one, other in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):
@@ -159,3 +166,11 @@ def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path
     many = ",".join(f"Column number {n}" for n in range(60))
     with pytest.raises(InputError, match="'Column number 59'"):
         read(tmp_path, f"Campaign,{many}\nA{',1' * 60}\nB{',2' * 60}\n")
+
+
+def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
+    head = "Campaign,Currency,Clicks,Cost,Conversions\n"
+    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
+    assert "'EUR' given; it must be 'USD' as in line 2" in said and "--" not in said  # one arm each
+    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
+    assert said.endswith("; --columns instance=Currency plays each by itself")

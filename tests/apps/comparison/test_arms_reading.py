@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from jaxbandits.apps.comparison._reading import columns
-from jaxbandits.apps.comparison._reading.columns import Texts
 from jaxbandits.apps.comparison._reading.numbers import (
     BAD,
     NEGATIVE,
@@ -20,7 +19,7 @@ from jaxbandits.apps.comparison._reading.numbers import (
     read_numbers,
     read_times,
 )
-from jaxbandits.apps.comparison._reading.sheet import decoded
+from jaxbandits.apps.comparison._reading.sheet import Cells, decoded
 from jaxbandits.apps.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
 from jaxbandits.core.checks import InputError
 from tests.apps.comparison.reading import clicks, message_of, only, read
@@ -33,8 +32,8 @@ LOG = "name,reward,cost\n"
 # ---- numbers
 
 
-def column(*texts: str) -> Texts:
-    return np.array(texts, np.object_)
+def column(*texts: str) -> Cells:
+    return Cells.of(texts)
 
 
 @pytest.mark.parametrize(
@@ -516,10 +515,11 @@ def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
 
 def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a pull is, and which name is coarser, is said beside the words, and not by a line's number."""
-    longer = {role: [("", ["zzz"]), *ranks] for role, ranks in columns._ranks().items()}
-    header = ["Ad name", "Campaign", "Impressions", "Cost", "Conversions"]
+    header, text = ["Ad name", "Campaign", "Impressions", "Cost", "Conversions"], columns._words_file()
 
     def read() -> tuple[str, tuple[int, ...]]:
+        columns.words.cache_clear()
+        columns.title.cache_clear()
         found = columns.find_columns(header, {}, "it")
         assert found is not None
         return found.pull_unit, found.levels
@@ -527,11 +527,10 @@ def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.Monke
     before = read()
     assert before == ("impression", (1,))
     try:
-        monkeypatch.setattr(columns, "_ranks", lambda: longer)
-        columns.rank_of.cache_clear()
-        columns.title.cache_clear()
-        assert columns.rank_of()["clicks"]["impressions"] == 9 and read() == before
+        more = "".join(f"{role}: zzz\n" for role in columns.words())
+        monkeypatch.setattr(columns, "_words_file", lambda: more + text)
+        assert read() == before and columns.words()["clicks"]["impressions"] == (9, "impression")
     finally:
         monkeypatch.undo()
-        columns.rank_of.cache_clear()
+        columns.words.cache_clear()
         columns.title.cache_clear()

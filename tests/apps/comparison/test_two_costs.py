@@ -86,11 +86,11 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     assert plain.plan.worlds.posterior is not None and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
 
 
-def test_the_mixture_of_the_file_is_a_baseline_that_spends_both(tmp_path: Path) -> None:
+def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
     answer = answer_of(played(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}), check=False)
     earned = {x.name: x.earned.mean for x in answer.settings[0].baselines}
-    assert list(earned) == ["an even split", "all on the file's best", "the file's best mixture"]
-    assert earned["the file's best mixture"] == max(earned.values())
+    assert list(earned) == ["an even split", "all on the file's best"]
+    assert earned["all on the file's best"] == max(earned.values())
     single = [q / max(u / BUDGETS[0], t / BUDGETS[1]) for q, u, t in zip(QUALITY, USD, TOKENS, strict=True)]
     assert answer.best_arms == (int(np.argmax(single)),)
 
@@ -121,7 +121,7 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     assert command.run(command.parser().parse_args(given), given) == 0
     said = capsys.readouterr().out
     assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, said
-    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in said and "the file's best mixture" in said
+    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in said and "the file's best" in said
     assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
     with (out / "arms.csv").open() as file:
         rows = list(csv.DictReader(file))
