@@ -183,6 +183,8 @@ class Piecewise(AroundWorld):
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
         """That of the round's segment, if it has any."""
+        if getattr(self.spec, "context", None) is None:  # then the program is as if there were no such thing
+            return None
         return self._at(self.segment(round)).context(key, round)
 
     def start(self) -> Pytree:
