@@ -171,6 +171,7 @@ class Provenance(dict[str, Any]):
         world = self["made_by"] or self["environment"]
         sizes = [counted(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
         runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
+        sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {
             "Software": f"jaxbandits {self['jaxbandits']}{code}; {', '.join(names)}",
             "Machine": ", ".join(filter(None, [*where, seconds])),
@@ -178,7 +179,7 @@ class Provenance(dict[str, Any]):
             "World": f"{world}; digest of its numbers {self['instances_digest'][:16]}",
             "Constraint": limit,
             "Runs": f"{runs}; root key {list(self['key'])}; instance ids {ids}",
-            "Own code": "; ".join(f"{name}, {_shortened(x)}" for name, x in self["sources"].items()),
+            "Own code": "; ".join(f"{name}, {_shortened(x)}" for name, x in sources.items()),
             "Accounts": f"digest {self['digest']}",
         }
         return {title: words for title, words in rows.items() if words}

@@ -32,7 +32,7 @@ AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
 _ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
-_BY_SETTING = ("parameters", "engines", "classes")  # of what `about` holds
+_BY_SETTING = ("parameters", "engines", "classes", "sources")  # of what `about` holds
 # What a file has for the types of About's fields.
 _JSON: dict[str, Any] = {
     "tuple": list,
@@ -68,8 +68,8 @@ class About:
         instances_digest: of the environment's numbers.
         made_by: the call by which a function of this package made the environment, such as ``random_bernoulli(…)``.
         classes: of each setting, the classes of this package that its policy is made of.
-        sources: of each class and function of the user's, SHA-256 of its source; ``jaxpr`` and the digest of what was
-            traced where no source can be read.
+        sources: of each setting, of each class and function of the user's in it, SHA-256 of its source; ``jaxpr`` and
+            the digest of what was traced where no source can be read.
     """
 
     parameters: tuple[Mapping[str, Any], ...] = ()
@@ -94,7 +94,7 @@ class About:
     instances_digest: str = ""
     made_by: str = ""
     classes: tuple[Sequence[str], ...] = ()
-    sources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    sources: tuple[Mapping[str, str], ...] = ()
 
     @property
     def engine(self) -> str:
@@ -540,14 +540,13 @@ def join_settings(results: Sequence[Result]) -> Result:
     several: Any = {name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING}
     reasons = [r.about.why_scan for r in results if r.about.why_scan]
     why_scan = "; ".join(dict.fromkeys(reasons)) or None
-    sources = dict(sorted(item for r in results for item in r.about.sources.items()))
     return dataclasses.replace(
         first,
         ledger={name: np.concatenate([r.ledger[name] for r in results]) for name in first.ledger},
         ended=np.concatenate([r.ended for r in results]),
         final={name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)},
         settings=tuple(name for r in results for name in r.settings),
-        about=dataclasses.replace(first.about, **several, why_scan=why_scan, sources=sources),
+        about=dataclasses.replace(first.about, **several, why_scan=why_scan),
     )
 
 

@@ -233,7 +233,7 @@ def labelled(
             instance_ids=tuple(task.instance_ids.tolist()),
             replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
             max_rounds=tuple(task.cap.tolist()),
-            sources=sources_of([task.policy, task.environment, constraint], task.program),
+            sources=(sources_of([task.policy, task.environment, constraint], task.program),) * len(settings),
             **origin,
         ),
     )

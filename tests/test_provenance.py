@@ -45,7 +45,8 @@ def test_what_an_appendix_needs() -> None:
     assert versions.items() <= found.items() and found["processor"] and found["seconds"] > 0
     assert found["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
     source = hashlib.sha256(inspect.getsource(Halved).encode()).hexdigest()
-    assert found["sources"] == {f"{__name__}.Halved": source}
+    assert found["sources"] == [{}, {}, {f"{__name__}.Halved": source}, {}]
+    assert "Own code" not in played().sel(policy="OmegaUCB").provenance().text()
     assert found["classes"] == [["OmegaUCB"], ["OmegaUCB"], ["MUCB"], ["SoftIndex", "BudgetUCB"]]
     assert re.fullmatch("[0-9a-f]{64}", found["code"])
 
@@ -74,7 +75,7 @@ def test_signs_of_latex() -> None:
 
 
 def test_a_file_of_an_earlier_version_says_less() -> None:
-    about = dataclasses.replace(played().about, code="", python="", sources={}, classes=(), made_by="", seconds=0.0)
+    about = dataclasses.replace(played().about, code="", python="", sources=(), classes=(), made_by="", seconds=0.0)
     old = dataclasses.replace(played(), about=about)
     text = old.provenance().text()
     assert "source" not in text and "Python" not in text and "World: FiniteArms" in text and "Own code" not in text

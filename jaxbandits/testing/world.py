@@ -338,9 +338,8 @@ def distance(drawn: np.ndarray, stated: np.ndarray, low: float, high: float) -> 
     number = drawn.size
     if (np.abs(drawn - stated) <= 1).all():
         return 0.0
-    mean = stated.mean()
     # The stated mean is rounded to a tick.
-    mean = float(np.clip(drawn.mean(), mean - 0.5, mean + 0.5))
+    mean = float(np.clip(drawn.mean(), stated.mean() - 0.5, stated.mean() + 0.5))
     share, seen = (mean - low) / (high - low), (drawn.mean() - low) / (high - low)
     kinds, counts = np.unique(drawn, return_counts=True)
     if np.isin(kinds, (low, high)).all() and (stated == stated[0]).all():

@@ -190,7 +190,7 @@ class Forecast:
     def plain(self) -> None:
         return None
 
-    def ahead(self, accounts: Any, now: float, seen: int) -> list[list[int]]:
+    def ahead(self, periods: Any, now: float, seen: int) -> list[list[int]]:
         seen, slot = seen if int(now) == self.slot else 0, int(now)
         ends = [(slot // every + 1) * every for every in EVERY]
         ahead = [expected_left(slot, seen, every, EXPECTED) for every in EVERY]
@@ -227,14 +227,17 @@ def serve(name: str, run: int) -> None:
             for round, _, reward, cost, lost in arrived:
                 if lost:
                     with agent._transaction() as ledger:
-                        ledger.expire(now[0], round, None)
+                        ledger.outcome(now[0], "expire", round)
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
     simulated = rounds[-1].lane.state.known
     with agent._transaction() as ledger:
-        service, waiting = ledger.service(), np.array(ledger.dynamics()[1])
+        service, waiting = (
+            ledger.service(),
+            np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
+        )
         paid = [ledger.standing(account, now[0])[1] * ticks.ONE // layout.unit for account in layout.accounts]
-    learnt = layout.program.state(service.learnt)
+    learnt = layout.program.state(service["learnt"])
     known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms

@@ -2,11 +2,10 @@
 
 from jaxbandits.apps.live.agent import Agent, Ticket
 from jaxbandits.apps.live.auditing import audit, events, propensities
-from jaxbandits.apps.live.budgets import Breaker, Budget, Traffic
 from jaxbandits.apps.live.errors import Broken, Misuse, Settled, Unpayable
 from jaxbandits.apps.live.metrics import prometheus
-from jaxbandits.apps.live.states import load, save
-from jaxbandits.apps.live.step import observe, start, widen
+from jaxbandits.apps.live.step import load, observe, save, start, widen
+from jaxbandits.apps.live.terms import Breaker, Budget, Traffic
 
 __all__ = [
     "Agent",

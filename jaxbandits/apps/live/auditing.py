@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.budgets import money
 from jaxbandits.apps.live.ledger import FORMAT, Ledger
-from jaxbandits.apps.live.program import inputs, of_one_setting
+from jaxbandits.apps.live.program import of_one_setting
+from jaxbandits.apps.live.terms import money
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, shown, whole_number
@@ -25,8 +25,6 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.policies import FixedSplit
 from jaxbandits.policies.base import chooses_by_logits
-
-_COLUMNS = ("n", "do", "t", "id", "arm", "money", "reward", "more")
 
 
 @contextlib.contextmanager
@@ -44,12 +42,6 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
         raise bad("file", str(place), f"a file of an agent ({problem})") from None
 
 
-def _events(db: sqlite3.Connection, after: int = 0, until: int | None = None) -> Iterator[dict[str, Any]]:
-    rows = db.execute("SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (after, until or 1 << 62))
-    for row in rows:
-        yield dict(zip(_COLUMNS, row, strict=True))
-
-
 def events(file: Any) -> Iterator[dict[str, Any]]:
     """All events of a file that are kept, in order, whoever writes it now.
 
@@ -57,11 +49,8 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     ``forget``, ``clock``, ``terms``), at ``t``; and ``id``, to which request. A ``choose`` has the ``arm``, None if
     nobody serves, what it ``held``, and what was asked for; outcomes have ``reward`` and ``cost``.
 
-    Args:
-        file: the file of an agent.
-
     Raises:
-        InputError: no such file.
+        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax
@@ -74,72 +63,64 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
         [('choose', 'a', 'mine'), ('learn', 'a', None)]
     """
     with _reading(file) as ledger:
-        names = dict(ledger.db.execute("SELECT id, name FROM arms"))
-        for event in _events(ledger.db):
-            do, amount = event["do"], event.pop("money")
-            made = {"n": event["n"], "do": do, "t": event["t"], "id": event["id"]}
+        names = dict(map(tuple, ledger.rows("SELECT id, name FROM arms")))
+        for row in ledger.db.execute("SELECT * FROM events ORDER BY n"):
+            do, paid = row["do"], None if row["money"] is None else money(row["money"])
+            event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
-                made["arm"] = names.get(event["arm"])
-                paid = None if amount is None else money(amount)
-                made |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": event["reward"]}
-            yield made | json.loads(event["more"] or "{}")
+                event["arm"] = names.get(row["arm"])
+                event |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": row["reward"]}
+            if row["context"] is not None:
+                event["context"] = np.frombuffer(row["context"], np.float32).tolist()
+            yield event | json.loads(row["more"] or "{}")
 
 
-def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, dict[str, Any]]]:
+def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any]]:
     """A ledger in memory before each event; after it is taken the event happens again there."""
-    states = ledger.db.execute("SELECT event, text FROM states ORDER BY event").fetchall()
-    terms = dict(ledger.db.execute("SELECT id, text FROM terms"))
-    copy = Ledger(sqlite3.connect(":memory:", isolation_level=None), ledger.given)
-    (last,) = ledger.db.execute("SELECT event FROM service").fetchone()
-    for at, (first, text) in enumerate(states):
-        copy.restore(text, terms[json.loads(text)["service"][0][2]])
-        until = states[at + 1][0] if at + 1 < len(states) else last
-        n, changed = first, False
-        for event in _events(ledger.db, first, until):
+    ledger.load()
+    copy = Ledger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
+    states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
+    (last,) = ledger.row("SELECT event FROM service")
+    for (first, text), (until, ends) in zip(states, [*states[1:], (last, ledger.state())], strict=True):
+        copy.restore(text)
+        n = first
+        for event in ledger.db.execute("SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (first, until)):
             if event["n"] != n + 1:
                 problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
                 break
             n = event["n"]
-            if changed := event["do"] == "terms":
+            if event["do"] == "terms":  # the state after it is there
                 break
             yield copy, event
             try:
-                made = copy.replay(event)
+                request = copy.replay(event)
             except InputError as problem:
                 problems.append(f"event {n}: {problem}")
                 break
-            if event["do"] == "choose":
-                found, kept = (made.arm, made.held) if made else (None, None), (event["arm"], event["money"])
-                if found != kept:
-                    names = [None if k is None else copy.layout.names[k] for k, _ in (kept, found)]
-                    problems.append(
-                        f"event {n}: {shown(names[0])} for request {event['id']}, and {shown(names[1])} comes out; it "
-                        "must be played by the version that wrote it, on the same kind of processor"
-                    )
-                    break
+            arm, held = (request["arm"], request["held"]) if request else (None, None)
+            if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
+                names = [None if k is None else copy.layout.names[k] for k in (event["arm"], arm)]
+                problems.append(
+                    f"event {n}: {shown(names[0])} for request {event['id']}, and {shown(names[1])} comes out; it must "
+                    "be played by the version that wrote it, on the same kind of processor"
+                )
+                break
         else:
-            ends = states[at + 1][1] if at + 1 < len(states) else None
-            if ends is None:
-                ledger.load()
-                ends = ledger.state()
-            if not changed and copy.state() != ends:
+            if copy.state() != ends:
                 problems.append(f"event {n}: the state after it is another one")
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     """Decide again what a file says was decided, from the first state on that is still there.
 
-    Nothing is written, and the agent may go on meanwhile.
-
     Args:
-        file: the file of an agent.
+        file: the file of an agent, which may go on meanwhile; nothing is written.
         policy: a policy of your own must be given; those of ``jb.policies`` are made again.
 
     Returns:
-        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision that is another one,
-        each event that is missing and each state that is another one (then it goes on with the next state); how many
-        events ``before`` the first state are not there; what was ``charged`` to each budget and by how much it was
-        ``overspent``, by the begin of the period.
+        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event or state that is
+        another one or missing (then it goes on with the next state); how many events ``before`` the first state are not
+        there; what was ``charged`` to each budget and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
         InputError: no file of an agent.
@@ -151,23 +132,18 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         >>> agent = jb.live.Agent(
         ...     jb.policies.OmegaUCB(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), file=file)
         >>> tickets = agent.choose(n=9)
-        >>> found = jb.live.audit(file)
-        >>> found["decisions"], found["problems"]
+        >>> report = jb.live.audit(file)
+        >>> report["decisions"], report["problems"]
         (9, [])
     """
     problems: list[str] = []
-    decisions = outcomes = 0
     with _reading(file, policy) as ledger:
-        (before,) = ledger.db.execute("SELECT min(event) FROM states").fetchone()
-        for _, event in _replayed(ledger, problems):
-            decisions += event["do"] == "choose"
-            outcomes += event["do"] in ("learn", "fail")
-        ledger.load()
-        rows = ledger.by_period(ledger.layout.shared)
-    paid = {name: {at: money(x) for at, (x, _) in row.items()} for name, row in rows.items()}
-    over = {name: {at: money(x) for at, (_, x) in row.items() if x > 0} for name, row in rows.items()}
-    made = {"decisions": decisions, "outcomes": outcomes, "before": before, "problems": problems, "charged": paid}
-    return made | {"overspent": {name: row for name, row in over.items() if row}}
+        (before,) = ledger.row("SELECT min(event) FROM states")
+        done = [event["do"] for _, event in _replayed(ledger, problems)]
+        paid, over = ledger.by_period()
+    report = {"decisions": done.count("choose"), "outcomes": done.count("learn") + done.count("fail"), "before": before}
+    over = {name: row for name, row in over.items() if row}
+    return report | {"problems": problems, "charged": paid, "overspent": over}
 
 
 def propensities(
@@ -176,21 +152,17 @@ def propensities(
     """How likely each decision was, given what was known then: what an estimate of another policy divides by.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
-    (``FixedSplit``). For others that draw, such as ``BudgetedThompson``, it is the share of ``samples`` further draws,
-    with its standard error. Money, open requests and arms that were asked for count as they stood.
+    (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of ``samples`` further draws, with its
+    standard error; of a policy that draws nothing but ties it is 1. Money, open requests and arms that were asked for
+    count as they stood.
 
     Args:
-        file: the file of an agent; events that are not kept are left out.
-        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-        samples: draws for each decision.
-        seed: of these draws.
+        file, policy: as of :func:`audit`; events that are not kept are left out.
+        samples, seed: draws for each decision.
 
     Yields:
         For each request that was served: ``id`` and your ``request`` name (or None), to join it with the events and
         with data of your own; the ``arm``, its ``propensity``, and the ``error`` of that (0 where it is exact).
-
-    Raises:
-        InputError: the policy draws nothing but ties: its decisions have no propensity.
 
     Example:
         >>> import os, tempfile, jax
@@ -204,49 +176,28 @@ def propensities(
     """
     whole_number("samples", samples, 2)
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
-    problems: list[str] = []
-    draws = None  # the policy that is known to draw
     with _reading(file, policy) as ledger:
-        for copy, event in _replayed(ledger, problems):
+        for copy, event in _replayed(ledger, []):
+            more, layout = json.loads(event["more"] or "{}"), copy.layout
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            layout, service, more = copy.layout, copy.service(), json.loads(event["more"] or "{}")
-            standing = copy.candidates(event["t"], more.get("available"), more.get("caller"))
-            asked = copy.asked(service, event["t"], *standing).copy()
-            view, open_ = inputs(asked, layout.program.arms, layout.program.budgets)
-            learnt, chooser, arm = layout.program.state(service.learnt), layout.policy, event["arm"]
-            if draws is not chooser and not _draws(chooser, learnt, view, open_):
-                raise bad("file", layout.terms["policy"], "by a policy that draws more than the order of ties")
-            draws = chooser
-            if chooses_by_logits(chooser) or isinstance(chooser, FixedSplit):
-                share, error = float(_exact(chooser, learnt, view, open_)[arm]), 0.0
+            asked: Any = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
+            if asked is None:  # the file is not what its agent decided: an audit says where
+                continue
+            learnt, k = layout.program.state(copy.service()["learnt"]), event["arm"]
+            if chooses_by_logits(layout.policy) or isinstance(layout.policy, FixedSplit):
+                share, error = float(_exact(layout.policy, learnt, *asked)[k]), 0.0
             else:
-                share = float((np.asarray(_drawn(chooser, learnt, words, view, open_)) == arm).mean())
+                share = float((np.asarray(_drawn(layout.policy, learnt, words, *asked)) == k).mean())
                 error = (share * (1 - share) / samples) ** 0.5
-            row = {"id": event["id"], "request": more.get("request"), "arm": layout.names[arm]}
+            row = {"id": event["id"], "request": more.get("request"), "arm": layout.names[k]}
             yield row | {"propensity": share, "error": error}
-
-
-def _draws(policy: Any, learnt: Pytree, view: Any, open: np.ndarray) -> bool:
-    """Does a decision draw anything but the order of ties? All draws have a role, and come from one function."""
-    roles, words = set(), streams.policy_words
-
-    def noted(key: jax.Array, round: jax.Array, role: int, arm: Any = 0) -> jax.Array:
-        roles.add(int(role))
-        return words(key, round, role, arm)
-
-    streams.policy_words = noted
-    try:
-        jax.eval_shape(lambda *x: policy.select_while_open(*x), learnt, jax.random.key(0), view, open)
-    finally:
-        streams.policy_words = words
-    return bool(roles - {int(streams.Role.TIE)})
 
 
 @jit
 def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
-    return jnp.exp(policy.log_probabilities(known, view))
+    statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    return jnp.exp(policy.log_probabilities(statistics, view))
 
 
 @jit

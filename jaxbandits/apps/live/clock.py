@@ -1,11 +1,12 @@
-"""What time it is, how far that is believed, and where days, weeks and months of a place begin."""
+"""What time it is, how far that is believed, where periods of a place begin, and how many requests are to come."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,9 +14,7 @@ import numpy as np
 from jaxbandits.apps.live.errors import Misuse
 from jaxbandits.core.checks import bad, positive_number
 
-WORDS = ("day", "week", "month")
-_LATEST = 1e11  # seconds: the year 5138
-_SYSTEM, _GIVEN = 3600.0, 7 * 86400.0  # tolerances
+PERIODS = ("day", "week", "month", "ever")
 
 
 class Clock:
@@ -29,77 +28,122 @@ class Clock:
         if not callable(tell):
             raise bad("clock", tell, "a function that gives seconds, such as time.time")
         self._tell, self._system = tell, tell is time.time
-        default = _SYSTEM if self._system else _GIVEN
+        default = 3600.0 if self._system else 7 * 86400.0
         self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
-        self._at: tuple[float, float] | None = None  # the last reading that was believed, and time.monotonic() then
-
-    def trust(self) -> None:
-        """Take the next reading as the first one is taken: it may be any time later."""
-        self._at = None
+        self._before: tuple[float, float] | None = None  # what was believed last, time.monotonic() then
+        self._trust = 0
 
     def reading(self) -> float:
-        """What it shows, if that is a time at all."""
+        """What it shows, if that is a time at all: before the year 5138."""
         now = self._tell()
-        if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= _LATEST:
+        if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= 1e11:
             raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
         return float(now)
 
-    def read(self, last: float) -> float:
-        """The time, at least ``last``, that of the last event of any process."""
+    def read(self, last: float | None, trust: int) -> float:
+        """The time, at least that of the ``last`` event of any process.
+
+        Where ``trust`` has changed, somebody took the clock at its word: the reading may be any time later.
+        """
         now, passed = self.reading(), time.monotonic()
-        if math.isfinite(last):
+        if trust != self._trust:
+            self._before, self._trust = None, trust
+        if last is not None:
             ahead = min(now - last, 0.0)
-            if self._at is not None:
-                before, then = self._at
-                ahead = now - before - (passed - then) if self._system else now - last
+            if self._before is not None:
+                ahead = now - last
+                if self._system:
+                    ahead = now - self._before[0] - (passed - self._before[1])
             if abs(ahead) > self._tolerance:
                 raise Misuse(
                     f"clock: {now:.0f} given, {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can "
                     f"be; it must be within {self._tolerance:g} s, and if it is right, resume() takes it at its word"
                 )
-        self._at = now, passed
-        return max(now, last)
+        self._before = now, passed
+        return now if last is None else max(now, last)
 
 
-def zone_of(argument: str, name: str) -> ZoneInfo:
+def zone_of(argument: str, name: Any) -> ZoneInfo:
     """A time zone by its name."""
     try:
-        if not isinstance(name, str):
-            raise TypeError
         return ZoneInfo(name)
-    except (ValueError, OSError, KeyError, TypeError):  # ZoneInfoNotFoundError is a KeyError
+    except (ValueError, OSError, KeyError, TypeError, AttributeError):  # no such zone is a KeyError
         raise bad(argument, name, "the name of a time zone, such as 'Europe/Berlin'") from None
 
 
-class Periods:
-    """Numbered stretches of time: so many seconds each since ``start``, or days, weeks and months of a time zone."""
+def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tuple[int, float, float]:
+    """(number, begin, end) of the period in which a time lies: see :class:`Budget`."""
+    if not isinstance(every, str):
+        number = math.floor((now - start) / every)
+        return number, start + number * every, start + (number + 1) * every
+    if every == "ever":
+        return 0, start, math.inf
+    date = datetime.datetime.fromtimestamp(now, zone).date()
+    if every == "month":
+        number, first = 12 * date.year + date.month, date.replace(day=1)
+        after = (first + datetime.timedelta(days=31)).replace(day=1)
+    else:
+        days = 1 if every == "day" else 7
+        number = (date.toordinal() - 1) // days  # the first day was a Monday
+        first = datetime.date.fromordinal(number * days + 1)
+        after = first + datetime.timedelta(days=days)
+    begin, end = (datetime.datetime(x.year, x.month, x.day, tzinfo=zone).timestamp() for x in (first, after))
+    return number, begin, end
 
-    def __init__(self, every: float | str, zone: str, start: float, name: str = "budget"):
-        if not isinstance(every, str):
-            positive_number(f"{name}.every", every)
-        elif every not in WORDS:
-            raise bad(f"{name}.every", every, f"a number of seconds, or one of {', '.join(WORDS)}")
-        self._every, self._zone, self._start = every, zone_of(f"{name}.zone", zone), start
-        self._last = 0, math.inf, math.inf  # a period that was asked for, its begin and its end
 
-    def at(self, now: float) -> int:
-        """The number of the period."""
-        if not isinstance(self._every, str):
-            return math.floor((now - self._start) / self._every)
-        number, begin, end = self._last
-        if not begin <= now < end:  # it is asked several times for each request
-            date = datetime.datetime.fromtimestamp(now, self._zone).date()
-            day = date.toordinal()  # the first one was a Monday
-            number = {"day": day, "week": (day - 1) // 7, "month": 12 * date.year + date.month - 1}[self._every]
-            self._last = number, self.begin(number), self.begin(number + 1)
-        return number
+class Pace:
+    """How many requests are to come: a table of a cycle's slots, scaled by what has come.
 
-    def begin(self, number: int) -> float:
-        """When it begins."""
-        if not isinstance(self._every, str):
-            return self._start + number * self._every
-        if self._every == "month":
-            date = datetime.date(number // 12, number % 12 + 1, 1)
-        else:
-            date = datetime.date.fromordinal(number if self._every == "day" else 7 * number + 1)
-        return datetime.datetime(date.year, date.month, date.day, tzinfo=self._zone).timestamp()
+    The level is (requests seen + 20)/(requests expected + 20), older slots counting half as much a cycle later; 20 is
+    how far a forecast is trusted (without one: 0.02 of a slot). When a slot is over its entry moves half-way to what
+    was seen, over the level.
+    """
+
+    def __init__(self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None):
+        shape = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
+        self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
+        self._trust = 20.0 if traffic else 0.02
+        past: Sequence[Any] = state or (None, 0.0, 0.0, shape["expected"])
+        self.slot, self._seen, self._due, table = past
+        self.table = list(table)
+
+    def plain(self) -> list[Any]:
+        """Its state as JSON, but for what was seen of the slot that is running."""
+        return [self.slot, self._seen, self._due, self.table]
+
+    def place(self, now: float) -> float:
+        """Slots since the start, as a clock on the wall there shows it: so its day has 24 hours on every day."""
+        shift = datetime.datetime.fromtimestamp(now, self._zone).utcoffset() or datetime.timedelta()
+        return (now + shift.total_seconds() - self._start) / self._length + 1e-9
+
+    def _until(self, place: float) -> float:
+        """What the table expects before this place."""
+        slot = math.floor(place)
+        cycles, rest = divmod(slot, len(self.table))
+        return cycles * math.fsum(self.table) + math.fsum(self.table[:rest]) + (place - slot) * self.table[rest]
+
+    def move(self, slot: int, seen: int, now: float) -> None:
+        """Another slot begins; the one that was running had so many requests."""
+        n = len(self.table)
+        if self.slot is None:  # it begins in the midst of one: what came before is not missing
+            self.slot, self._due = slot, self._until(slot) - self._until(self.place(now))
+        for passed in range(self.slot, min(slot, self.slot + 2 * n)):
+            expected, came = self.table[passed % n], seen if passed == self.slot else 0
+            level = (self._seen + came + self._trust) / (self._due + expected + self._trust)
+            fade = 0.5 ** (1 / n)
+            self._seen, self._due = fade * (self._seen + came), fade * (self._due + expected)
+            self.table[passed % n] += 0.5 * (came / level - expected)
+        self.slot = slot
+
+    def ahead(self, periods: Sequence[tuple[float, float]], now: float, seen: int) -> list[list[int]]:
+        """Requests expected until each period (begin, end) ends, this one included, and in all of it; at least 1.
+
+        ``seen`` requests of the running slot have come.
+        """
+        place = self.place(now)
+        until = self._until(place)
+        due = self._due + until - self._until(math.floor(place))
+        level = (self._seen + seen + self._trust) / (due + self._trust)
+        ends = [[self._until(self.place(x)) for x in period] for period in periods]
+        rows = [last - until for _, last in ends], [last - first for first, last in ends]
+        return [[min(max(round(level * x), 1), 1 << 30) for x in row] for row in rows]

@@ -1,4 +1,4 @@
-"""What an agent raises: four kinds of trouble that a service answers differently."""
+"""What an agent raises: four kinds of trouble that a service answers differently; nothing has changed in any."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from jaxbandits.core.checks import InputError
 
 
 class Misuse(InputError):
-    """A call that cannot be meant: a ticket or an arm that was never there, an outcome out of range, a wrong clock.
-
-    Nothing has changed.
-    """
+    """A call that cannot be meant: a ticket or arm that never was, an outcome out of range, a wrong clock."""
 
 
 class Settled(Misuse):
-    """A ticket whose outcome was told before, or that was given up so long ago that it is forgotten.
-
-    What the latter was charged stays.
-    """
+    """The ticket's outcome was told before, or it was given up so long ago that it is forgotten."""
 
 
 class Unpayable(Exception):
@@ -35,7 +29,7 @@ class Unpayable(Exception):
 
 
 class Broken(OSError):
-    """The call could not be written: the disk is full, the file was moved or is locked, or this process is a fork.
+    """The call could not be written: the disk is full, the file was moved or is locked, or this is a fork.
 
-    The message says which. Nothing has changed, what is only read can still be read, and the next call tries again.
+    What is only read can still be read, and the next call tries again.
     """

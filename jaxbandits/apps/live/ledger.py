@@ -11,681 +11,528 @@ import json
 import logging
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from jaxbandits.apps.live.budgets import (
-    BILLION,
-    MOST_COST,
-    Account,
-    Breaker,
-    Pace,
-    Traffic,
-    billionths,
-    different,
-    place_of,
-    quantile,
-)
+from jaxbandits.apps.live.clock import Pace, period, zone_of
 from jaxbandits.apps.live.errors import Misuse, Settled
-from jaxbandits.apps.live.program import Program, policy_of, value_for_each_arm, written
+from jaxbandits.apps.live.program import Asked, Program, Taught, policy_of, value_for_each_arm
+from jaxbandits.apps.live.terms import BILLION, Breaker, money
+from jaxbandits.constraints import Allowance
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number
-from jaxbandits.core.protocol import Policy
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
-FORMAT = 5
+FORMAT = 6
 SCHEMA = """
-CREATE TABLE service (one INTEGER PRIMARY KEY CHECK (one = 1), event INTEGER, terms INTEGER, round INTEGER, now REAL,
-    trust INTEGER, seen INTEGER, turned_away INTEGER, cancelled INTEGER, late INTEGER, pace TEXT, learnt BLOB);
-CREATE TABLE terms (id INTEGER PRIMARY KEY, text TEXT, told TEXT);
+-- one row: what holds, and what the last one who made an agent of this file gave
+CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
+-- one row: requests seen in the running slot, how often the clock was taken at its word (trust)
+CREATE TABLE service (event INTEGER, round INTEGER, now REAL, trust INTEGER, seen INTEGER, pace TEXT,
+    turned_away INTEGER, cancelled INTEGER, late INTEGER, learnt BLOB);
+-- what a request holds now, failures and pauses (trips) in a row, set aside until, sums of known costs and rewards
 CREATE TABLE arms (id INTEGER PRIMARY KEY, name TEXT UNIQUE, hold INTEGER, open INTEGER DEFAULT 0,
     failures INTEGER DEFAULT 0, trips INTEGER DEFAULT 0, until REAL DEFAULT 0, pulls INTEGER DEFAULT 0,
     cost INTEGER DEFAULT 0, cost2 REAL DEFAULT 0, rewarded INTEGER DEFAULT 0, reward REAL DEFAULT 0,
     reward2 REAL DEFAULT 0, lost INTEGER DEFAULT 0, failed INTEGER DEFAULT 0, above INTEGER DEFAULT 0);
-CREATE TABLE costs (arm INTEGER, place INTEGER, count INTEGER, PRIMARY KEY (arm, place)) WITHOUT ROWID;
-CREATE TABLE budgets (id INTEGER PRIMARY KEY, name TEXT, begun INTEGER, brought INTEGER DEFAULT 0,
-    total INTEGER DEFAULT 0);
-CREATE TABLE periods (budget INTEGER, caller TEXT, period INTEGER, begins REAL, granted INTEGER, charged INTEGER,
-    PRIMARY KEY (budget, caller, period)) WITHOUT ROWID;
-CREATE TABLE tickets (id INTEGER PRIMARY KEY, arm INTEGER, held INTEGER, time REAL, caller TEXT, lost INTEGER);
+-- the last thousand of each arm
+CREATE TABLE costs (arm INTEGER, n INTEGER, cost INTEGER, PRIMARY KEY (arm, n)) WITHOUT ROWID;
+CREATE INDEX costs_in_order ON costs (arm, cost);
+CREATE TABLE periods (budget TEXT, caller TEXT, begins REAL, granted INTEGER, charged INTEGER,
+    PRIMARY KEY (budget, caller, begins)) WITHOUT ROWID;
+-- of budgets that carry over: granted before the period numbered since, and paid in all
+CREATE TABLE carried (budget TEXT PRIMARY KEY, since INTEGER, brought INTEGER, total INTEGER);
+-- requests that may be answered. Lost: 0, or it was given up (1), and taught that it failed (2)
+CREATE TABLE tickets (id INTEGER PRIMARY KEY, arm INTEGER, held INTEGER, time REAL, caller TEXT, lost INTEGER,
+    context BLOB);
 CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INTEGER, money INTEGER, reward REAL,
-    more TEXT);
+    more TEXT, context BLOB);
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
-_STATE = ("service", "arms", "costs", "budgets", "tickets")  # and the periods that are running
+_STATE = ("terms", "service", "arms", "costs", "carried", "tickets")  # and the periods that are running
 _EVERY = 10_000  # events from one state to the next
-_ENOUGH = 4096  # costs in a histogram; then all counts are halved, so that old prices are forgotten
+_COSTS = 1000  # that a quantile is of
 _MOST = (1 << 55) - 1  # ticks: what a total holds
-_QUIET, _FAILED = 1, 2  # a ticket that was given up: nothing was taught, or that it failed
-
-
-class Service(NamedTuple):
-    """The one row of its table."""
-
-    one: int
-    event: int
-    terms: int
-    round: int
-    now: float | None
-    trust: int  # grows when the clock is taken at its word
-    seen: int  # requests of the running slot
-    turned_away: int
-    cancelled: int
-    late: int
-    pace: str | None
-    learnt: bytes
-
-
-class Request(NamedTuple):
-    """A request that may still be answered."""
-
-    id: int
-    arm: int
-    held: int  # charged until its cost is known
-    time: float  # when it was decided; the period of that time pays
-    caller: str | None
-    lost: int
+_FAILED = 2
 
 
 def dumped(x: Any) -> str:
     """As JSON, in few characters."""
-    return json.dumps(x, separators=(",", ":"))
+    return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
 
 
-# --- Terms: all that is given, as JSON
+def numbers_of(context: bytes | None) -> np.ndarray | None:
+    """A context as it was given."""
+    return None if context is None else np.frombuffer(context, np.float32)
 
 
-def terms_of(given: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
-    """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
-
-    def plain(name: str, value: Any, kind: Any) -> Any:
-        if value is not None and not isinstance(value, kind):
-            raise bad(name, value, f"a jb.live.{kind.__name__}, or None")
-        return None if value is None else value.plain()
-
-    def hold(value: Any) -> Any:
-        if value != "bound" and (isinstance(value, str) or not 0 < number("hold", value) < 1):
-            raise bad("hold", value, "'bound', or a quantile above 0 and below 1")
-        return value if value == "bound" else float(value)
-
-    def lost(value: Any) -> str:
-        if value not in ("bound", "mean"):
-            raise bad("lost", value, "'bound' or 'mean'")
-        return value
-
-    read: dict[str, Callable[[Any], Any]] = {
-        "policy": written,
-        "arms": bounds_of,
-        "budgets": lambda value: [budget.plain(arms) for budget in different(value)],
-        "traffic": lambda value: plain("traffic", value, Traffic),
-        "breaker": lambda value: plain("breaker", value, Breaker),
-        "hold": hold,
-        "lost": lost,
-        "start": lambda value: number("start", value),
-    }
-    made = {name: read.get(name, lambda x, name=name: positive_number(name, x))(x) for name, x in given.items()}
-    return made | ({"kind": written(given["policy"], values=False)} if "policy" in given else {})
+def unit_of(terms: Mapping[str, Any]) -> int:
+    """The cost that is 1 for the policy: the largest bound there ever was."""
+    return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
-def bounds_of(arms: Any) -> dict[str, int]:
-    """Names and bounds, in whole billionths."""
-    if not isinstance(arms, Mapping) or not arms:
-        raise bad("arms", arms, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
-    for name in arms:
-        if not isinstance(name, str) or not name:
-            raise bad("arms", name, "names, as text")
-    return {name: billionths(f"arms[{name!r}]", bound, most=MOST_COST) for name, bound in arms.items()}
+class Account:
+    """A budget as the ledger keeps it."""
+
+    def __init__(self, plain: Mapping[str, Any], names: Sequence[str], start: float):
+        self.plain, self.name, self.amount, self.carries = plain, plain["name"], plain["amount"], plain["carry_over"]
+        self.per_caller, self.counts = plain["per"] == "caller", plain["of"] == "requests"
+        self.paced = not (self.per_caller or self.counts)
+        self.arms = {k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]}
+        self._zone, self._start = zone_of("zone", plain["zone"]), start
+        self._last = 0, math.inf, -math.inf
+
+    def period(self, now: float) -> tuple[int, float, float]:
+        """(number, begin, end) of the period in which a time lies."""
+        if not self._last[1] <= now < self._last[2]:  # it is asked several times for each request
+            self._last = period(self.plain["every"], self._zone, self._start, now)
+        return self._last
 
 
 class Layout:
     """Terms as a call needs them; of one version of the terms."""
 
     def __init__(self, terms: dict[str, Any], names: Sequence[str], policy: Policy):
-        self.terms, self.names, self.policy = terms, list(names), policy
-        self.places = {name: k for k, name in enumerate(self.names)}
-        self.unit, self.start = terms["unit"], terms["start"]
-        self.accounts = [Account(budget, self.start) for budget in terms["budgets"]]
-        self.shared = [x for x in self.accounts if not x.per_caller]
-        self.breaker = None if terms["breaker"] is None else Breaker(**terms["breaker"])
+        self.terms, self.names, self.policy, self.unit = terms, list(names), policy, terms["unit"]
+        self.bounds = [terms["arms"].get(name, 0) for name in names]
+        self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
+        self.accounts = [Account(budget, self.names, terms["start"]) for budget in terms["budgets"]]
+        self.paced = [x for x in self.accounts if x.paced]
+        self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
         room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
-        self.program = Program(policy, room, len(self.shared), terms["key"])
-        self.there, self.bounds = np.zeros(room, np.int32), np.zeros(room, np.int64)
-        for name, bound in terms["arms"].items():
-            self.there[self.places[name]], self.bounds[self.places[name]] = 1, bound
-        self.pays = np.zeros((len(self.accounts), room), bool)
-        for row, account in zip(self.pays, self.accounts, strict=True):
-            row[:n] = [account.pays(name) for name in self.names]
-        self.scope = self.pays[[not x.per_caller for x in self.accounts]].astype(np.int32)
-        self.carries = [int(x.carries) for x in self.shared]
-        self._pace: tuple[str | None, Pace] = "", None  # type: ignore[assignment]
-        self._seen: tuple[tuple[int, ...], np.ndarray] = (), np.zeros(0)
+        self.available = np.array([k in self.there for k in range(room)])
+        self.scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
+        context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
+        asked = self.asked(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
+        self.program = Program(policy, terms["key"], asked, self.taught(0, 0, 0, 0, context))
 
     def pace(self, text: str | None) -> Pace:
         """Where in its traffic the agent is."""
-        if self._pace[0] != text:
-            self._pace = text, Pace(self.terms["traffic"], self.start, None if text is None else json.loads(text))
-        return self._pace[1]
+        return Pace(self.terms["traffic"], self.terms["start"], None if text is None else json.loads(text))
 
     def tick(self, amount: int) -> int:
         """What the policy is told of a cost: the nearest tick, at most a unit, and 0 only of nothing."""
         return min(max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE)
 
-    def bound_ticks(self, held: tuple[int, ...]) -> np.ndarray:
-        """The same of what requests hold."""
-        if self._seen[0] != held:
-            known = [self.tick(x) for x in held]
-            self._seen = held, np.array(known + [ticks.ONE] * (len(self.there) - len(known)), np.int32)
-        return self._seen[1]
-
     def reward_ticks(self, reward: float) -> int:
         """A reward, in ticks."""
         return round(reward / self.terms["reward_bound"] * ticks.ONE)
 
+    def asked(self, round: int, can: set[int], arms: Sequence[Any], money: Sequence[Any], context: Any) -> Asked:
+        """What a decision depends on besides what was learnt: the one place to add to it.
+
+        ``money`` has of each paced budget what is left, granted and brought, and the requests to come and in all.
+        """
+        room, left = self.available.size, None
+        bound, open = np.full(room, ticks.ONE, np.int32), np.zeros(room, np.int32)
+        bound[: len(arms)] = [self.tick(arm["hold"]) for arm in arms]
+        open[: len(arms)] = [arm["open"] for arm in arms]
+        if money:
+            *amounts, requests, total = zip(*money, strict=True)
+            parts = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
+            ahead, carries = np.array([requests, total], np.int32), np.array([x.carries for x in self.paced])
+            left = Allowance(*parts[0], *parts[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
+        view = View(np.int32(round), left, np.array([k in can for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
+        return Asked(view, open)
+
+    def taught(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Taught:
+        """An outcome, in ticks."""
+        return Taught(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
+
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
-        place = self.places.get(name) if isinstance(name, str) else None
-        if place is None or not self.there[place]:
+        if not isinstance(name, str) or name not in self.terms["arms"]:
             raise bad("arm", name, f"one of {', '.join(self.terms['arms']) or 'none'}")
-        return place
+        return self.names.index(name)
 
 
 class Ledger:
     """The tables of one open file; every method is called inside a transaction."""
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
-        self.db, self.given = db, policy
+        self.db, self.policy = db, policy
+        db.row_factory = sqlite3.Row
         self._version = 0
         self.layout: Layout
 
-    def begin(self, layout: Layout, told: Mapping[str, Any]) -> None:
+    def begin(self, layout: Layout, arguments: Mapping[str, Any]) -> None:
         """Write the tables of a service in which nothing has happened."""
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        row = (1, 0, 1, 0, None, 0, 0, 0, 0, 0, None, layout.program.first)
-        self.db.execute(f"INSERT INTO service VALUES ({','.join('?' * 12)})", row)
-        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(told)))
-        self.db.executemany("INSERT INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
-        self.db.executemany("INSERT INTO budgets (id, name) VALUES (?, ?)", ((x.id, x.name) for x in layout.accounts))
-        self.layout, self._version = layout, 1
-        self._hold_all()
-        self._keep(self.service())
+        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(arguments)))
+        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (layout.program.first,))
+        self._join(layout, 1)
+        self._keep()
 
-    def service(self) -> Service:
+    def _join(self, layout: Layout, version: int) -> None:
+        self.layout, self._version = layout, version
+        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
+        for k in range(len(layout.names)):
+            self._hold(k)
+
+    def service(self) -> Any:
         """What stands in its row."""
-        return Service(*self._row("SELECT * FROM service"))
+        return self.row("SELECT * FROM service")
 
     def current(self) -> bool:
         """Are these still the terms?"""
-        return self._row("SELECT terms FROM service")[0] == self._version
+        return self.row("SELECT version FROM terms")["version"] == self._version
 
     def load(self) -> None:
         """Read the terms that hold now."""
-        version, text = self._row("SELECT id, text FROM terms, service WHERE id = terms")
-        terms = json.loads(text)
-        names = [name for (name,) in self.db.execute("SELECT name FROM arms ORDER BY id")]
-        self.layout, self._version = Layout(terms, names, policy_of(terms["policy"], self.given)), version
+        version, text, _ = self.row("SELECT * FROM terms")
+        terms, names = json.loads(text), [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
+        self.layout, self._version = Layout(terms, names, policy_of(terms["policy"], self.policy)), version
 
-    def _row(self, sql: str, *values: Any) -> Any:
+    def row(self, sql: str, *values: Any) -> Any:
+        """The first row of an answer."""
         return self.db.execute(sql, values).fetchone()
 
-    def _set(self, table: str, id: int, change: str, *values: Any) -> None:
-        self.db.execute(f"UPDATE {table} SET {change} WHERE id = ?", (*values, id))
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """All of them."""
+        return self.db.execute(sql, values).fetchall()
 
     # --- money ---------------------------------------------------------------------------------------------------
 
-    def charged(self, account: Account, period: int, caller: str | None = None) -> int:
-        """What a period was charged, of this caller where it is a cap."""
-        whose = caller if account.per_caller else ""
-        sql = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND period = ?"
-        row = self._row(sql, account.id, whose, period)
-        return row[0] if row else 0
-
     def standing(self, account: Account, now: float, caller: str | None = None) -> tuple[int, int]:
         """What is granted by now, and what was charged of it: in this period, or in all so far if it carries over."""
-        period = account.periods.at(now)
-        if not account.carries:
-            return account.amount, self.charged(account, period, caller)
-        begun, brought, total = self._row("SELECT begun, brought, total FROM budgets WHERE id = ?", account.id)
-        return brought + account.amount * (1 if begun is None else period - begun + 1), total
+        number, begins, _ = account.period(now)
+        if account.carries:
+            row = self.row("SELECT * FROM carried WHERE budget = ?", account.name)
+            since, brought, total = tuple(row)[1:] if row else (number, 0, 0)
+            return brought + account.amount * (number - since + 1), total
+        key = account.name, caller if account.per_caller else "", begins
+        row = self.row("SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?", *key)
+        return account.amount, row["charged"] if row else 0
 
-    def charge(self, time: float, arm: int, caller: str | None, amount: int) -> None:
-        """Charge to the period of that time, which may be over, of every budget that pays for the arm."""
-        for account, pays in zip(self.layout.accounts, self.layout.pays, strict=True):
-            if pays[arm] and not (account.per_caller and caller is None):
-                self._book(account, account.periods.at(time), caller if account.per_caller else "", amount)
+    def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
+        """Charge to the period in which it was decided, which may be over, of every budget that pays for its arm."""
+        for account in self.layout.accounts:
+            caller = request["caller"] if account.per_caller else ""
+            if request["arm"] in account.arms and caller is not None:
+                more = count * BILLION if account.counts else amount
+                self._book(account, caller, account.period(request["time"])[1], more)
 
-    def _book(self, account: Account, period: int, caller: str | None, amount: int) -> None:
-        row = account.id, caller, period, account.periods.begin(period), account.amount, amount
+    def _book(self, account: Account, caller: str, begins: float, amount: int) -> None:
         self.db.execute(
-            "INSERT INTO periods VALUES (?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET charged = charged + excluded.charged",
-            row,
+            "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged",
+            (account.name, caller, begins, account.amount, amount),
         )
         if account.carries:
-            self._set("budgets", account.id, "total = total + ?", amount)
+            self.db.execute("UPDATE carried SET total = total + ? WHERE budget = ?", (amount, account.name))
 
-    def payable(self, now: float, arms: np.ndarray, hold: np.ndarray, caller: str | None) -> tuple[np.ndarray, list]:
-        """Which of these arms every budget can pay, and (granted, charged) of the budgets that are paced.
-
-        An arm that costs nothing needs no money.
-        """
-        can, standing = arms.copy(), []
-        for account, pays in zip(self.layout.accounts, self.layout.pays, strict=True):
-            granted, paid = self.standing(account, now, caller)
-            can &= ~(pays[: can.size] & (hold > granted - paid) & (hold > 0))
-            if not account.per_caller:
-                standing.append((granted, paid))
-        return can, standing
-
-    def by_period(self, accounts: Iterable[Account], caller: str | None = None) -> dict[str, dict[float, tuple]]:
-        """Of each budget, by the begin of a period: what it paid, and by how much that was more than was granted then.
-
-        Where what is left is carried over, a period may pay more than it brings: only the last one can be overspent.
-        """
-        now, made = self.service().now, {}
-        for account in accounts:
-            asked = account.id, (caller if account.per_caller else "")
-            rows = self.db.execute(
-                "SELECT period, begins, charged, granted FROM periods WHERE budget = ? AND caller = ? ORDER BY 1", asked
-            ).fetchall()
-            made[account.name] = row = {begins: (paid, paid - granted) for _, begins, paid, granted in rows}
-            if account.carries and now is not None:
+    def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
+        """What was paid, and by how much that was more than was granted then: by budget, by the begin of the period."""
+        paid, over, now = {}, {}, self.service()["now"]
+        for account in self.accounts(caller):
+            key = account.name, caller if account.per_caller else ""
+            rows = self.rows("SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key)
+            paid[account.name] = {row["begins"]: money(row["charged"]) for row in rows}
+            beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
+            if rows and account.carries:  # a period may pay more than it brings: only the last one can be overspent
                 granted, total = self.standing(account, now)
-                row.update({begins: (paid, 0) for _, begins, paid, _ in rows})
-                if rows:
-                    row[rows[-1][1]] = rows[-1][2], total - granted
-        return made
+                beyond = {rows[-1]["begins"]: total - granted}
+            over[account.name] = {begins: money(x) for begins, x in beyond.items() if x > 0}
+        return paid, over
+
+    def accounts(self, caller: str | None) -> list[Account]:
+        """Those of all, and those of a caller."""
+        return [x for x in self.layout.accounts if caller is not None or not x.per_caller]
 
     # --- a decision ------------------------------------------------------------------------------------------------
 
-    def dynamics(self) -> tuple[tuple[int, ...], ...]:
-        """Of every arm: what a request holds, open requests, pauses in a row, until when it is set aside."""
-        return tuple(zip(*self.db.execute("SELECT hold, open, trips, until FROM arms ORDER BY id"), strict=True))
-
-    def candidates(
+    def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
-    ) -> tuple[np.ndarray, list, tuple[tuple[int, ...], ...]]:
-        """The arms that may serve now, what the paced budgets stand at, and the arms' :meth:`dynamics`."""
-        layout, dynamics = self.layout, self.dynamics()
-        n = len(layout.names)
-        arms = layout.there[:n] > 0
-        if available is not None:
-            asked = np.zeros_like(arms)
-            asked[[layout.place(name) for name in available]] = True
-            arms &= asked
-        arms &= np.array(dynamics[3]) <= now
+    ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
+        """From when on each arm that is asked for can serve; the rows of all arms; (granted, charged) by budget.
+
+        An arm is closed while it is set aside, and until every budget that pays for it renews which cannot pay what a
+        request holds, or has no request left. One that costs nothing needs no money.
+        """
+        layout, arms, standing = self.layout, self.rows("SELECT * FROM arms ORDER BY id"), {}
+        asked = layout.there if available is None else {layout.place(name) for name in available}
+        times = {k: arms[k]["until"] for k in asked}
+        for account in self.accounts(caller):
+            standing[account.name] = granted, paid = self.standing(account, now, caller)
+            for k in asked & account.arms:
+                if (BILLION if account.counts else arms[k]["hold"]) > max(granted - paid, 0):
+                    times[k] = max(times[k], account.period(now)[2])
+        return times, arms, standing
+
+    def asked(
+        self, now: float, available: Sequence[str] | None = None, caller: str | None = None, context: Any = None
+    ) -> tuple[Asked | None, list[Any]]:
+        """What the policy is asked, None where no arm can serve; and the rows of all arms."""
+        layout, service = self.layout, self.service()
         if caller is None and (cap := next((x for x in layout.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
-        can, standing = self.payable(now, arms, np.array(dynamics[0], np.int64), caller)
-        return can, standing, dynamics
+        times, arms, standing = self.ready(now, available, caller)
+        if not (can := {k for k, time in times.items() if time <= now}):
+            return None, arms
+        ahead = layout.pace(service["pace"]).ahead([x.period(now)[1:] for x in layout.paced], now, service["seen"])
+        money = []
+        for account, requests, total in zip(layout.paced, *ahead, strict=True):
+            granted, paid = standing[account.name]
+            money.append((granted - paid, granted, account.amount, requests, total))
+        return layout.asked(service["round"] + 1, can, arms, money, context), arms
 
-    def asked(self, service: Service, now: float, can: np.ndarray, standing: list, dynamics: Any) -> np.ndarray:
-        """What the policy is asked with: the one place to add what it may depend on."""
-        layout, rows = self.layout, None
-        there = np.zeros(len(layout.there), np.int32)
-        there[: can.size] = can
-        open_ = np.zeros(len(layout.there), np.int32)
-        open_[: can.size] = dynamics[1]
-        if layout.shared:
-            amounts = [[g - c for g, c in standing], [g for g, _ in standing], [x.amount for x in layout.shared]]
-            wide = np.array([[min(x * ticks.ONE // layout.unit, _MOST) for x in row] for row in amounts], np.int64)
-            split = np.stack(ticks.split(wide), axis=1)  # [3, 2, d]
-            ahead = layout.pace(service.pace).ahead(layout.shared, now, service.seen)
-            rows = np.concatenate([split.reshape(6, -1), np.array([*ahead, layout.carries], np.int64)])
-        return layout.program.asked(
-            service.round + 1, open_, there, layout.bound_ticks(dynamics[0]), layout.scope, rows
-        )
-
-    def choose(
-        self, now: float, available: Sequence[str] | None = None, caller: str | None = None, request: str | None = None
-    ) -> Request | None:
-        """Decide, hold the money, write it down."""
+    def choose(self, now: float, context: bytes | None = None, **conditions: Any) -> dict[str, Any] | None:
+        """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and ``request``."""
         layout, service = self.layout, self.service()
-        if service.round + 1 >= MOST_INT:
-            raise InputError(f"agent: {service.round:,} decisions made; it must be fewer: a new file goes on")
-        can, standing, dynamics = self.candidates(now, available, caller)
-        learnt, arm = service.learnt, -1
-        if can.any():
-            learnt, arm = layout.program.choose(learnt, self.asked(service, now, can, standing, dynamics))
-        id, made = service.round + 1, None
+        if (id := service["round"] + 1) >= layout.policy.most_rounds:
+            raise InputError(f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on")
+        caller, request = conditions.get("caller"), None
+        asked, arms = self.asked(now, conditions.get("available"), caller, context)
+        learnt, k = service["learnt"], -1
+        if asked is not None:
+            learnt, k = layout.program.choose(learnt, asked)
+            if 0 <= k < layout.available.size and not asked.view.available[k]:
+                raise InputError(
+                    f"policy: arm {k} chosen; it must be open (view.available) in {layout.terms['policy']}"
+                )
         for account in layout.accounts:
             if account.carries:
-                self._set("budgets", account.id, "begun = coalesce(begun, ?)", account.periods.at(now))
-        if 0 <= arm < len(layout.names):
-            made = Request(id, arm, dynamics[0][arm], now, caller, 0)
-            self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?)", made)
-            trips = dynamics[2][arm]
-            if trips and layout.breaker is not None:  # this request tries it: no other one until it had time to answer
-                self._set("arms", arm, "trips = ?, until = ?", trips + 1, now + layout.breaker.seconds(trips + 1))
-            self._set("arms", arm, "open = open + 1")
-            self.charge(now, arm, caller, made.held)
-        more = {"available": available, "caller": caller, "request": request}
-        more = {name: x for name, x in more.items() if x is not None}
-        taken = (made.arm, made.held) if made else (None, None)
-        self._note(service, "choose", now, id, *taken, None, dumped(more) if more else None)
-        saved = {"round": id, "turned_away": service.turned_away + (made is None), "learnt": learnt}
-        self._save(service, now, saved | self._paced(service, now))
-        return made
-
-    def _paced(self, service: Service, now: float) -> dict[str, Any]:
-        """One more request has come."""
-        pace = self.layout.pace(service.pace)
-        slot = math.floor(pace.place(now))
-        if slot == pace.slot:
-            return {"seen": service.seen + 1}
-        pace.move(slot, service.seen, now)
-        return {"seen": 1, "pace": dumped(pace.plain())}
+                first = account.name, account.period(now)[0]
+                self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
+        if 0 <= k < len(layout.names):
+            request = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
+            request["context"] = context
+            self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values()))
+            trips, until = arms[k]["trips"], arms[k]["until"]
+            if trips and layout.breaker:  # this request tries it: no other one until it had time to answer
+                trips, until = trips + 1, now + layout.breaker.seconds(trips + 1)
+            self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", (trips, until, k))
+            self.charge(request, request["held"], 1)
+        change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (request is None)}
+        change["seen"], pace = service["seen"] + 1, layout.pace(service["pace"])
+        if (slot := math.floor(pace.place(now))) != pace.slot:
+            pace.move(slot, service["seen"], now)
+            change |= {"seen": 1, "pace": dumped(pace.plain())}
+        served = (k, request["held"]) if request else (None, None)
+        self._record(now, "choose", id, *served, None, dumped(conditions) if conditions else None, context, **change)
+        return request
 
     # --- an outcome ------------------------------------------------------------------------------------------------
 
-    def find(self, id: Any) -> Request:
+    def find(self, id: Any) -> Any:
         """A request that may be answered."""
         whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
-        row = self.db.execute("SELECT * FROM tickets WHERE id = ?", (int(id),)).fetchone() if whole else None
+        row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
-            known = whole and 1 <= id <= self.service().round
-            why = "it was settled, or given up and forgotten" if known else "it was never given, or is no ticket"
-            raise (Settled if known else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
-        return Request(*row)
+            existed = whole and 1 <= id <= self.service()["round"]
+            why = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
+            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
+        return row
 
-    def learn(self, now: float, id: int, reward: float | None, cost: int) -> Request:
-        """The outcome of a request."""
-        request, service = self.find(id), self.service()
-        taught = None if request.lost == _FAILED else reward
-        self._settle(request, cost)
-        closes = ", failures = 0, trips = 0, until = 0"
-        learnt = self._teach(service, request, taught, cost, closes)
-        late = dumped({"late": True}) if taught is not reward else None  # it was taught that it failed
-        self._note(service, "learn", now, request.id, request.arm, cost, reward, late)
-        self._save(service, now, {"learnt": learnt, "late": service.late + (request.lost > 0)})
-        return request
+    def outcome(self, now: float, do: str, id: int, reward: float | None = None, cost: int | None = None) -> None:
+        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may still be answered), ``forget``.
 
-    def fail(self, now: float, id: int, cost: int | None) -> Request:
-        """A request failed; what it cost, if that is known."""
-        request, service = self.find(id), self.service()
-        self._settle(request, self._unknown(request) if cost is None else cost)
-        learnt = service.learnt
-        if request.lost != _FAILED:
-            self._set("arms", request.arm, "failed = failed + 1")
-            learnt = self._teach(service, request, 0.0, cost)
-            self._trip(request.arm, now)
-        elif cost is not None:
-            learnt = self._teach(service, request, None, cost)
-        self._note(service, "fail", now, request.id, request.arm, cost, 0.0)
-        self._save(service, now, {"learnt": learnt, "late": service.late + (request.lost > 0)})
-        return request
-
-    def cancel(self, now: float, id: int) -> Request:
-        """A request was not made."""
-        request, service = self.find(id), self.service()
-        self._settle(request, 0)
-        self._note(service, "cancel", now, request.id, request.arm)
-        self._save(service, now, {"cancelled": service.cancelled + 1})
-        return request
-
-    def expire(self, now: float, id: int, reward: float | None) -> Request:
-        """A request is waited for no longer, and charged as one that is lost; ``reward`` 0: it failed."""
-        request, service = self.find(id), self.service()
-        held = self._unknown(request)
-        self.charge(request.time, request.arm, request.caller, held - request.held)
-        lost = _QUIET if reward is None else _FAILED
-        self._set("tickets", request.id, "held = ?, lost = ?", held, lost)
-        self._set("arms", request.arm, "open = open - 1, lost = lost + 1, failed = failed + ?", reward is not None)
-        learnt = service.learnt
-        if reward is not None:
-            learnt = self._teach(service, request, reward, None)
-            self._trip(request.arm, now)
-        self._note(service, "expire", now, request.id, request.arm, held, reward)
-        self._save(service, now, {"learnt": learnt})
-        return request._replace(held=held)
-
-    def forget(self, now: float, id: int) -> None:
-        """An answer to this request will not be heard any more."""
-        service = self.service()
-        self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
-        self._note(service, "forget", now, id)
-        self._save(service, now, {})
-
-    def _settle(self, request: Request, paid: int) -> None:
-        self.charge(request.time, request.arm, request.caller, paid - request.held)
-        self.db.execute("DELETE FROM tickets WHERE id = ?", (request.id,))
-        if not request.lost:
-            self._set("arms", request.arm, "open = open - 1")
-
-    def _unknown(self, request: Request) -> int:
-        """What is charged for a request whose cost nobody knows: the mean of its arm, or its bound."""
-        pulls, cost = self._row("SELECT pulls, cost FROM arms WHERE id = ?", request.arm)
-        if self.layout.terms["lost"] == "mean" and pulls:
-            return -(-cost // pulls)
-        return max(request.held, int(self.layout.bounds[request.arm]))
-
-    def _trip(self, arm: int, now: float) -> None:
-        """One more failure in a row; after enough of them the arm is set aside."""
-        failures, trips = self._row("SELECT failures + 1, trips FROM arms WHERE id = ?", arm)
-        breaker, until = self.layout.breaker, 0.0
-        if breaker is not None and not trips and failures >= breaker.failures:
-            trips, until = 1, now + breaker.seconds(1)
-            _LOGGER.warning("%s failed %d times in a row and is set aside", self.layout.names[arm], failures)
-        self._set("arms", arm, "failures = ?, trips = ?, until = max(until, ?)", failures, trips, until)
-
-    def _teach(
-        self, service: Service, request: Request, reward: float | None, cost: int | None, more: str = ""
-    ) -> bytes:
-        """Count an outcome, of which reward or cost may be unknown, and let the policy learn it."""
-        layout, k = self.layout, request.arm
-        if cost is not None:
-            change = f"pulls = pulls + 1, cost = cost + ?, cost2 = cost2 + ?, above = above + ?{more}"
-            self._set("arms", k, change, cost, float(cost) ** 2, int(cost > layout.bounds[k]))
-            self._see(k, cost)
-        if reward is None:
-            return service.learnt
-        change = "rewarded = rewarded + 1, reward = reward + ?, reward2 = reward2 + ?"
-        self._set("arms", k, change, reward, reward * reward)
-        paid = layout.tick(cost if cost is not None else self._unknown(request))
-        return layout.program.learn(service.learnt, request.id, k, layout.reward_ticks(reward), paid, layout.there)
-
-    def _see(self, k: int, cost: int) -> None:
-        """A cost joins the arm's histogram."""
-        self.db.execute(
-            "INSERT INTO costs VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (k, place_of(cost))
-        )
-        if self.layout.terms["hold"] != "bound":
-            counts = self._hold(k)
-            if sum(count for _, count in counts) >= _ENOUGH:
-                self.db.execute("UPDATE costs SET count = count / 2 WHERE arm = ?", (k,))
-                self.db.execute("DELETE FROM costs WHERE count = 0")
-
-    def _hold(self, k: int) -> list[tuple[int, int]]:
-        """What a request to this arm holds: its bound, or a quantile of its costs."""
-        hold, bound = self.layout.terms["hold"], int(self.layout.bounds[k])
-        counts = self.db.execute("SELECT place, count FROM costs WHERE arm = ?", (k,)).fetchall()
-        amount = bound if hold == "bound" else quantile(counts, hold, bound)
-        self._set("arms", k, "hold = ?", amount)
-        return counts
-
-    def _hold_all(self) -> None:
-        for k in range(len(self.layout.names)):
+        A reward that is None is not known, and not taught; neither is one after it was taught that the request failed.
+        A cost that nobody knows is taught as the arm's mean.
+        """
+        request, service, layout = self.find(id), self.service(), self.layout
+        id, k, late, learnt = request["id"], request["arm"], request["lost"] > 0, service["learnt"]
+        taught = reward is not None and request["lost"] != _FAILED
+        failed, costed = taught and do != "learn", cost is not None
+        guess, charged = (cost, cost) if costed else self._unknown(request)
+        paid = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
+        self.charge(request, paid - request["held"], -(do == "cancel"))
+        if do == "expire":
+            given_up = paid, _FAILED if taught else 1, id
+            self.db.execute("UPDATE tickets SET held = ?, lost = ? WHERE id = ?", given_up)
+        else:
+            self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
+        sums = {"open": -(not late), "lost": do == "expire", "failed": failed}
+        if costed:
+            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > layout.bounds[k]}  # type: ignore[arg-type,operator]
+            cost_row = f"INSERT OR REPLACE INTO costs SELECT id, pulls % {_COSTS}, ? FROM arms WHERE id = ?"
+            self.db.execute(cost_row, (cost, k))
+        if taught:
+            sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
+            outcome = layout.taught(id, k, layout.reward_ticks(reward), layout.tick(guess), request["context"])  # type: ignore[arg-type]
+            learnt = layout.program.learn(learnt, outcome)
+        added = ", ".join(f"{name} = {name} + :{name}" for name in sums)
+        self.db.execute(f"UPDATE arms SET {added} WHERE id = :id", sums | {"id": k})
+        if costed and layout.terms["hold"] != "bound":
             self._hold(k)
+        if failed:
+            self._trip(k, now)
+        elif do == "learn":
+            self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0 WHERE id = ?", (k,))
+        change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
+        change["late"] = service["late"] + (late and do in ("learn", "fail"))
+        untaught = dumped({"late": True}) if reward is not None and not taught else None
+        self._record(now, do, id, k, paid if do == "expire" else cost, reward, untaught, **change)
 
-    # --- what is written down --------------------------------------------------------------------------------------
+    def _unknown(self, request: Mapping[str, Any]) -> tuple[int, int]:
+        """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged, that or the bound."""
+        pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", request["arm"])
+        bound = max(request["held"], self.layout.bounds[request["arm"]])
+        mean = -(-cost // pulls) if pulls else bound
+        return mean, mean if self.layout.terms["lost"] == "mean" else bound
 
-    def _note(self, service: Service, do: str, now: float, *rest: Any) -> None:
-        row = service.event + 1, do, now, *rest, *[None] * (5 - len(rest))
-        self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    def _trip(self, k: int, now: float) -> None:
+        """One more failure in a row; after enough of them the arm is set aside."""
+        failures, trips, until = self.row("SELECT failures + 1, trips, until FROM arms WHERE id = ?", k)
+        breaker = self.layout.breaker
+        if breaker and not trips and failures >= breaker.failures:
+            trips, until = 1, max(until, now + breaker.seconds(1))
+            _LOGGER.warning("%s failed %d times in a row and is set aside", self.layout.names[k], failures)
+        change = failures, trips, until, k
+        self.db.execute("UPDATE arms SET failures = ?, trips = ?, until = ? WHERE id = ?", change)
 
-    def _save(self, service: Service, now: float, change: Mapping[str, Any]) -> None:
-        """The service's row after an event; now and then the whole state, for those who look back."""
-        change = {"event": service.event + 1, "now": now, **change}
-        self.db.execute(f"UPDATE service SET {', '.join(f'{name} = ?' for name in change)}", tuple(change.values()))
-        if change["event"] % _EVERY == 0:
-            self._keep(self.service())
-
-    def state(self) -> str:
-        """All that decides what comes, as one text."""
-        tables = {
-            name: [
-                [x.hex() if isinstance(x, bytes) else x for x in row]
-                for row in self.db.execute(f"SELECT * FROM {name}")
-            ]
-            for name in _STATE
-        }
-        now, rows = self.service().now or 0.0, []
-        for account in self.layout.accounts:
-            rows += self.db.execute(
-                "SELECT * FROM periods WHERE budget = ? AND period = ?", (account.id, account.periods.at(now))
-            ).fetchall()
-        return dumped(tables | {"periods": rows})
-
-    def _keep(self, service: Service) -> None:
-        """Write the state beside the events, and delete what is older than is to be kept."""
-        self.db.execute("INSERT INTO states VALUES (?, ?, ?)", (service.event, service.now, self.state()))
-        if service.now is not None:
-            oldest = service.now - self.layout.terms["retention"]
-            (first,) = self._row("SELECT max(event) FROM states WHERE t <= ?", oldest)
-            for table, column in (("events", "n"), ("states", "event")) if first else ():
-                self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
-
-    def restore(self, text: str, terms: str) -> None:
-        """Into an empty database: a state, and its terms."""
-        if not self._row("SELECT 1 FROM sqlite_master"):
-            self.db.executescript(SCHEMA)
-        for name, rows in json.loads(text).items():
-            self.db.execute(f"DELETE FROM {name}")
-            for row in rows:
-                row = [*row[:-1], bytes.fromhex(row[-1])] if name == "service" else row
-                self.db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
-        self.db.execute("INSERT OR REPLACE INTO terms VALUES (?, ?, '')", (self.service().terms, terms))
-        self.load()
-
-    def replay(self, event: Mapping[str, Any]) -> Request | None:
-        """Let an event happen again."""
-        do, now, id = event["do"], event["t"], event["id"]
-        if do == "choose":
-            return self.choose(now, **json.loads(event["more"] or "{}"))
-        calls: dict[str, Callable[[], Any]] = {
-            "learn": lambda: self.learn(now, id, event["reward"], event["money"]),
-            "fail": lambda: self.fail(now, id, event["money"]),
-            "cancel": lambda: self.cancel(now, id),
-            "expire": lambda: self.expire(now, id, event["reward"]),
-            "forget": lambda: self.forget(now, id),
-            "clock": lambda: self.clock(now),
-        }
-        return calls[do]()
+    def _hold(self, k: int) -> None:
+        """What a request to this arm holds: a quantile of its costs, and until one is expected above it its bound."""
+        hold, amount = self.layout.terms["hold"], self.layout.bounds[k]
+        if hold != "bound":
+            (pulls,) = self.row("SELECT pulls FROM arms WHERE id = ?", k)
+            if (above := min(pulls, _COSTS) * (1 - hold)) >= 1:
+                dear = "SELECT cost FROM costs WHERE arm = ? ORDER BY cost DESC LIMIT 1 OFFSET ?"
+                (amount,) = self.row(dear, k, math.floor(above))
+        self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (amount, k))
 
     def clock(self, now: float) -> None:
         """It is so late, whatever was believed before."""
-        service = self.service()
-        self._note(service, "clock", now)
-        self._save(service, now, {"trust": service.trust + 1})
+        self._record(now, "clock", trust=self.service()["trust"] + 1)
+
+    # --- what is written down --------------------------------------------------------------------------------------
+
+    def _record(self, now: float, do: str, *event: Any, **change: Any) -> None:
+        """An event (id, arm, money, reward, more, context), and what it changes in the service's row.
+
+        Now and then the whole state is written, too, for those who look back.
+        """
+        n = change["event"] = self.row("SELECT event + 1 FROM service")[0]
+        row = n, do, now, *event, *[None] * (6 - len(event))
+        self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        changed = ", ".join(f"{name} = ?" for name in change)
+        self.db.execute(f"UPDATE service SET now = ?, {changed}", (now, *change.values()))
+        if n % _EVERY == 0:
+            self._keep()
+
+    def state(self) -> str:
+        """All that decides what comes, as one text."""
+        now, sql = self.service()["now"] or 0.0, "SELECT * FROM periods WHERE budget = ? AND begins = ?"
+        tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
+        rows = [row for x in self.layout.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
+        return dumped(tables | {"periods": list(map(list, rows))})
+
+    def _keep(self) -> None:
+        """Write the state beside the events, and delete events, and periods of callers, that need not be kept."""
+        event, now = self.row("SELECT event, now FROM service")
+        self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state()))
+        if now is not None:
+            oldest = now - self.layout.terms["retention"]
+            (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
+            for table, column in (("events", "n"), ("states", "event")) if first else ():
+                self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
+            for account in self.layout.accounts:  # there may be many callers
+                ended = account.name, account.period(oldest)[1]
+                self.db.execute("DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended)
+
+    def restore(self, text: str) -> None:
+        """Into a database that is empty, or was restored before: a state."""
+        if not self.row("SELECT 1 FROM sqlite_master"):
+            self.db.executescript(SCHEMA)
+        tables = json.loads(text, object_hook=lambda x: bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x)
+        for name, rows in tables.items():
+            self.db.execute(f"DELETE FROM {name}")
+            for row in rows:
+                self.db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
+        self.load()
+
+    def replay(self, event: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Let an event happen again."""
+        do, now = event["do"], event["t"]
+        if do == "choose":
+            return self.choose(now, event["context"], **json.loads(event["more"] or "{}"))
+        if do == "clock":
+            self.clock(now)
+        else:
+            self.outcome(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
+        return None
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
     def settle_terms(self, change: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """The terms after a change, with ids for budgets and the unit, and the names of all arms that ever were."""
-        old = self.layout.terms
-        terms, names = old | change, list(self.layout.names)
-        names += [name for name in terms["arms"] if name not in self.layout.places]
+        """The terms after a change, and the names of all arms that ever were."""
+        terms, names = self.layout.terms | change, list(self.layout.names)
+        names += [name for name in terms["arms"] if name not in names]
         if len(names) > len(self.layout.names) and (path := value_for_each_arm(self.layout.policy)):
             raise InputError(f"arms: one more given; {path} has one value for each of {len(self.layout.names)} arms")
-        (last,) = self._row("SELECT coalesce(max(id), 0) FROM budgets")
-        return terms | {"budgets": numbered(terms["budgets"], old["budgets"], last), "unit": unit_of(terms)}, names
+        return terms | {"unit": unit_of(terms)}, names
 
-    def change(self, now: float, layout: Layout, told: Mapping[str, Any] | None = None) -> None:
+    def change(self, now: float, layout: Layout, arguments: Mapping[str, Any] | None = None) -> None:
         """Other terms from now on; what was charged and learnt stays."""
-        service, old = self.service(), self.layout
-        pending = [Request(*row) for row in self.db.execute("SELECT * FROM tickets")]
-        before = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
-        for request in pending:
-            self.charge(request.time, request.arm, request.caller, -request.held)
-        text, kept = dumped(layout.terms), dumped(told) if told is not None else self.told()
-        (version,) = self._row("SELECT max(id) + 1 FROM terms")
-        self.db.execute("INSERT INTO terms VALUES (?, ?, ?)", (version, text, kept))
-        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
-        self.layout, self._version = layout, version
+        service, old, (version, _, old_arguments) = self.service(), self.layout, self.row("SELECT * FROM terms")
+        pending = self.rows("SELECT * FROM tickets")
+        for request in pending:  # who pays for them may be another one
+            self.charge(request, -request["held"], -1)
+        totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
+        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
+        text = dumped(layout.terms), old_arguments if arguments is None else dumped(arguments)
+        self.db.execute("UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text))
+        self._join(layout, version + 1)
         for account in layout.accounts:
-            old_one, granted = before.pop(account.name, (None, 0))
-            self._hand_over(account, old_one, granted, now)
-        if before:
-            _LOGGER.warning("budgets %s are no more: what they were charged is forgotten", sorted(before))
+            one, granted = accounts.pop(account.name, (None, 0))
+            self._hand_over(account, one, granted, totals.get(account.name, 0), now)
+        for name in accounts:
+            _LOGGER.warning("budget %s is no more: what it was charged is forgotten", name)
+            self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
+            self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
         for request in pending:
-            self.charge(request.time, request.arm, request.caller, request.held)
-        self._hold_all()
+            self.charge(request, request["held"], 1)
         if old.terms["breaker"] != layout.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
-        learnt = service.learnt
-        if (old.terms["kind"], old.unit, old.program.shape.tree) != (
-            layout.terms["kind"],
-            layout.unit,
-            layout.program.shape.tree,
-        ):
+        learnt, change = service["learnt"], {}
+        same = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, layout)]
+        if same[0] != same[1]:
             learnt = self._taught()
-        elif old.program.shape != layout.program.shape:
+        elif old.program.states != layout.program.states:
             learnt = layout.program.widened(old.program, learnt)
-        paced = {"pace": None, "seen": 0} if old.terms["traffic"] != layout.terms["traffic"] else {}
-        self._note(service, "terms", now, None, None, version)
-        self._save(service, now, {"terms": version, "learnt": learnt, **paced})
-        self.db.execute("DELETE FROM states WHERE event = ?", (service.event + 1,))
-        self._keep(self.service())
+        if old.terms["traffic"] != layout.terms["traffic"]:
+            change = {"pace": None, "seen": 0}
+        self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
+        self._keep()
 
-    def told(self) -> str:
-        """What the last one who made an agent of this file gave."""
-        return self._row("SELECT told FROM terms, service WHERE id = terms")[0]
-
-    def _hand_over(self, account: Account, before: Account | None, granted: int, now: float) -> None:
+    def _hand_over(self, account: Account, before: Account | None, granted: int, total: int, now: float) -> None:
         """What the running period paid, the one that runs now has paid; so what is left changes by the amounts."""
-        period = account.periods.at(now)
-        if before is None or before.id != account.id:
-            self.db.execute("INSERT INTO budgets (id, name) VALUES (?, ?)", (account.id, account.name))
+        number, begins, _ = account.period(now)
+        self.db.execute("DELETE FROM carried WHERE budget = ?", (account.name,))
+        if account.carries:
+            self.db.execute("INSERT INTO carried VALUES (?, ?, 0, 0)", (account.name, number))
         if before is None:
             return
-        if before.id != account.id and before.per_caller == account.per_caller:
-            running = before.id, before.periods.at(now)
-            rows = self.db.execute("SELECT caller, charged FROM periods WHERE budget = ? AND period = ?", running)
-            for caller, paid in rows.fetchall():
-                self._book(account, period, caller, paid)
+        kinds = ("per", "of", "every", "zone", "carry_over")
+        if others := [name for name in kinds if account.plain[name] != before.plain[name]]:
+            key = account.name, before.period(now)[1]
+            rows = self.rows("SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key)
+            self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
+            for caller, paid in rows if others[0] not in ("per", "of") else ():
+                self._book(account, caller, begins, paid)
         if account.carries and before.carries:
-            (total,) = self._row("SELECT total FROM budgets WHERE id = ?", before.id)
-            change = period, granted - before.amount, total
-            self._set("budgets", account.id, "begun = ?, brought = ?, total = ?", *change)
+            row = granted - before.amount, total, account.name
+            self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
         most = max(before.amount, account.amount)  # what it paid under the larger grant was not overspent
-        self.db.execute(
-            "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND period = ?", (most, account.id, period)
-        )
+        row = most, account.name, begins
+        self.db.execute("UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row)
 
     def _taught(self) -> bytes:
         """What a policy that knows nothing learns from the outcomes that are still there."""
-        layout = self.layout
-        means = {
-            k: -(-cost // pulls) if pulls else int(layout.bounds[k])
-            for k, cost, pulls in self.db.execute("SELECT id, cost, pulls FROM arms")
-        }
-        found = self.db.execute(
-            "SELECT id, arm, do, money, reward FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"
-        ).fetchall()
-        rows = [
-            (id, k, layout.reward_ticks(reward), layout.tick(means[k] if paid is None or do == "expire" else paid))
-            for id, k, do, paid, reward in found
-        ]
-        (known,) = self._row("SELECT sum(rewarded) FROM arms")
-        level = logging.WARNING if len(rows) < (known or 0) else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(rows), known or 0)
-        return layout.program.learn_all(np.array(rows, np.int64).reshape(-1, 4), layout.there)
-
-
-def numbered(budgets: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], last: int) -> list[dict[str, Any]]:
-    """Budgets with an id: that of the old one of their name if its periods are the same, else a new one."""
-    made, same = [], ("name", "every", "zone", "carry_over", "per")
-    for budget in budgets:
-        id = next((x["id"] for x in old if all(x[name] == budget[name] for name in same)), None)
-        last += id is None
-        made.append({**budget, "id": last if id is None else id})
-    return made
-
-
-def unit_of(terms: Mapping[str, Any]) -> int:
-    """The cost that is 1 for the policy: the largest bound there ever was."""
-    return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
+        layout, outcomes = self.layout, []
+        contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL")))
+        for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
+            id, k, context = row["id"], row["arm"], contexts.get(row["id"])
+            cost = None if row["do"] == "expire" else row["money"]
+            paid = layout.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
+            if layout.terms["context"] is None or context is not None:  # else its decision is too old
+                outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
+        (rewarded,) = self.row("SELECT sum(rewarded) FROM arms")
+        level = logging.WARNING if len(outcomes) < (rewarded or 0) else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), rewarded or 0)
+        return layout.program.learn_all(outcomes)

@@ -1,7 +1,10 @@
-"""Policies without the simulator: feed real observations one at a time."""
+"""Policies without the simulator: feed real observations one at a time, and keep states on disk."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 from typing import Any
 
 import jax
@@ -9,8 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.limits import check_spec
+from jaxbandits._files import path_of, read_arrays, save_arrays
+from jaxbandits.apps.live.program import in_first_places, written
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import MOST_INT, as_played, bad, booleans, number, numbers, whole_number
+from jaxbandits.core.checks import MOST_INT, InputError, as_played, bad, booleans, number, numbers, shown, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, walk
 from jaxbandits.core.specs import SKIP, FiniteSpec
@@ -23,11 +28,10 @@ def start(
     """Check the policy, and give its first state and its first (empty) observation.
 
     Args:
-        policy: any policy.
-        spec: what it will play, e.g. ``FiniteSpec(arms=3)``.
-        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
+        policy, spec: any policy, and what it will play, e.g. ``FiniteSpec(arms=3)``.
         left: budget left, in cost units, for policies that look at it. Give it always or never.
         available: ``bool[K]``, which arms may be played in round 1; all by default.
+        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
 
     Raises:
         InputError: hyper-parameters out of range, or a policy for another setting.
@@ -61,18 +65,14 @@ def start(
         raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
-    state = policy.init(spec)
-
-    def fails(left: float | None) -> bool:
-        seen = observation._replace(view=observation.view._replace(left=_left(left)))
-        try:
+    state, works = policy.init(spec), []
+    for money in (None, _left(0.0)) if left is None else ():
+        seen = observation._replace(view=view._replace(left=money))
+        with contextlib.suppress(Exception):  # whatever it is, the first step shows it in full
             jax.eval_shape(policy.step, state, jax.random.key(0), seen)
-        except Exception:  # whatever it is, the first step shows it in full
-            return True
-        return False
-
+            works.append(money)
     # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
-    if left is None and fails(None) and not fails(0.0):
+    if works and works[0] is not None:
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
     return state, observation
 
@@ -88,17 +88,14 @@ def observe(
     available: Any = None,
     feedback: Pytree = None,
 ) -> Observation:
-    """The observation after a round, and the view of the next one.
-
-    May be traced (under ``jit`` or ``lax.scan``); then values are not checked, as there are none yet.
+    """The observation after a round, and the view of the next one. May be traced; then no value is checked.
 
     Args:
         previous: the observation that the round began with.
         action: what was really played (not always what the policy asked for). −1, a skip: an empty round.
         reward, cost: what came of it, in [0, 1]: divide by your own bounds.
         empty: True if nothing was played or nothing is known of it; the round counts all the same.
-        left, available: as in :func:`start`, for the next round. With no arm available the policy is not to be asked:
-            the round goes by with ``empty=True``.
+        left, available: as in :func:`start`, for the next round; where no arm is, it goes by with ``empty=True``.
         feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
 
     Raises:
@@ -116,10 +113,10 @@ def observe(
         raise bad("left", left, "given in every round or in none")
     if feedback is None and not isinstance(previous.feedback, Feedback):
         raise bad("feedback", None, "given, as in every round")
-    given = (previous, action, reward, cost, empty, left, available, feedback)
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
+    everything = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(everything)):
         # Values are not known yet: the same arithmetic, and nothing to check.
-        action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
+        action = jax.tree.map(lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action)
         if feedback is None:
             feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
         present = previous.view.available if available is None else jnp.asarray(available, bool)
@@ -139,7 +136,10 @@ def observe(
             raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     if feedback is None:
-        feedback = Feedback(_in_ticks("reward", reward), _in_ticks("cost", cost))  # type: ignore[arg-type]
+        outcome = {"reward": numbers("reward", reward), "cost": numbers("cost", cost)}
+        for name, value in outcome.items():
+            check_unit(name, value)
+        feedback = Feedback(*map(ticks32, outcome.values()))  # type: ignore[arg-type]
     seen = _like("feedback", feedback, previous.feedback)
     if int(previous.view.round) >= MOST_INT:
         raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
@@ -147,23 +147,11 @@ def observe(
     return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
 
-def _in_ticks(name: str, value: Any) -> np.ndarray:
-    array = numbers(name, value)
-    wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
-    if wrong.any():
-        raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
-    check_unit(name, array)
-    return ticks32(array)
-
-
 def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
-    """A state and an observation with room for more arms, which are not available yet; the others stay as they are.
-
-    Draws are addressed by an arm's number, so a further arm changes no decision until it is available.
+    """A state and an observation with room for more arms, which change no decision until they are available.
 
     Args:
-        policy: whose state it is; one without a parameter per arm.
-        state, observation: as they stand.
+        policy, state, observation: as they stand; a policy without a parameter per arm.
         arms: how many there are to be, at least as many as there are.
 
     Raises:
@@ -178,36 +166,26 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
         ((4,), [True, True, False, False])
     """
     before = np.shape(observation.view.available)[0]
-    whole_number("arms", arms, before)
-    spec = FiniteSpec(arms)
+    spec = FiniteSpec(whole_number("arms", arms, before))
     policy.check(spec)
     wide = jax.tree.map(in_first_places, policy.init(spec), state)
     present = in_first_places(np.zeros(arms, bool), observation.view.available)
     return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
-def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
-    """``narrow`` in the first places of ``wide``."""
-    made = np.array(wide)
-    made[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
-    return made
-
-
-def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
+def _like(name: str, value: Pytree, like: Pytree) -> Pytree:
     """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
 
-    def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
-        return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
+    def cast(leaf: Any, wanted_leaf: Any) -> np.ndarray:
+        if wanted_leaf.dtype == np.bool_:
+            return booleans(name, leaf)
+        whole = wanted_leaf.dtype == np.int32
+        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(wanted_leaf.dtype)
 
-    def cast(value: Any, like: Any) -> np.ndarray:
-        if like.dtype == np.bool_:
-            return booleans(name, value)
-        whole = like.dtype == np.int32
-        return (as_played(name, value, {"integer": True}) if whole else numbers(name, value)).astype(like.dtype)
-
-    if shape(given) != shape(wanted):
-        raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(cast, given, wanted)
+    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (value, like)]
+    if shapes[0] != shapes[1]:
+        raise bad(name, value, f"of the structure {jax.tree.map(np.shape, like)}")
+    return jax.tree.map(cast, value, like)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
@@ -223,3 +201,70 @@ def _left(left: float | None) -> ticks.Total | None:
     if not 0 <= (money := number("left", left)) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
     return ticks.split(ticks.floor_from_units(money))
+
+
+# --- On disk: ``.npz`` files of plain arrays, never pickled, and of the policy that they say
+
+
+def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) -> None:
+    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
+
+    Args:
+        path, state: the file, and the arrays.
+        policy: whose state it is: its class and parameters are written, and it is read for no other. None: nobody's.
+
+    Raises:
+        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
+        OSError: the disk is full.
+
+    Example:
+        >>> import tempfile, os
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.OmegaUCB()
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(jb.environments.FiniteSpec(arms=2)), policy=policy)
+        >>> os.path.exists(path)
+        True
+    """
+    place, leaves = path_of("path", path), jax.tree_util.tree_flatten_with_path(state)[0]
+    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else written(policy)}
+    arrays = {f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x) for at, x in leaves}
+    save_arrays("path", place, {"about": np.array(json.dumps(about))} | arrays)
+
+
+def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = None) -> Pytree:
+    """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
+
+    Raises:
+        InputError: no such file, or one of another policy, other parameters, another structure, shape or type.
+
+    Example:
+        >>> import tempfile, os
+        >>> import jaxbandits as jb
+        >>> policy, spec = jb.policies.MUCB(), jb.environments.FiniteSpec(arms=2)
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(spec), policy=policy)
+        >>> jb.live.load(path, like=policy.init(spec), policy=policy).pulls.tolist()
+        [0, 0]
+        >>> jb.live.load(path, like=policy.init(spec), policy=jb.policies.OmegaUCB())
+        Traceback (most recent call last):
+        jaxbandits.core.checks.InputError: policy: OmegaUCB(rho=0.25) given; it must be MUCB(alpha=0.0625), whose...
+    """
+    place = path_of("path", path)
+    try:
+        arrays = read_arrays(place)
+        about = json.loads(str(arrays.pop("about")))
+        whose, structure = about["policy"], about["structure"]
+    except (OSError, ValueError, KeyError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is broken, or none"
+        raise bad("path", str(place), f"a saved state ({reason})") from None
+    if (name := None if policy is None else written(policy)) != whose:
+        raise InputError(f"policy: {name} given; it must be {whose}, whose state the file holds")
+    wanted, tree = jax.tree.flatten(like)
+    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (wanted, arrays.values())]
+    if structure != str(tree) or shapes[0] != shapes[1]:
+        raise InputError(
+            f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
+            "with or without `left` as before"
+        )
+    return jax.tree.unflatten(tree, arrays.values())

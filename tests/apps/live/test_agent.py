@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -17,7 +19,9 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled, Traffic, Unpayable
-from jaxbandits.apps.live.budgets import BILLION, Account, Pace, billionths, place_of, quantile
+from jaxbandits.apps.live import ledger as ledgers
+from jaxbandits.apps.live.clock import Pace, period
+from jaxbandits.apps.live.terms import BILLION, billionths
 from jaxbandits.policies import (
     KUBE,
     MRCB,
@@ -63,7 +67,7 @@ def state(agent: Agent) -> str:
 def learnt(agent: Agent) -> Any:
     """What the policy remembers."""
     with agent._transaction(write=False) as ledger:
-        return ledger.layout.program.state(ledger.service().learnt)
+        return ledger.layout.program.state(ledger.service()["learnt"])
 
 
 # --- tickets
@@ -88,6 +92,7 @@ def test_a_request_is_settled_once() -> None:
         (lambda: agent.learn(one, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
         (lambda: agent.learn(one, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
         (lambda: agent.choose(caller=3), "caller: 3 given"),
+        (lambda: agent.choose(context=[1.0]), "context: .* left out, since the agent was made without `context`"),
         (lambda: agent.choose(available="small"), "arm: 's' given; it must be one of small, middle, large"),
     ):
         before = state(agent)
@@ -248,17 +253,17 @@ def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
         assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (1, 2, 2)
 
 
-def test_a_quantile_is_of_the_arms_own_costs_and_rounded_up_by_at_most_an_eighth() -> None:
-    costs = np.ceil(np.random.default_rng(0).gamma(2.0, 2.0**17, 3000)).astype(int)
-    counts: dict[int, int] = {}
-    for seen, cost in enumerate(costs, start=1):
-        counts[place_of(int(cost))] = counts.get(place_of(int(cost)), 0) + 1
-        assert seen >= 100 or quantile([*counts.items()], 0.99, BILLION) == BILLION
-    for q in (0.5, 0.9, 0.99):
-        exact = np.sort(costs)[int(np.ceil(q * costs.size)) - 1]
-        assert exact <= quantile([*counts.items()], q, BILLION) <= exact * 1.13 + 1, q
-    for cost in (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 1000):
-        assert cost <= quantile([(place_of(cost), 10)], 0.5, BILLION) <= cost * 1.125 + 1
+def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost that a share 1 − q of the last ones is above, exactly; the bound until one is expected above it."""
+    monkeypatch.setattr(ledgers, "_COSTS", 64)
+    agent, costs = made(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
+    for cost in np.random.default_rng(0).gamma(2.0, 0.5, 100).round(3):
+        agent.learn(agent.choose(available=["a"]), reward=1.0, cost=cost)
+        costs.append(float(cost))
+        last = sorted(costs[-64:])
+        above = int(len(last) * (1 - 0.9))
+        assert agent.statistics()["arms"]["a"]["hold"] == (last[-1 - above] if above else 9.0)
+    assert agent.statistics()["arms"]["b"]["hold"] == 9.0
 
 
 def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
@@ -351,6 +356,10 @@ def test_what_a_failure_teaches() -> None:
     assert agent.left()["day"] == 48.4 and row["reward"] == 1.0 and row["cost"] == pytest.approx(1.1 / 3)
     assert (row["failed"], row["pulls"]) == (2, 3) and learnt(agent).pulls.tolist() == [4, 0, 0, 0]
     assert learnt(agent).reward.whole[0] == 2
+    agent.change(lost="bound", hold="bound")
+    before = learnt(agent).cost.part[0]
+    agent.fail(agent.choose())  # charged its bound, and taught the mean
+    assert agent.left()["day"] == 47.4 and (learnt(agent).cost.part[0] - before) / 2**24 == pytest.approx(1.1 / 3)
 
 
 def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
@@ -364,6 +373,185 @@ def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
         agent.learn(late, reward=2.0, cost=0.5)
         assert learnt(agent).pulls[0] == 1 and int(learnt(agent).reward.whole[0]) == 1 - pulls
         assert agent.statistics()["arms"]["a"]["cost"] == 0.5
+
+
+# --- arms that close
+
+
+def test_arms_that_are_sold_out_are_closed() -> None:
+    clock = Clock()
+    free, stock = (
+        Budget(2, DAY, ("small",), of="requests", name="free"),
+        Budget(3, "ever", ("large",), of="requests", name="stock"),
+    )
+    agent = made(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
+    assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {"small": 2, "large": 3, None: 2}
+    assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
+    with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
+        agent.choose(available=["large"], must=True)
+    agent.cancel(next(x for x in agent.open() if x.arm == "large"))  # it was not made
+    agent.fail(next(x for x in agent.open() if x.arm == "small"), cost=0)  # it was
+    assert [x.arm if x else None for x in agent.choose(n=2)] == ["large", None]
+    clock.now = DAY
+    assert agent.choose(n=3)[:2] == agent.open()[-2:] and agent.renews_at() == 2 * DAY
+    numbers = agent.statistics()["budgets"]["stock"]
+    assert (numbers["granted"], numbers["charged"], numbers["left"], numbers["overspent"]) == (3, 3, 0, 0)
+    agent.change(budgets=[free, dataclasses.replace(stock, amount=4)])  # one more came in
+    assert agent.choose().arm == "large" and agent.choose() is None
+
+
+def test_requests_of_callers_are_counted_beside_what_is_paced() -> None:
+    quota = Budget(2, "day", of="requests", per="caller", name="quota")
+    agent = made(Clock(), policy=PricePacer(start=0.0), arms={"a": 0.1}, budgets=[Budget(9.0, "day"), quota])
+    assert [agent.choose(caller=x) is None for x in ("ann", "ann", "ann", "bob")] == [False, False, True, False]
+    assert agent.left("ann") == {"budget": 8.7, "quota": 0.0} and agent.left("eve")["quota"] == 2.0
+
+
+SERVE = {
+    "omega_ucb": OmegaUCB(),
+    "thompson": BudgetedThompson(),
+    "logits": jb.policies.SoftElim(),
+    "pacer": PricePacer(),
+    "weights": FixedSplit([1.0, 2.0, 3.0, 1.0]),
+    "even_pace": jb.policies.EvenPace(jb.policies.OmegaUCB()),
+    "floor": jb.policies.Floored(jb.policies.UCB1(), share=[0.1] * 4),
+    "sampled": jb.policies.CSThompson(alpha=0.1),
+    "kl": jb.policies.KLUCBSC(),
+    "window": jb.policies.Windowed(BudgetedThompson(), window=20),
+    "restarts": jb.policies.Restarting(OmegaUCB(), jb.policies.CUSUM(threshold=2.0, first=5), explore=0.3),
+}
+FAST = ("omega_ucb", "thompson", "pacer", "weights")
+
+
+@pytest.mark.parametrize("name", [x if x in FAST else pytest.param(x, marks=pytest.mark.integration) for x in SERVE])
+def test_no_policy_pulls_a_closed_arm(name: str) -> None:
+    """Stock, quotas, money, failures, arms that leave, arms that were not asked for: an account of our own."""
+    rng, clock = random.Random(3), Clock()
+    arms = {"a": 0.0, "b": 0.1, "c": 0.1, "d": 0.2}
+    budgets = [
+        Budget(2.0, DAY, name="money"),
+        Budget(40, "ever", ("a",), of="requests", name="stock"),
+        Budget(6, HOUR, ("b", "c"), of="requests", name="quota"),
+    ]
+    agent = made(clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0))
+    held, sold, hourly, fails, served, none = Decimal(0), 0, Counter[float](), Counter[str](), Counter[str](), 0
+    until, trips, out = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
+    for request in range(400):
+        clock.now += 60.0
+        if request == 250:
+            agent.remove_arm("d")
+            out.add("d")
+        asked = [x for x in arms if x not in out and rng.random() < 0.8]
+        if clock.now % DAY < 60.0:
+            held = Decimal(0)
+        open_ = {x for x in asked if until[x] <= clock.now and Decimal(str(arms[x])) <= 2 - held}
+        open_ -= {"a"} if sold == 40 else set()
+        open_ -= {"b", "c"} if hourly[clock.now // HOUR] == 6 else set()
+        ticket = agent.choose(available=asked)
+        if ticket is None:
+            none += 1
+            assert not open_ or name in ("pacer", "even_pace"), (request, open_)
+            continue
+        assert ticket.arm in open_, (request, ticket, open_)
+        served[ticket.arm] += 1
+        sold += ticket.arm == "a"
+        hourly[clock.now // HOUR] += ticket.arm in "bc"
+        if trips[ticket.arm]:
+            trips[ticket.arm] += 1
+            until[ticket.arm] = clock.now + min(900.0 * 3 ** (trips[ticket.arm] - 1), 3600.0)
+        if rng.random() < 0.3:
+            agent.fail(ticket, cost=0)
+            fails[ticket.arm] += 1
+            if fails[ticket.arm] >= 2 and not trips[ticket.arm]:
+                trips[ticket.arm], until[ticket.arm] = 1, clock.now + 900.0
+        else:
+            agent.learn(ticket, reward=rng.random(), cost=str(Decimal(str(arms[ticket.arm])) / 2))
+            held += Decimal(str(arms[ticket.arm])) / 2
+            fails[ticket.arm] = trips[ticket.arm] = 0
+            until[ticket.arm] = 0.0
+    assert sold == 40 and none > 20 and len(served) >= 3
+
+
+def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
+    @jb.pytree
+    class Stubborn(MUCB):
+        def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
+            return state, np.int32(1) + 0 * open[0]
+
+    agent = made(Clock(), policy=Stubborn(), budgets=())
+    assert agent.choose().arm == "middle"
+    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"):
+        agent.choose(available=["small"])
+    assert agent.statistics()["requests"] == 1
+
+
+# --- contexts
+
+SEES = {"policy": jb.policies.LinUCB(explore=jb.policies.Bonus(0.5)), "context": 2, "reward_bound": 1.0, "budgets": ()}
+
+
+def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
+    """Told in another order and by another process: Σ x̃x̃ᵀ and Σ r x̃ of each arm are those of the decisions."""
+    rng, file, clock = np.random.default_rng(0), tmp_path / "agent.db", Clock()
+    one, two = (made(clock, file=file, arms={"a": 0.1, "b": 0.1}, **SEES) for _ in range(2))
+    asked, gram, sums = [], np.zeros((2, 3, 3)), np.zeros((2, 3))
+    for x in rng.normal(size=(40, 2)):
+        asked.append((one.choose(context=x), np.append(1.0, x.astype(np.float32))))
+    for at in rng.permutation(40)[:30]:
+        ticket, row = asked[at]
+        reward = float(rng.random())
+        two.learn(ticket, reward=reward, cost=0.05)
+        gram["ab".index(ticket.arm)] += np.outer(row, row)
+        sums["ab".index(ticket.arm)] += reward * row
+    for agent in (one, two):
+        model = learnt(agent).model
+        inverse = np.linalg.inv(gram + np.diag([0.01, 8.0, 8.0]))
+        np.testing.assert_allclose(model.inverse[:2], inverse, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(model.reward[:2], sums, rtol=1e-5)
+    assert jb.live.audit(file)["problems"] == []
+    row = next(jb.live.events(file))
+    assert np.float32(row["context"]).tolist() == asked[0][1][1:].tolist()
+    one.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1)))  # another kind: taught what was seen
+    np.testing.assert_allclose(learnt(two).model.reward[:2], sums, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]])
+def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
+    agent = made(Clock(), **SEES)
+    with pytest.raises(Misuse, match=r"^context: .* given; it must be ") as refused:
+        agent.choose(context=wrong)
+    assert "\n" not in str(refused.value) and agent.statistics()["requests"] == 0
+
+
+def test_who_sees_the_request_serves_it_better() -> None:
+    """Reward is 0.5 ± 0.4 x, the sign being the arm's: by the context 0.82 on average, without 0.5 (s.e. 0.01)."""
+    rng, agent, earned = np.random.default_rng(1), made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"context": 1}), []
+    for request in range(400):
+        x = float(rng.uniform(-1, 1))
+        ticket = agent.choose(context=[x])
+        reward = 0.5 + (0.4 if ticket.arm == "a" else -0.4) * x
+        agent.learn(ticket, reward=reward, cost=0.05)
+        earned += [reward] if request >= 100 else []
+    assert abs(np.mean(earned) - 0.7) < 3 * 0.4 / 12**0.5 / len(earned) ** 0.5
+
+
+def test_arms_join_where_requests_are_seen() -> None:
+    policy = jb.policies.LinUCB(features=jb.policies.Standardised([1.0, 2.0], [1.0, 4.0]))
+    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": policy})
+    for name in "cdef":
+        agent.add_arm(name, 0.1)
+    assert {x.arm for x in agent.choose(n=12, context=[0.0, 1.0])} == set("abcdef")
+    with pytest.raises(jb.InputError, match="arms: one more given; priced has one value for each of 2 arms"):
+        priced = {"policy": jb.policies.LinUCB(priced=True), "context": 3}
+        made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | priced).add_arm("c", 0.1)
+
+
+def test_a_pacer_sees_requests_under_budgets() -> None:
+    budgets = [Budget(1.0, DAY)]
+    pacer = jb.policies.ContextualPacer(cost_guess=[0.1, 0.1])
+    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": pacer, "budgets": budgets})
+    served = [agent.choose(context=[0.0, 1.0]) for _ in range(20)]
+    assert sum(x is not None for x in served) == 10 and agent.statistics()["budgets"]["budget"]["price"] > 0
 
 
 # --- terms
@@ -462,12 +650,13 @@ def test_a_days_budget_renews_at_midnight_there() -> None:
 def test_the_traffic_of_a_day_with_23_hours() -> None:
     start = datetime.datetime(2026, 3, 29, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
     pace = Pace(Traffic([*range(24)], zone="Europe/Berlin").plain(), 0.0, None)
-    budget = Budget(1.0, "day", zone="Europe/Berlin").plain(()) | {"id": 1}
     for hour in range(23):
         there = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
         place = pace.place(start + hour * HOUR)
         assert int(place) % 24 == there
-        (left,), (total,) = pace.ahead([Account(budget, 0.0)], start + hour * HOUR, 0)
+        day = period("day", ZoneInfo("Europe/Berlin"), 0.0, start + hour * HOUR)
+        assert day[2] - day[1] == 23 * HOUR
+        (left,), (total,) = pace.ahead([day[1:]], start + hour * HOUR, 0)
         assert left == max(sum(range(there, 24)), 1) and total == sum(range(24))
 
 
@@ -477,7 +666,6 @@ def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> 
     forecast = [0.0] * 12 + [50.0] * 12
     given = None if factor is None else Traffic([factor * x for x in forecast]).plain()
     pace, seen, rng = Pace(given, 0.0, None), 0, np.random.default_rng(0)
-    account = Account(Budget(1.0, DAY).plain(()) | {"id": 1}, 0.0)
     for hour in range(24 * 4):
         for minute in range(rng.poisson(forecast[hour % 24])):
             now = hour * HOUR + 60.0 * min(minute, 59)
@@ -486,7 +674,7 @@ def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> 
                 seen = 0
             seen += 1
             if hour >= 84 and minute == 30:
-                (left,), (total,) = pace.ahead([account], now, seen)
+                (left,), (total,) = pace.ahead([(now // DAY * DAY, now // DAY * DAY + DAY)], now, seen)
                 assert abs(left - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (1 if factor else 1.5), (hour, left)
                 assert abs(total - 600) < 5 * 600**0.5 * (1 if factor else 1.5)
 
@@ -584,6 +772,11 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"budgets": [Budget(1.0, "day", zone="Mars/Base")]}, r"budget.zone: .* the name of a time zone"),
         ({"budgets": [Budget(1.0, DAY, per="team")]}, "budget.per: 'team' given; it must be None or 'caller'"),
         ({"budgets": [Budget(1.0, DAY, None, True, per="caller")]}, "budget.carry_over: True given"),
+        ({"budgets": [Budget(1.0, "ever")]}, "budget.every: 'ever' given; it must be 'ever' of requests only"),
+        ({"budgets": [Budget(1.5, DAY, of="requests")]}, "budget.amount: 1.5 given; it must be a whole number of req"),
+        ({"budgets": [Budget(1.0, DAY, of="tokens")]}, "budget.of: 'tokens' given; it must be 'money' or 'requests'"),
+        ({"policy": jb.policies.LinUCB()}, "context: None given; it must be how many numbers are known of a request"),
+        ({"policy": jb.policies.LinUCB(), "context": 0}, "context: 0 given; it must be a whole number from 1"),
         ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
         ({"traffic": Traffic(5)}, "traffic.expected: 5 given; it must be a list"),
         ({"traffic": Traffic([1, 2], slot=datetime.timedelta(hours=1))}, "traffic.slot: .* given"),

@@ -94,7 +94,7 @@ def test_another_file_is_refused_in_one_line(file: Path, other: bytes) -> None:
     with pytest.raises(jb.InputError, match=r"file: .*no.db' given"):
         Agent.load(file.parent / "no.db")
     sqlite3.connect(file.parent / "other.db").execute("CREATE TABLE mine (x)")
-    with pytest.raises(jb.InputError, match="of an agent, of format 5"):
+    with pytest.raises(jb.InputError, match="of an agent, of format 6"):
         made(Clock(), file=file.parent / "other.db")
 
 
@@ -390,6 +390,17 @@ def test_old_events_go_and_the_state_needs_none(file: Path, monkeypatch: pytest.
     assert made(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
 
 
+def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "_EVERY", 20)
+    clock, budgets = Clock(), [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")]
+    agent = made(clock, file=file, retention=5 * HOUR, budgets=budgets)
+    for clock.now in np.arange(0.0, 20 * HOUR, HOUR / 2):
+        agent.learn(agent.choose(caller="ann"), reward=1.0, cost="0.001")
+    paid = agent.charged("ann")
+    assert set(paid["all"].values()) == {0.002} and len(paid["all"]) == 20
+    assert min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR and jb.live.audit(file)["problems"] == []
+
+
 @pytest.mark.parametrize(
     ("policy", "exact"),
     [(SoftElim(), True), (FixedSplit([1.0, 2.0, 3.0]), True), (BudgetedThompson(), False)],
@@ -411,10 +422,13 @@ def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: b
     assert abs(share - last["propensity"]) < 4 * (0.25 / 300 + last["error"] ** 2) ** 0.5
 
 
-def test_what_draws_nothing_has_no_propensities(file: Path) -> None:
-    made(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9)).choose()
-    with pytest.raises(jb.InputError, match="by a policy that draws more than the order of ties"):
-        next(jb.live.propensities(file))
+def test_what_draws_nothing_was_certain(file: Path) -> None:
+    agent = made(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9))
+    for reward, ticket in enumerate(agent.choose(n=3)):
+        agent.learn(ticket, reward=reward, cost=0.2)
+    last = agent.choose().arm
+    row = list(jb.live.propensities(file, samples=50))[-1]
+    assert row == {"id": 4, "request": None, "arm": last, "propensity": 1.0, "error": 0.0}
 
 
 def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:

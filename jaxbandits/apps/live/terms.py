@@ -1,0 +1,213 @@
+"""Terms of an agent, checked and as JSON: whole numbers of money, budgets, traffic, when an arm is set aside."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from jaxbandits.apps.live.clock import PERIODS, zone_of
+from jaxbandits.apps.live.program import written
+from jaxbandits.core.checks import InputError, bad, number, numbers, positive_number, whole_number
+
+# --- Money: whole billionths of the currency, of what is written, so that cents are cents
+
+BILLION = 10**9
+MOST = 9 * BILLION * BILLION  # what a whole number of SQLite holds
+MOST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
+_MONEY = decimal.Context(prec=60)
+
+
+def billionths(argument: str, value: Any, down: bool = False, most: int = MOST_COST) -> int:
+    """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole billionths."""
+    try:
+        as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
+        amount = Decimal(value if as_written else repr(number(argument, value)))
+        if amount.is_finite() and 0 <= amount <= most // BILLION:
+            rounding = decimal.ROUND_FLOOR if down else decimal.ROUND_CEILING
+            return int(amount.scaleb(9, _MONEY).to_integral_value(rounding))
+    except decimal.InvalidOperation:
+        pass
+    raise bad(argument, value, f"an amount of money from 0 to {most / BILLION:g}")
+
+
+def money(amount: int) -> float:
+    """Whole billionths as the float that is written so."""
+    return amount / BILLION
+
+
+# --- What is given
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """An amount of money, or a number of requests, that renews.
+
+    Attributes:
+        amount: what each period grants, in the money of the arms' bounds; a number, a ``Decimal`` or its text.
+        every: the length of a period: ``"day"``, ``"week"`` (from Monday) or ``"month"`` of the calendar in ``zone``;
+            or a number of seconds, whose periods begin at multiples of it since the agent's ``start``. Of requests
+            also ``"ever"``: a stock that is sold once.
+        arms: the names of the arms that it pays for; None: all, also those that join later.
+        carry_over: is what is left at the end of a period added to the next one? Else it is lost.
+        name: for messages and reports.
+        zone: the time zone of days, weeks and months, by its name.
+        per: None, one for all; or ``"caller"``, a cap of ``amount`` for each who is named in ``choose(caller=…)``.
+        of: ``"money"``, or ``"requests"``: then the arms close when so many were served in the period. Caps of callers
+            and of requests are kept by the ledger, beside the budgets of money that the policy paces.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.live.Budget(amount=20.0, every="day", zone="Europe/Berlin").name
+        'budget'
+        >>> free_tier = jb.live.Budget(1500, every="day", arms=("small",), of="requests", name="free tier")
+    """
+
+    amount: Any
+    every: float | str
+    arms: tuple[str, ...] | None = None
+    carry_over: bool = False
+    name: str = "budget"
+    zone: str = "UTC"
+    per: str | None = None
+    of: str = "money"
+
+    def plain(self, arms: Iterable[str]) -> dict[str, Any]:
+        """As JSON, its amount in whole billionths; :class:`InputError` on what is no budget for these arms."""
+
+        def must(field: str, holds: bool, may_be: str) -> None:
+            if not holds:
+                raise bad(f"{self.name}.{field}", getattr(self, field), may_be)
+
+        if not isinstance(self.name, str) or not self.name:
+            raise bad("budget.name", self.name, "text")
+        must("of", self.of in ("money", "requests"), "'money' or 'requests'")
+        must("per", self.per in (None, "caller"), "None or 'caller'")
+        must("carry_over", not (self.per and self.carry_over), "False where a budget is per caller")
+        amount = billionths(f"{self.name}.amount", self.amount, down=True, most=MOST)
+        must("amount", amount > 0, "at least 1e-9")
+        must("amount", self.of == "money" or not amount % BILLION, "a whole number of requests")
+        if isinstance(self.every, str):
+            must("every", self.every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
+            must("every", self.every != "ever" or self.of == "requests", "'ever' of requests only")
+        elif isinstance(self.every, datetime.timedelta):
+            must("every", False, "a number of seconds (total_seconds()), or day, week, month")
+        every = self.every if isinstance(self.every, str) else positive_number(f"{self.name}.every", self.every)
+        zone_of(f"{self.name}.zone", self.zone)
+        is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(self.arms, str)
+        must("arms", is_list, "a list of names, or None for all")
+        for arm in self.arms or ():
+            if arm not in arms:
+                raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
+        paid = None if self.arms is None else sorted(self.arms)
+        return vars(self) | {"amount": amount, "every": every, "arms": paid, "carry_over": bool(self.carry_over)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Traffic:
+    """What is expected, for policies that pace. It may be left out: then a day's shape is learnt, hour by hour.
+
+    Only its shape matters for long: its level is scaled by what comes, within tens of requests, and the shape follows
+    from one cycle to the next.
+
+    Attributes:
+        expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot begins at the agent's
+            ``start``, which is midnight of Thursday, 1 January 1970, by default.
+        slot: length of a slot in seconds.
+        zone: the time zone by whose clocks slots are counted, by its name.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> sum(jb.live.Traffic(expected=[10] * 8 + [60] * 16, slot=3600.0).expected)
+        1040
+    """
+
+    expected: Sequence[float]
+    slot: float = 3600.0
+    zone: str = "UTC"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON; :class:`InputError` on what is no traffic."""
+        table = numbers("traffic.expected", self.expected)
+        if table.ndim != 1 or not table.size or not ((table >= 0) & (table < 2**30)).all():
+            raise bad("traffic.expected", self.expected, "a list of numbers of requests, at least 0")
+        if not table.sum():
+            raise bad("traffic.expected", self.expected, "of at least one request in all")
+        zone_of("traffic.zone", self.zone)
+        return {"expected": table.tolist(), "slot": positive_number("traffic.slot", self.slot), "zone": self.zone}
+
+
+@dataclasses.dataclass(frozen=True)
+class Breaker:
+    """When an arm is set aside: after so many failures in a row, for a pause; then one request tries it.
+
+    Where that one fails too, the next pause is three times as long. After an outcome the arm serves again.
+
+    Attributes:
+        failures: how many in a row.
+        pause, longest: seconds of the first pause, and of the longest one.
+
+    Source: the half-open circuit breaker of M. Nygard, *Release It!* (2007).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> [jb.live.Breaker(pause=60.0, longest=1000.0).seconds(trips) for trips in (1, 2, 3, 4)]
+        [60.0, 180.0, 540.0, 1000.0]
+    """
+
+    failures: int = 3
+    pause: float = 300.0
+    longest: float = 4 * 3600.0
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON; :class:`InputError` on what is none."""
+        whole_number("breaker.failures", self.failures, 1)
+        seconds = {name: positive_number(f"breaker.{name}", getattr(self, name)) for name in ("pause", "longest")}
+        return {"failures": self.failures} | seconds
+
+    def seconds(self, trips: int) -> float:
+        """How long the pause is, the first, second, … in a row."""
+        return min(self.pause * 3.0 ** min(trips - 1, 100), self.longest)
+
+
+def checked(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
+    """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
+    terms = dict(arguments)
+    for name, value in arguments.items():
+        if name == "policy":
+            terms |= {"policy": written(value), "kind": written(value, values=False)}
+        elif name == "arms":
+            if not isinstance(value, Mapping) or not value:
+                raise bad("arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
+            if other := [x for x in value if not isinstance(x, str) or not x]:
+                raise bad("arms", other[0], "names, as text")
+            terms["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
+        elif name == "budgets":
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise bad("budgets", value, "a list of jb.live.Budget")
+            if other := [x for x in value if not isinstance(x, Budget)]:
+                raise bad("budgets", other[0], "a list of jb.live.Budget")
+            terms["budgets"] = [budget.plain(arms) for budget in value]
+            if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
+                raise InputError(f"budgets: {names} given; it must be a list of different names")
+        elif name in ("traffic", "breaker"):
+            kind = Traffic if name == "traffic" else Breaker
+            if not isinstance(value, (kind, type(None))):
+                raise bad(name, value, f"a jb.live.{kind.__name__}, or None")
+            terms[name] = value and value.plain()
+        elif name == "hold" and value != "bound":
+            if isinstance(value, str) or not 0 < number("hold", value) < 1:
+                raise bad("hold", value, "'bound', or a quantile above 0 and below 1")
+            terms["hold"] = float(value)
+        elif name == "lost" and value not in ("bound", "mean"):
+            raise bad("lost", value, "'bound' or 'mean'")
+        elif name == "context" and value is not None:
+            terms["context"] = whole_number("context", value, 1, 2**16)
+        elif name in ("times_bound", "retention", "reward_bound"):
+            terms[name] = positive_number(name, value)
+        elif name == "start":
+            terms[name] = number(name, value)
+    return terms
