@@ -532,12 +532,18 @@ def _late() -> Iterator[str]:
     return _at_budgets(rows, show)
 
 
+_AS_PRICES_FALL = (
+    "ParetoBandit", "ContextualPacer", "ContextualPacer, not told", "UCB-Simplex", "pacer", "pacer, window 300",
+    "explore 50, then commit", "cap",
+)  # fmt: skip
+
+
 def _price_falls() -> Iterator[str]:
     """Dollars over the budget by phase."""
     whens = ("before", "while cheap", "after")
     told = []
     for label in ("tight", "moderate", "loose"):
-        for name in ("ParetoBandit", "UCB-Simplex", "pacer", "pacer, window 300", "explore 50, then commit", "cap"):
+        for name in _AS_PRICES_FALL:
             rows = [found("router", f"prices: {name}, {label}, {when}: dollars over the budget") for when in whens]
             printed = [f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows]
             told.append([label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))])

@@ -538,23 +538,30 @@ def prices(options: Options) -> list[Row]:
     falls = np.where(np.arange(len(MODELS)) == 2, DROP, 1.0)
     cheap = Split(here.both.prompts, here.both.quality, here.both.dollars * falls)
     at = (first + phase + 1, first + 2 * phase + 1)
-    there = Piecewise.of([WithNullArm(here.table(x, (first, second))) for x in (here.both, cheap, here.both)], at=at)
+    moves = here.both, cheap, here.both
+    there = Piecewise.of([WithNullArm(here.table(x, (first, second))) for x in moves], at=at)
     c, limit = here.c[None], jb.AverageCost(c=here.c, rounds=first + second)
     policies: dict[str, Any] = {
-        "pacer": Pacer(c=c, a=TUNED["pacer"]),
-        "pacer, window 300": jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300),
-        "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
-        "cap": rules.Cap(preferred=2, cheapest=0),
-        "explore 50, then commit": rules.ExploreThenCommit(c=c),
+        "pacer": (Pacer(c=c, a=TUNED["pacer"]), there),
+        "pacer, window 300": (jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300), there),
+        "UCB-Simplex": (UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]), there),
+        "cap": (rules.Cap(preferred=2, cheapest=0), there),
+        "explore 50, then commit": (rules.ExploreThenCommit(c=c), there),
     }
+    if not options.quick:
+        x, parts = contexts.features(options), (first, second)
+        told = [np.hstack([x, np.broadcast_to(price, (len(x), 3))]) for price in (np.ones(3), falls, np.ones(3))]
+        for name, known in (("ContextualPacer", told), ("ContextualPacer, not told", [x] * PHASES)):
+            tables = [contexts.tabled(here, *each) for each in zip(moves, [parts] * PHASES, known, strict=True)]
+            policies[name] = contexts.pacer(here, priced=known is told), Piecewise.of(tables, at=at)
     ends = np.array([first + i * phase for i in range(PHASES + 1)]) / (first + second)
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for name, policy in policies.items():
+    for name, (policy, place) in policies.items():
         result, _ = simulated(
             options,
             f"prices, {name}",
             policy,
-            there,
+            place,
             limit,
             key=RUN_KEY,
             replicates=options.pick(4, 16, 32),

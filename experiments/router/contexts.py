@@ -95,22 +95,25 @@ def players(options: Options, here: World) -> dict[str, tuple[Any, np.ndarray, i
     x, first = features(options), len(here.train.prompts)
     length = np.log([1 + len(prompt) for prompt in here.both.prompts])[:, None]
     length = (length - length[:first].mean()) / length[:first].std()
-    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, 3))
-    usual: dict[str, Any] = {"c": here.c[None], "eta": CHOSEN["eta"], "explore": Bonus(CHOSEN["alpha"])}
-    told = usual | {"cost_guess": guess}
     cells = Cells(centres(x[:first], 32))
     many, few = options.pick(4, 64, 1000), options.pick(2, 16, 100)
-    pacer = ContextualPacer(ridge=CHOSEN["ridge"], **told)
     return {
-        "ContextualPacer": (pacer, x, 0, many),
-        "no guess": (ContextualPacer(ridge=CHOSEN["ridge"], **usual), x, 0, few),
-        "draws": (ContextualPacer(ridge=CHOSEN["ridge"], **told | {"explore": Draw(CHOSEN["v"])}), x, 0, few),
-        "32 cells": (ContextualPacer(features=cells, **told), x, 0, few),
-        "length alone": (ContextualPacer(ridge=4.0, **told), length, 0, few),
-        "no context": (ContextualPacer(ridge=4.0, **told), 0 * length, 0, few),
-        "100 late": (pacer, x, 100, few),
-        "1,000 late": (pacer, x, 1000, options.pick(1, 4, 16)),
+        "ContextualPacer": (pacer(here), x, 0, many),
+        "no guess": (pacer(here, cost_guess=None), x, 0, few),
+        "draws": (pacer(here, explore=Draw(CHOSEN["v"])), x, 0, few),
+        "32 cells": (pacer(here, features=cells, ridge=None), x, 0, few),
+        "length alone": (pacer(here, ridge=4.0), length, 0, few),
+        "no context": (pacer(here, ridge=4.0), 0 * length, 0, few),
+        "100 late": (pacer(here), x, 100, few),
+        "1,000 late": (pacer(here), x, 1000, options.pick(1, 4, 16)),
     }
+
+
+def pacer(here: World, **options: Any) -> ContextualPacer:
+    """With what was chosen, and the models' mean prices on the training split as a guess."""
+    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, len(here.train.dollars[0])))
+    usual: dict[str, Any] = {"eta": CHOSEN["eta"], "ridge": CHOSEN["ridge"], "explore": Bonus(CHOSEN["alpha"])}
+    return ContextualPacer(c=here.c[None], **usual | {"cost_guess": guess} | options)
 
 
 def policies(options: Options) -> list[Row]:
@@ -196,14 +199,10 @@ def second(options: Options) -> list[Row]:
     axes = np.linalg.svd(vectors[:2000] - middle, full_matrices=False)[2][:25]
     x = (vectors - middle) @ axes.T
     x = x / x[:2000].std(axis=0)
-    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, 2))
-    policy = ContextualPacer(
-        c=here.c[None], eta=CHOSEN["eta"], ridge=CHOSEN["ridge"], explore=Bonus(CHOSEN["alpha"]), cost_guess=guess
-    )
     best = [f"second: best mixture at ${label}" for label in here.labels]
     means = here.test.quality.mean(axis=0), here.test.dollars.mean(axis=0)
     rows = [
         row(n, frontier(*means, b[None])[0], published=OURS, digits=".4f")
         for n, b in zip(best, here.budgets, strict=True)
     ]
-    return rows + gaps(options, here, "second: ContextualPacer", policy, x, 0, options.pick(4, 32, 300), asked={})
+    return rows + gaps(options, here, "second: ContextualPacer", pacer(here), x, 0, options.pick(4, 32, 300), asked={})

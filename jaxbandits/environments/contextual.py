@@ -31,7 +31,7 @@ from jaxbandits.environments.table import DrawnRows, RowOrder, checked_features
 
 _CONTEXTS = np.uint32(2**32 - 2)  # no arm is pulled so often, so this address is free in the world's key
 _MOST_FEATURES = 2**16
-_SAMPLE = 2**14  # contexts that expectations of a law are taken over, unless one asks for more
+SAMPLE = 2**14  # contexts that expectations of a law are taken over, unless one asks for more
 _SAMPLE_KEY = 20261125
 _COINS = Bernoulli()
 
@@ -392,7 +392,7 @@ class ContextualArms(Environment):
 
     # --- Host: expectations over contexts
 
-    def sampled(self, samples: int = _SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def sampled(self, samples: int = SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Host: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``; NaN where absent.
 
         Args:
@@ -412,7 +412,7 @@ class ContextualArms(Environment):
         reward, cost = (x.mean(axis=1) for x in self.sampled())
         return reward, cost if self.resources is not None else cost[..., 0]
 
-    def clipped(self, samples: int = _SAMPLE) -> np.ndarray:
+    def clipped(self, samples: int = SAMPLE) -> np.ndarray:
         """Host: the share of pairs (context, arm) whose mean reward or a mean cost was clipped, ``[instance]``.
 
         There the world is not what its means say.
@@ -457,9 +457,10 @@ class ContextualArms(Environment):
             >>> round(found.contextual, 4), round(found.fixed, 4), round(found.value, 4)
             (0.56, 0.535, 0.025)
         """
-        return self._compared(constraint.prepare(self), samples) or []
+        return self.compared(constraint.prepare(self), samples) or []
 
-    def _compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+    def compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+        """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of one's own."""
         pace = constraints.a_round(ready)
         costs = self.resources or 1
         if pace is None or (pace.budget is not None and pace.budget.shape[1] not in (0, costs)):
@@ -477,7 +478,7 @@ class ContextualArms(Environment):
 
         Both grow evenly with the clock. NaN under a constraint of one's own.
         """
-        found, pace = self._compared(constraint, _SAMPLE), constraints.a_round(constraint)
+        found, pace = self.compared(constraint, SAMPLE), constraints.a_round(constraint)
         rates = np.full((2, self.instances), np.nan)
         if found is not None and pace is not None:
             rates = np.array([[x.contextual for x in found], [x.fixed for x in found]]) / pace.units
@@ -489,15 +490,19 @@ def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.nda
     return rate[instance][:, None] * clock
 
 
+def drawn(here: ContextualArms, rounds: jax.Array) -> jax.Array:
+    """Contexts ``f32[N, …]`` of the sample of a law without end, of one instance."""
+    key = streams.at(jax.random.key(_SAMPLE_KEY, impl="threefry2x32"), _CONTEXTS, 0)  # type: ignore[arg-type]
+    return jax.vmap(here.contexts.draw, in_axes=(None, 0))(key, rounds)
+
+
 @jax.jit
 def _sampled(world: ContextualArms, rounds: jax.Array, rows: jax.Array | None) -> tuple[jax.Array, jax.Array]:
     """Means in ticks, ``i32[instance, N, K]`` and ``i32[instance, N, K, J]``."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
     def instance(here: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-        if contexts is None:
-            key = streams.at(jax.random.key(_SAMPLE_KEY, impl="threefry2x32"), _CONTEXTS, 0)  # type: ignore[arg-type]
-            contexts = jax.vmap(here.contexts.draw, in_axes=(None, 0))(key, rounds)
+        contexts = drawn(here, rounds) if contexts is None else contexts
         reward, cost = jax.vmap(jax.vmap(here.means, in_axes=(None, 0)), in_axes=(0, None))(contexts, arms)
         return reward, cost if cost.ndim == 3 else cost[..., None]
 

@@ -50,8 +50,8 @@ class Piecewise(AroundWorld):
     own bits.
 
     A result's ``regret`` is against one who knows the means of every round and whose pulls cost as much on average,
-    ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`). Played round by round: nothing that
-    changes with the round can be leapt.
+    ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`); neither sees contexts. Played round by
+    round: nothing that changes with the round can be leapt.
 
     Args:
         segments: the worlds, leaves ``[instance, segment, …]``.
@@ -180,6 +180,12 @@ class Piecewise(AroundWorld):
     def available(self) -> jax.Array | None:
         """See :meth:`Environment.available`: the same in all segments."""
         return self._at(jnp.int32(0)).available()
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        """That of the round's segment, if it has any."""
+        if getattr(self.spec, "context", None) is None:  # then the program is as if there were no such thing
+            return None
+        return self._at(self.segment(round)).context(key, round)
 
     def start(self) -> Pytree:
         return self._at(jnp.int32(0)).start()

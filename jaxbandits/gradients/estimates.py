@@ -43,11 +43,34 @@ class Estimate(NamedTuple):
     about: dict[str, Any]
 
 
+class Scores(NamedTuple):
+    """Runs, and what they say of the parameters of an instance.
+
+    Attributes:
+        regret: ``[setting, instance, replicate]``.
+        score: Σ ∂ ln p(outcome) by name, ``[setting, instance, replicate, …]``.
+        explicit: ∂ regret at fixed pulls, shaped as the score.
+        exists: 0 by name, NaN where there is no such parameter, ``[instance, …]``.
+        rounds: that were played.
+    """
+
+    regret: np.ndarray
+    score: dict[str, np.ndarray]
+    explicit: dict[str, np.ndarray]
+    exists: dict[str, np.ndarray]
+    rounds: int
+
+
+def beside_null(environment: Environment) -> Environment:
+    """The world without its null arm, if it has one."""
+    return environment.arms if isinstance(environment, WithNullArm) else environment
+
+
 def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
-    arms = environment.arms if isinstance(environment, WithNullArm) else environment
+    arms = beside_null(environment)
     if not isinstance(arms, FiniteArms):
-        raise bad("environment", type(environment).__name__, "FiniteArms")
+        raise bad("environment", type(environment).__name__, "FiniteArms, or ContextualArms for score_function")
     kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
     if not isinstance(arms.law, kinds):
         must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
@@ -102,7 +125,7 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
     if (few := freedom < _CARRIED).any():
-        where = ", ".join(map(str, np.unique(np.nonzero(few)[-1])[:8]))
+        where = ", ".join(map(str, np.unique(np.nonzero(few)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
         warnings.warn(f"gradient by {name}, arm {where}: {carried}; take more replicates", stacklevel=3)
 

@@ -17,9 +17,10 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import names_of
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.ticks import Total
+from jaxbandits.environments.contextual import ContextualArms
 from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
-from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import MEANS, Estimate
+from jaxbandits.gradients import contextual, estimates
+from jaxbandits.gradients.estimates import MEANS, Estimate, Scores
 from jaxbandits.result import Result
 
 
@@ -46,11 +47,13 @@ def estimate(
     it has no gradient, and the mean of both sides' slopes is what is estimated.
 
     Args:
-        policy: any policy for finite arms; leaves scalar or ``[setting]``.
+        policy: any policy for these arms; leaves scalar or ``[setting]``.
         environment: Bernoulli arms (wrt ``mean_reward``, ``mean_cost``) or Beta arms (wrt ``reward_alpha``,
             ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``; with a null arm or without. Bernoulli
-            arms may cost several resources.
-        constraint: a horizon or a total budget, of each resource.
+            arms may cost several resources. Or :class:`~jaxbandits.environments.ContextualArms` with linear or logistic
+            means and coins as outcomes (wrt ``reward``, ``cost``: θ). A mean that is clipped to 0 or 1 does not move.
+        constraint: a horizon or a total budget, of each resource; with contexts an average cost as well, and of
+            ``last_pull`` only ``"counts"``.
         wrt: one of those names, or several.
         key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``, ``slots``, …).
         replicates: independent runs R ≥ 2 on every instance.
@@ -59,7 +62,7 @@ def estimate(
 
     Returns:
         An :class:`Estimate`; gradients ``[setting, instance, K]``, with d resources ``[setting, instance, K, d]`` for
-        ``mean_cost``; NaN for absent arms.
+        ``mean_cost``; with contexts ``[setting, instance, …]``, behind it as θ of one instance. NaN for absent arms.
 
     Warns of arms whose outcomes are so rare that a few runs carry the standard error.
 
@@ -80,29 +83,39 @@ def estimate(
         (1, 1, 2)
     """
     names = names_of(wrt)
-    arms = estimates.check_law(environment, names)
     estimates.check_runs(replicates, baseline)
+    of_world = contextual.scores if isinstance(estimates.beside_null(environment), ContextualArms) else _scores
+    runs = of_world(policy, environment, constraint, names, key=key, replicates=replicates, **options)
+    advantage = estimates.centred(runs.regret, baseline)
+    value, error = estimates.mean_and_error(runs.regret)
+    gradient, errors = {}, {"value": error}
+    for name in names:
+        score = runs.score[name]
+        samples = _broadly(advantage, score) * score + runs.explicit[name]
+        estimates.warn_of_few(name, samples)
+        mean, error = estimates.mean_and_error(samples)
+        gradient[name], errors[name] = (x + _broadly(runs.exists[name], mean[0]) for x in (mean, error))
+    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+    return Estimate(value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates})
+
+
+def _scores(
+    policy: Policy, environment: Environment, constraint: Constraint, names: Sequence[str], *, key: Any, **options: Any
+) -> Scores:
+    """Of finite arms: outcomes are computed again from the number of pulls."""
+    arms = estimates.check_law(environment, names)
     bernoulli = isinstance(arms.law, BernoulliLaw)
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
         if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
             raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
-    result, regret, rounds = estimates.play(policy, environment, constraint, key=key, replicates=replicates, **options)
+    result, regret, rounds = estimates.play(policy, environment, constraint, key=key, **options)
     pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
     lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
     explicit = _explicit(arms, constraint, result, pulls, names)
-    advantage = estimates.centred(regret, baseline)[..., None]
     exists = np.where(np.asarray(arms.present), 0.0, np.nan)
-    value, error = estimates.mean_and_error(regret)
-    gradient, errors = {}, {"value": error}
-    for name in names:
-        samples = _broadly(advantage, score[name]) * score[name] + explicit[name]
-        estimates.warn_of_few(name, samples)
-        mean, error = estimates.mean_and_error(samples)
-        gradient[name], errors[name] = (x + _broadly(exists, mean[0]) for x in (mean, error))
-    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
-    return Estimate(value, gradient, errors, about | {"rounds": rounds, "replicates": replicates})
+    return Scores(regret, score, explicit, dict.fromkeys(names, exists), rounds)
 
 
 # --- Scores of the outcomes that were seen.

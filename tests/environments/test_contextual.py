@@ -20,6 +20,7 @@ from jaxbandits.environments import (
     FixedDelay,
     Gaussian,
     LinearMeans,
+    Piecewise,
     RequestTable,
     Rows,
     RowsInOrder,
@@ -306,6 +307,10 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     one = jax.tree.map(lambda x: jnp.asarray(x)[0], seen)
     met = jax.vmap(one.context, (None, 0))(lane, jnp.arange(1, 23))
     assert met.ravel().tolist() == rows.tolist()
+    later = RequestTable.of(quality, dollars, ShuffledRows(), features=100 + features)
+    moves = jax.tree.map(lambda x: jnp.asarray(x)[0], Piecewise.of([seen, later], at=[12]))
+    met = jax.vmap(moves.context, (None, 0))(lane, jnp.arange(1, 23))
+    assert met.ravel().tolist() == (rows + 100 * (np.arange(22) >= 11)).tolist()
     # policies without contexts play both alike, to the bit
     results = [
         jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2) for w in (plain, seen)

@@ -1,0 +1,225 @@
+"""Scores of worlds with contexts: the world itself adds up, pull by pull, how its outcomes depend on θ."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
+
+from jaxbandits._numerics.means import LinearMeans
+from jaxbandits.constraints import a_round
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Policy
+from jaxbandits.core.pytrees import pytree, static
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, drawn
+from jaxbandits.environments.finite import WithNullArm
+from jaxbandits.environments.noise import Bernoulli
+from jaxbandits.gradients import estimates
+from jaxbandits.gradients.estimates import Scores
+
+NAMES = ("reward", "cost")
+_TIE = 1e-9  # of the largest reward: means are whole ticks, prices good to 1e-12
+
+
+class Seen(NamedTuple):
+    """A world's state, and by name of θ the sums over its pulls, shaped as θ of an instance."""
+
+    arms: Any
+    score: dict[str, Total]  # of ∂ ln p(outcome)
+    slope: dict[str, Total]  # of ∂ mean (of costs, of resource 0)
+
+
+@pytree
+class Scored(ContextualArms):
+    """The same world, outcome by outcome, that keeps :class:`Seen`."""
+
+    wrt: tuple[str, ...] = static(default=())
+
+    def start(self) -> Any:
+        def empty() -> dict[str, Total]:
+            return {name: ticks.zero(getattr(self, name).theta.shape[-3:]) for name in self.wrt}
+
+        return Seen(super().start(), empty(), empty())
+
+    def pull(
+        self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[Any, Outcome, Feedback, jax.Array]:
+        pulls, outcome, feedback, rests = super().pull(state.arms, action, key, round)
+        arm = jnp.clip(action, 0, self.spec.arms - 1)
+        context = self.context(key, round)
+        row = context if context.ndim == 1 else context[arm]
+        score, slope = {}, {}
+        for name in self.wrt:
+            seen = jnp.atleast_1d(getattr(outcome, name))
+            by_score, by_slope = _slopes(getattr(self, name), row, arm, seen)
+            score[name] = estimates.add(state.score[name], by_score)
+            slope[name] = estimates.add(state.slope[name], by_slope)
+        return Seen(pulls, score, slope), outcome, feedback, rests
+
+    def summary(self, state: Any) -> dict[str, jax.Array]:
+        found = super().summary(state.arms)
+        for name in self.wrt:
+            found |= estimates.reported(f"{name}_score", state.score[name])
+            found |= estimates.reported(f"{name}_slope", state.slope[name])
+        return found
+
+
+def _slopes(means: Any, row: jax.Array, arm: jax.Array, seen: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """∂ ln p(seen) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
+    mean, back = jax.vjp(lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:])
+    whole = jnp.rint(jnp.clip(mean, 0, 1) * ticks.ONE).astype(jnp.int32)
+    inside = (whole > 0) & (whole < ticks.ONE)
+    # 1/μ after a 1, −1/(1 − μ) after a 0
+    likely = jnp.where(seen > 0, whole, whole - ticks.ONE)
+    score = jnp.where(inside, 1 / ticks.ticks_to_float(jnp.where(inside, likely, 1)), 0)
+    first = jnp.where(inside, jnp.zeros_like(mean).at[0].set(1), 0)
+    return back(score)[0], back(first)[0]
+
+
+def scores(
+    policy: Policy, environment: Environment, constraint: Constraint, names: Sequence[str], **options: Any
+) -> Scores:
+    """Runs of a world with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r at fixed pulls."""
+    world = _checked(estimates.beside_null(environment), names)
+    fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
+    scored: Environment = Scored(**fields, wrt=tuple(names))
+    if isinstance(environment, WithNullArm):
+        scored = dataclasses.replace(environment, arms=scored)
+    ready = constraint.prepare(environment)
+    best = world.compared(ready, SAMPLE)
+    if not best or getattr(ready, "last_pull", "counts") != "counts":
+        must = "a Horizon, an AverageCost or a TotalBudget with last_pull='counts' (with several costs and rounds)"
+        raise bad("constraint", repr(constraint), f"{must} where arms have contexts")
+    result, regret, rounds = estimates.play(policy, scored, constraint, **options)
+    clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None, None, None]
+    rate, by_rate = _rates(world, best, ready, names)
+    score, explicit, exists = {}, {}, {}
+    for name in names:
+        theta = getattr(world, name).theta
+        slope = -estimates.read(result, f"{name}_slope")
+        if name == "cost":  # dearer pulls move the clock, where that is money
+            slope *= -rate[:, None, None, None, None] if ready.clock_name == "spent" else 0.0
+        score[name] = estimates.read(result, f"{name}_score")
+        explicit[name] = by_rate[name][:, None] * clock + slope
+        exists[name] = np.zeros(theta.shape)
+        if theta.shape[1] == world.spec.arms:
+            exists[name][~np.asarray(world.present)] = np.nan
+        if name == "reward" or world.resources is None:  # one number, no axis of resources
+            for part in (score, explicit, exists):
+                part[name] = part[name][..., 0, :]
+    return Scores(regret, score, explicit, exists, rounds)
+
+
+def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
+    """The world, if its outcomes are coins whose chances have a θ."""
+    if type(world) is not ContextualArms:
+        raise bad("environment", f"{type(world).__name__}, a class of one's own", "ContextualArms itself")
+    if unknown := [name for name in names if name not in NAMES]:
+        raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
+    if not isinstance(world.noise, Bernoulli):
+        raise InputError(f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins")
+    for name in names:
+        if not isinstance(means := getattr(world, name), LinearMeans):
+            raise bad(name, type(means).__name__, "LinearMeans or LogisticMeans, which have a θ")
+    return world
+
+
+# --- How the benchmark moves
+
+
+def _rates(
+    world: ContextualArms, best: list[ContextValue], ready: Constraint, names: Sequence[str]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The best rate ``[I]`` of the clock, and its derivative by θ, shaped as θ: by the envelope theorem
+
+    .. math:: \\partial \\mathrm{OPT} = E_x \\sum_k p_k(x)\\,\\partial\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle],
+
+    p the optimal rule, λ its prices (of money as the clock λ = ρ*, and all over E c).
+    """
+    pace: Any = a_round(ready)
+    # As the regret takes it: values from a second sample, or from all there is.
+    first = 1 + SAMPLE if world.contexts.table() is None else 1
+    reward, cost = world.sampled(SAMPLE, first)
+    reward, cost = np.where(np.isnan(reward), -np.inf, reward), np.nan_to_num(cost)
+    weights, prices = np.zeros(reward.shape), np.zeros((len(best), cost.shape[-1]))
+    for i, here in enumerate(best):
+        prices[i, : here.price.size] = here.price  # a horizon has none
+        if pace.budget is None:
+            arm = (reward[i] - cost[i] @ prices[i]).argmax(axis=1)[:, None]
+            weights[i] = np.arange(reward.shape[2]) == arm
+            weights[i] /= (weights[i][..., None] * cost[i]).sum(axis=(0, 1))[0]
+        else:
+            weights[i] = _shares(reward[i], cost[i], pace.budget[i], prices[i]) / reward.shape[1] / pace.units[i]
+    by_cost = -weights[..., None] * prices[:, None, None, :]
+    rows = world.contexts.table()
+    rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)
+    found = _weighted(
+        jax.tree.map(jnp.asarray, world), rounds, None if rows is None else jnp.asarray(rows),
+        jnp.asarray(weights, jnp.float32), jnp.asarray(by_cost, jnp.float32),
+        names=tuple(names),
+    )  # fmt: skip
+    rate = np.array([here.contextual for here in best]) / pace.units
+    return rate, {name: np.asarray(x, np.float64) for name, x in found.items()}
+
+
+def _shares(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
+    """``[N, K]``: how often the optimal rule plays each arm at each context; rest is what is missing to 1.
+
+    At the optimal prices a few contexts have several best arms. They are shared out so that every budget that has a
+    price is spent.
+    """
+    pay = np.concatenate([cost, np.zeros((len(cost), 1, cost.shape[2]))], axis=1)
+    net = np.append(reward - cost @ price, np.zeros((len(cost), 1)), axis=1)
+    near = net >= net.max(axis=1, keepdims=True) - _TIE * max(reward.max(), 0.0)
+    share = near / near.sum(axis=1, keepdims=True)
+    tied = near.sum(axis=1) > 1
+    row, arm = np.nonzero(near & tied[:, None])
+    if not row.size or not budget.size:
+        return share[:, :-1]
+    left = len(cost) * budget - (share[~tied][..., None] * pay[~tied]).sum(axis=(0, 1))
+    # Variables: shares of the tied arms, then what each budget is missed by.
+    paid, missed = pay[row, arm].T, np.eye(budget.size)
+    priced = price > 0
+    table = np.vstack([np.hstack([paid, -missed]), np.hstack([-paid, -missed])[priced]])
+    whole = np.hstack([np.flatnonzero(tied)[:, None] == row, np.zeros((tied.sum(), budget.size))])
+    aim = np.append(np.zeros(row.size), np.ones(budget.size))
+    found = optimize.linprog(aim, table, np.append(left, -left[priced]), whole, np.ones(tied.sum()), method="highs")
+    share[row, arm] = found.x[: row.size]
+    return share[:, :-1]
+
+
+@partial(jax.jit, static_argnames="names")
+def _weighted(
+    world: ContextualArms, rounds: jax.Array, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array,
+    names: tuple[str, ...],
+) -> dict[str, jax.Array]:  # fmt: skip
+    """∂ of Σ by_reward · r + Σ by_cost · c over contexts and arms by θ, of each instance."""
+    arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
+
+    def instance(here: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array) -> Any:
+        contexts = drawn(here, rounds) if rows is None else rows
+
+        def total(thetas: dict[str, jax.Array]) -> jax.Array:
+            means = {name: dataclasses.replace(getattr(here, name), theta=theta) for name, theta in thetas.items()}
+
+            def weighted(context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> jax.Array:
+                row = context if context.ndim == 1 else context[arm]
+                weight = {"reward": reward[None], "cost": cost}
+                each = {name: mean.at(row, arm) for name, mean in means.items()}
+                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in each.items()}
+                return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
+
+            by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
+            return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()
+
+        return jax.grad(total)({name: getattr(here, name).theta for name in names})
+
+    return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(world, rows, by_reward, by_cost)
