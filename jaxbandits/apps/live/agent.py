@@ -28,7 +28,15 @@ from jaxbandits.apps.live.ledger import FORMAT, Layout, Ledger, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked, money
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, number, positive_number, whole_number
+from jaxbandits.core.checks import (
+    InputError,
+    bad,
+    in_float32,
+    number,
+    positive_number,
+    refuse_traced,
+    whole_number,
+)
 from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
@@ -132,11 +140,13 @@ class Agent:
         patience: float = 10.0,
         sync: bool = False,
     ):
+        words = jax.random.key_data(streams.root_key(key))
+        refuse_traced("key", words)  # inside jit all arrays are
         policy = of_one_setting(policy)
         terms: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
         terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
         terms |= {"reward_bound": reward_bound, "start": start, "context": context}
-        arguments = checked(terms, arms) | {"key": jax.random.key_data(streams.root_key(key)).tolist()}
+        arguments = checked(terms, arms) | {"key": words.tolist()}
         layout = Layout(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
         with self._transaction(begun=False) as ledger:

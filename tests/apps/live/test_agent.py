@@ -838,3 +838,11 @@ def test_eight_threads_share_an_agent(tmp_path: Any, requests: int) -> None:
     agent = made(clock, file=tmp_path / "agent.db")
     crowd(agent, clock, 8, requests)
     assert jb.live.audit(tmp_path / "agent.db")["problems"] == []
+
+
+def test_an_agent_is_no_part_of_a_program() -> None:
+    def made(bound: Any) -> None:
+        Agent(OmegaUCB(), arms={"a": bound}, reward_bound=1.0, key=jax.random.key(0))
+
+    with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
+        jax.jit(made)(0.5)
