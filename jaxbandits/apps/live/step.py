@@ -15,7 +15,18 @@ from jaxbandits._engine.limits import check_spec
 from jaxbandits._files import path_of, read_arrays, save_arrays
 from jaxbandits.apps.live.program import in_first_places, written
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import MOST_INT, InputError, as_played, bad, booleans, number, numbers, shown, whole_number
+from jaxbandits.core.checks import (
+    MOST_INT,
+    InputError,
+    as_played,
+    bad,
+    booleans,
+    number,
+    numbers,
+    refuse_traced,
+    shown,
+    whole_number,
+)
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, walk
 from jaxbandits.core.specs import SKIP, FiniteSpec
@@ -54,7 +65,9 @@ def start(
         as_played(leaf.name, leaf.value, leaf.metadata)
     check_spec(spec)
     policy.check(spec)
-    action = jax.tree.map(np.asarray, policy.blank_action(spec))
+    blank = policy.blank_action(spec)
+    refuse_traced("start", blank)  # inside jit all arrays are
+    action = jax.tree.map(np.asarray, blank)
     arms, present = getattr(spec, "arms", None), None
     if arms is not None:
         present = np.ones(arms, bool) if available is None else _mask(available, arms)

@@ -846,3 +846,5 @@ def test_an_agent_is_no_part_of_a_program() -> None:
 
     with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
         jax.jit(made)(0.5)
+    with pytest.raises(jb.InputError, match=r"start: a traced value given; .*call it outside of jit"):
+        jax.jit(lambda _: jb.live.start(OmegaUCB(), jb.environments.FiniteSpec(arms=2)))(0.5)
