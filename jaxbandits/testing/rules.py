@@ -104,14 +104,17 @@ def leaves_closed_arms_alone(subject: Subject) -> None:
     def chosen(before: Any, seen: Any) -> Any:
         return leaves.step(before, typed(words), seen)[1]
 
+    arms = getattr(subject.environment.spec, "arms", 0)
     for i in subject.sampled(4):
         now = subject.round(i)
         view = now.observation.view
-        if jnp.shape(now.action) != () or not 0 <= int(now.action) < subject.environment.spec.arms:
+        # A set, a pair of an arm and a limit, or a point is no arm that could close.
+        one_arm = isinstance(now.action, jax.Array) and now.action.shape == ()
+        if view.available is None or not one_arm or not 0 <= int(now.action) < arms:
             continue
         still = np.asarray(view.available).copy()
         still[int(now.action)] = False
-        if still[: subject.environment.spec.arms].any():
+        if still[:arms].any():
             closed = view._replace(available=jnp.asarray(still))
             arm = int(chosen(now.before, now.observation._replace(view=closed)))
             assert arm == -1 or (0 <= arm < still.size and still[arm]), (  # −1 skips the round
