@@ -96,32 +96,6 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
 
-def leaves_closed_arms_alone(subject: Subject) -> None:
-    """An arm that has just closed is not chosen, while another one is open."""
-    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
-
-    @jax.jit
-    def chosen(before: Any, seen: Any) -> Any:
-        return leaves.step(before, typed(words), seen)[1]
-
-    arms = getattr(subject.environment.spec, "arms", 0)
-    for i in subject.sampled(4):
-        now = subject.round(i)
-        view = now.observation.view
-        # A set, a pair of an arm and a limit, or a point is no arm that could close.
-        one_arm = isinstance(now.action, jax.Array) and now.action.shape == ()
-        if view.available is None or not one_arm or not 0 <= int(now.action) < arms:
-            continue
-        still = np.asarray(view.available).copy()
-        still[int(now.action)] = False
-        if still[:arms].any():
-            closed = view._replace(available=jnp.asarray(still))
-            arm = int(chosen(now.before, now.observation._replace(view=closed)))
-            assert arm == -1 or (0 <= arm < still.size and still[arm]), (  # −1 skips the round
-                f"round {i + 1}: arm {arm} is chosen, which view.available says is closed"
-            )
-
-
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     """What is learnt does not depend on the context of the view, which is another round's."""
     if getattr(subject.environment.spec, "context", None) is None:
@@ -435,7 +409,6 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
-    leaves_closed_arms_alone,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
     learns_from_the_context_of_the_decision,

@@ -47,11 +47,6 @@ def blunder(self: Any, state: Any, key: Any, observation: Any) -> Any:
     return self.select(self.update(state, key, observation), key, observation.view)
 
 
-def heedless(self: Any, state: Any, key: Any, view: Any) -> Any:
-    """Whoever was pulled least, open or not."""
-    return state, jnp.argmin(state.pulls).astype(jnp.int32)
-
-
 def positional(self: Any, state: Any, key: Any, view: Any) -> Any:
     """It draws for all arms at once: how many there are changes the draws."""
     draws = jax.random.permutation(streams.at(key, view.round, 0), state.pulls.size)
@@ -152,11 +147,6 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
             "two absent arms: .* differs",
         ),
         (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
-        (
-            policy("Heedless", select=heedless),
-            "leaves_closed_arms_alone",
-            "arm . is chosen, which view.available says is closed",
-        ),
         (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
         (
             policy("Odd", score=restless, rests=True),
