@@ -178,7 +178,8 @@ def test_kills_of_the_caller_and_of_workers(work):
     code, _, err = told(sweep)
     assert code == 0, err
     assert contents(out) == whole
-    assert len({note["worker"] for note in read_logs(out)[-1] if note["event"] == "block"}) == 3  # one was replaced
+    # one was replaced; on a busy machine it may have died before its first block
+    assert len({note["worker"] for note in read_logs(out)[-1] if note["event"] == "block"}) in (2, 3)
 
 
 def life(folder, out, seconds, of_the_caller):
