@@ -76,7 +76,7 @@ def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array
 
 
 def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool = False) -> Any:
-    """Standard normal, ``f32[arms]``, by Box and Muller; |z| ≤ 6.77. With ``pair`` two of them for the price of one.
+    """Standard normal, ``f32[arms]``, by Box and Muller; at most 6.77 in size. ``pair``: two of them.
 
     Example:
         >>> import jax
