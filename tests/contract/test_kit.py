@@ -20,6 +20,7 @@ from jaxbandits.environments import AddressedArms, FiniteArms
 from jaxbandits.policies import MUCB
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
+from jaxbandits.testing.lanes import equal
 from jaxbandits.testing.world import distance
 
 from .worlds import KEY, as_a, with_its_own, world
@@ -399,3 +400,12 @@ def test_ulps() -> None:
     assert ulps_apart(np.nan, np.nan) == 0
     assert ulps_apart(np.nan, 1.0) > 2**32
     assert ulps_apart(np.inf, np.finfo(np.float32).max) == 1
+
+
+def test_a_sum_is_rounded_as_its_larger_term_is() -> None:
+    before, after = np.float32([100, 0.5, np.nan, np.inf]), np.float32([1.04, 0.75, np.nan, np.inf])
+    off = [after + np.float32(x) for x in ([1.6e-6, 0, 0, 0], [0, 1e-6, 0, 0])] + [np.minimum(after, 9)]
+    equal(after, off[0], "a sum", terms=before)
+    for must, got, terms in ((after, off[0], None), (after, off[1], before), (after, off[2], before)):
+        with pytest.raises(AssertionError, match="a sum is"):
+            equal(must, got, "a sum", terms=terms)
