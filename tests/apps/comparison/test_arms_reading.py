@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import math
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -169,12 +172,13 @@ def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, 
         read(tmp_path, content)
 
 
-def test_a_packed_table_is_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packer", [gzip, bz2, lzma])
+def test_a_packed_table_is_opened(tmp_path: Path, packer: ModuleType) -> None:
     text = "name,mean_reward,mean_cost\na,0.5,1\nb,0.25,0.5\n"
     for content in (text.encode(), text.encode("utf-16")):
-        assert read(tmp_path, gzip.compress(content)).instances[0].mean_reward.tolist() == [0.5, 0.25]
-    with pytest.raises(InputError, match=r"^arms file: .*; it must be a gzip file that is whole"):
-        read(tmp_path, gzip.compress(text.encode())[:-9])
+        assert read(tmp_path, packer.compress(content)).instances[0].mean_reward.tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match=rf"^arms file: .*; it must be a {packer.__name__} file that is whole"):
+        read(tmp_path, packer.compress(text.encode())[:-9])
 
 
 # ---- columns

@@ -6,6 +6,7 @@ is asked of cells (is it a number, a word for a total?) is asked once of each te
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import contextlib
 import csv
@@ -13,6 +14,7 @@ import gzip
 import hashlib
 import io
 import itertools
+import lzma
 import operator
 import os
 import re
@@ -45,6 +47,11 @@ _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
 _BLANK = " \u00a0\u2002\u2003"
 _INDENTED = re.compile(rf'[\r\n]"?[{_BLANK}]')
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
+_PACKED: Mapping[re.Pattern[bytes], Any] = {  # the module that unpacks what begins so
+    re.compile(rb"\x1f\x8b"): gzip,
+    re.compile(rb"BZh[1-9]1AY&SY"): bz2,
+    re.compile(rb"\xfd7zXZ\x00"): lzma,
+}
 _NO_TEXT = {b"PK\x03\x04": "a workbook or a zip file", b"\xd0\xcf\x11\xe0": "an old workbook (.xls)"}
 
 
@@ -251,11 +258,15 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
 def read_sheet(path: str | os.PathLike[str], content: bytes, asked: Asked, encoding: str | None = None) -> Sheet:
     """A CSV file; InputError if it cannot be read, or has no header of an arms file, or no rows."""
     source = on_one_line(" ".join(str(path).split()))
-    packed = content.startswith(b"\x1f\x8b")
-    try:
-        text, note = decoded(gzip.decompress(content) if packed else content, source, encoding)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise bad("arms file", source, f"a gzip file that is whole ({problem})") from None
+    table = content
+    for start, module in _PACKED.items():
+        if start.match(content):
+            try:
+                table = module.decompress(content)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as problem:
+                must = f"a {module.__name__} file that is whole ({problem})"
+                raise bad("arms file", source, must) from None
+    text, note = decoded(table, source, encoding)
     sheet = _sheet(text, source, asked)
     sheet.notes[:0] = [note] if note else []
     return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
