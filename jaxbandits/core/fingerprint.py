@@ -14,6 +14,7 @@ that jits it (``piecewise``), and that reads a global: jax keeps it and leaves n
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import itertools
@@ -56,6 +57,8 @@ def exactly(value: Any) -> Hashable:
 
 
 _PYTHONS = "__annot", "__slotnames__", "_abc_"  # what Python itself adds to a class later (pickle does)
+# A dataclass gets methods made as text and, since Python 3.13, one of that module itself (``__replace__``).
+_WRITTEN_HERE = "<string>", dataclasses.__file__, f"{_PACKAGE}{os.sep}"
 _seen: dict[type, tuple[tuple[int, ...], list[Any]]] = {}  # what a class of this package held when it was first met
 
 
@@ -103,7 +106,7 @@ def _is_ours(value: Any) -> bool:
     """Is it no function, or one that was written in this package (by a dataclass, say, in its name)?"""
     function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
     code = getattr(function, "__code__", None)
-    return code is None or code.co_filename.startswith(("<string>", f"{_PACKAGE}{os.sep}"))
+    return code is None or code.co_filename.startswith(_WRITTEN_HERE)
 
 
 # --- what was traced
