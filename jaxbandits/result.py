@@ -291,8 +291,8 @@ class Result:
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
         against one who knows the means of every round, and whose pulls cost as much on average
-        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
-        lanes that ended as invalid.
+        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
+        benchmark is an estimate, too (:attr:`benchmark_error`). NaN of lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
 
@@ -308,6 +308,17 @@ class Result:
         if "fixed:expected_clock" not in self.ledger:
             raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
+
+    @property
+    def benchmark_error(self) -> xarray.DataArray:
+        """Standard error of the benchmark of :attr:`regret`, in the unit of reward; 0 where it is exact.
+
+        Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
+        lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
+        difference of regrets at one clock it drops out. That of contexts of a table (``Rows``) is exact.
+        """
+        error = self.ledger.get("error:expected_clock", np.zeros(self.ledger["rounds"].shape))
+        return self._array(ticks.to_units(error), "benchmark_error", "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
         """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent or not.

@@ -138,6 +138,8 @@ def simulate(
     ready = layout.tasks[0].constraint
     if not layout.benchmarks and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None:
         warnings.warn(apart, stacklevel=2)
+    if (sampled := sampled_benchmark(result)) is not None:
+        warnings.warn(sampled, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
         stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
@@ -175,6 +177,23 @@ def apart_from_values(
     return (
         f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
         f"(first: {where}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
+    )
+
+
+def sampled_benchmark(result: Result) -> str | None:
+    """Where chance in the benchmark is more than a tenth of all mean regrets, in a line; else None."""
+    if "error:expected_clock" not in result.ledger:
+        return None
+    ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
+    possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
+    regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
+    at = int(np.argmax(error - 0.1 * regret))
+    if error[at] <= 0.1 * regret[at]:
+        return None
+    return (
+        "regret: its benchmark is that of sampled contexts, with a standard error of "
+        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
+        f"most {regret[at]:.3g}; see result.benchmark_error (of contexts of a table, Rows, it is exact)"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from typing import Any
 
 import jax
@@ -108,18 +110,48 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
     np.testing.assert_allclose(apart, best.value * spent / (rounds / 4) * rounds, rtol=1e-3)
 
 
+SPHERE = ContextualArms.linear(
+    [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]],
+    [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]],
+    UnitSphere(2),
+)
+
+
 @pytest.mark.integration
 def test_laws_without_end_are_sampled() -> None:
-    reward = [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]]
-    theta = reward, [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]]
-    world = ContextualArms.linear(*theta, UnitSphere(2))
     angle = 2 * np.pi * (np.arange(4096) + 0.5) / 4096
-    exact = ContextualArms.linear(*theta, Rows.of(np.stack([np.cos(angle), np.sin(angle)], axis=1)))
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    exact = dataclasses.replace(SPHERE, contexts=Rows.of(circle))
     for limit in (jb.AverageCost(c=0.32, rounds=100), jb.TotalBudget(50.0, last_pull="counts"), jb.Horizon(100)):
-        sampled, told = (x.value_of_context(limit)[0] for x in (world, exact))
+        sampled, told = (x.value_of_context(limit)[0] for x in (SPHERE, exact))
         assert sampled.low < told.value < sampled.high and sampled.high - sampled.low < 0.05
         assert told.low == told.value == told.high
         assert sampled.contextual == pytest.approx(told.contextual, abs=0.02)
+
+
+@pytest.mark.parametrize("budget", [np.zeros(0), np.array([0.32]), None])
+def test_the_error_of_a_sampled_benchmark_is_its_spread(budget: Any) -> None:
+    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in SPHERE.sampled(2**14))
+    parts = list(zip(reward, cost, strict=True))
+    values = [fluid.compared([parts[i], parts[i + 1]], budget) for i in range(63)]
+    spread = np.std([x.contextual for x in values], ddof=1)
+    assert np.mean([x.error for x in values]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 62))
+
+
+def test_a_result_says_how_far_its_benchmark_may_be_off() -> None:
+    """The oracle has hardly any regret, so chance in a sampled benchmark is all that it shows."""
+    given: dict[str, Any] = {"key": KEY, "replicates": 4, "marks": 2}
+    message = r"^regret: its benchmark is that of sampled contexts, .* error of \d"
+    with pytest.warns(UserWarning, match=message):
+        result = jb.simulate(ContextualOracle.of(SPHERE, [0.0]), SPHERE, jb.Horizon(2000), **given)
+    error = SPHERE.value_of_context(jb.Horizon(2000), samples=2**14)[0].error
+    stated = result.benchmark_error.values[0, 0]
+    np.testing.assert_allclose(stated, [[1000 * error, 2000 * error]] * 4, rtol=1e-6)
+    exact = tiny()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = jb.simulate(ContextualOracle.of(exact, [0.0]), exact, jb.Horizon(200), **given)
+    assert not result.benchmark_error.values.any()
 
 
 # --- Laws of contexts and outcomes
