@@ -561,6 +561,23 @@ def join_settings(results: Sequence[Result]) -> Result:
     )
 
 
+def sampled_benchmark(result: Result) -> str | None:
+    """Where chance in the benchmark is more than a tenth of all mean regrets, in a line; else None."""
+    if "error:expected_clock" not in result.ledger:
+        return None
+    ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
+    possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
+    regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
+    at = int(np.argmax(error - 0.1 * regret))
+    if error[at] <= 0.1 * regret[at]:
+        return None
+    return (
+        "regret: its benchmark is that of sampled contexts, with a standard error of "
+        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
+        f"most {regret[at]:.3g}; see result.benchmark_error (of contexts of a table, Rows, it is exact)"
+    )
+
+
 # --- Pictures
 
 
@@ -599,7 +616,8 @@ class ResultPlots:
                 these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
             title: over the picture: ``""`` for none, where a caption says it; else of what the curves are means, and
-                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`).
+                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`), chance
+                in the benchmark (:attr:`Result.benchmark_error`) among it.
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
@@ -626,14 +644,16 @@ class ResultPlots:
         rows = [labels.index(label) for label in chosen]
         regret = mean(self._result.regret[rows], over=over)
         units = counted(regret.units, "run" if over == "replicate" else "instance")
-        doubts = ", ".join(warning.partition(":")[0] for warning in regret.warnings)
+        doubts = [warning.partition(":")[0] for warning in regret.warnings]
+        doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
+        doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
         names = [settings[label] for label in chosen] if isinstance(settings, Mapping) else map(in_greek, chosen)
         figure = self._plots.drawn(
             np.asarray(self._result.marks),
             list(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
-            title=f"mean of {units}, {intervals}{f' (in doubt: {doubts})' * bool(doubts)}" if title is None else title,
+            title=f"mean of {units}, {intervals}{doubtful}" if title is None else title,
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,

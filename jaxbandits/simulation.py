@@ -23,7 +23,7 @@ from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
-from jaxbandits.result import About, Result, join_settings
+from jaxbandits.result import About, Result, join_settings, sampled_benchmark
 
 
 def simulate(
@@ -177,23 +177,6 @@ def apart_from_values(
     return (
         f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
         f"(first: {where}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
-    )
-
-
-def sampled_benchmark(result: Result) -> str | None:
-    """Where chance in the benchmark is more than a tenth of all mean regrets, in a line; else None."""
-    if "error:expected_clock" not in result.ledger:
-        return None
-    ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
-    possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
-    regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
-    at = int(np.argmax(error - 0.1 * regret))
-    if error[at] <= 0.1 * regret[at]:
-        return None
-    return (
-        "regret: its benchmark is that of sampled contexts, with a standard error of "
-        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.benchmark_error (of contexts of a table, Rows, it is exact)"
     )
 
 

@@ -159,6 +159,8 @@ def test_a_result_says_how_far_its_benchmark_may_be_off() -> None:
     error = SPHERE.value_of_context(limit, samples=2**14)[0].error
     stated = result.benchmark_error.values[0, 0]
     np.testing.assert_allclose(stated, [[1000 * error, 2000 * error]] * 4, rtol=1e-6)
+    title = result.plot.regret(over="replicate").axes[0].get_title()
+    assert "sampled benchmark" in " ".join(title.split())
 
 
 # --- Laws of contexts and outcomes
