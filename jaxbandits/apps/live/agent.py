@@ -24,9 +24,9 @@ import numpy as np
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, Layout, Ledger, unit_of
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
-from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked, money
+from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked_terms, in_currency
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
     InputError,
@@ -146,17 +146,17 @@ class Agent:
         terms: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
         terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
         terms |= {"reward_bound": reward_bound, "start": start, "context": context}
-        arguments = checked(terms, arms) | {"key": words.tolist()}
-        layout = Layout(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
+        arguments = checked_terms(terms, arms) | {"key": words.tolist()}
+        setup = Setup(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
-        with self._transaction(begun=False) as ledger:
+        with self._transaction(serving=False) as ledger:
             if fresh := not ledger.row("SELECT 1 FROM sqlite_master"):
-                ledger.begin(layout, arguments)
+                ledger.begin(setup, arguments)
         if not fresh:
             self._go_on(arguments)
 
     @classmethod
-    def load(cls, file: Any, *, policy: Policy | None = None, **how: Any) -> Agent:
+    def load(cls, file: Any, *, policy: Policy | None = None, **options: Any) -> Agent:
         """The agent of a file that is there, on its own terms: for a page of numbers, say.
 
         Args:
@@ -165,8 +165,8 @@ class Agent:
             **how: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
-        agent._open(file, None if policy is None else of_one_setting(policy), new=False, **how)
-        with agent._transaction(begun=False) as ledger:
+        agent._open(file, None if policy is None else of_one_setting(policy), new=False, **options)
+        with agent._transaction(serving=False) as ledger:
             if not ledger.row("SELECT 1 FROM sqlite_master"):
                 raise bad("file", str(file), "a file in which an agent has begun")
             ledger.load()
@@ -175,8 +175,8 @@ class Agent:
     def __repr__(self) -> str:
         """Policy, arms, open requests."""
         with self._transaction(write=False) as ledger:
-            terms, waiting = ledger.layout.terms, ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0]
-        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {waiting:,} open>"
+            terms, open_requests = ledger.setup.terms, ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0]
+        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {open_requests:,} open>"
 
     # --- the file ----------------------------------------------------------------------------------------------
 
@@ -200,8 +200,8 @@ class Agent:
                 os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
                 self._inode = self._place.stat().st_ino
             db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
-            (written,) = db.execute("PRAGMA user_version").fetchone()
-            if db.execute("SELECT 1 FROM sqlite_master").fetchone() and written != FORMAT:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if db.execute("SELECT 1 FROM sqlite_master").fetchone() and version != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
@@ -209,12 +209,12 @@ class Agent:
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
         except sqlite3.Error as problem:
-            why = "a log of version 1.1 is not read" if "not a database" in str(problem) else str(problem)
-            raise bad("file", str(file), f"a new file, or one of an agent ({why})") from None
-        self._ledger = Ledger(db, policy)
+            reason = "a log of version 1.1 is not read" if "not a database" in str(problem) else str(problem)
+            raise bad("file", str(file), f"a new file, or one of an agent ({reason})") from None
+        self._ledger = ServiceLedger(db, policy)
 
     @contextlib.contextmanager
-    def _transaction(self, write: bool = True, begun: bool = True) -> Iterator[Ledger]:
+    def _transaction(self, write: bool = True, serving: bool = True) -> Iterator[ServiceLedger]:
         """One call: wholly, or not at all."""
         if os.getpid() != self._process:
             raise Broken(
@@ -227,7 +227,7 @@ class Agent:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
                 db.execute(begin)
-                while begun and not ledger.current():  # another process changed the terms
+                while serving and not ledger.current():  # another process changed the terms
                     db.execute("ROLLBACK")
                     db.execute("BEGIN")  # who reads keeps nobody waiting while it compiles
                     ledger.load()
@@ -238,10 +238,10 @@ class Agent:
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {moved}; nothing has changed") from problem
-            except InputError as wrong:
-                raise (Misuse(str(wrong)) if begun and not isinstance(wrong, Misuse) else wrong) from None
+                reason = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
+                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
+            except InputError as problem:
+                raise (Misuse(str(problem)) if serving and not isinstance(problem, Misuse) else problem) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
@@ -249,14 +249,14 @@ class Agent:
 
     def _go_on(self, arguments: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
-        with self._transaction(begun=False) as ledger:
+        with self._transaction(serving=False) as ledger:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
             raise InputError(f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent")
         change = {name: value for name, value in arguments.items() if value != last[name]}
         if "arms" in change:  # those that joined or left since stay as they are
-            arms, now = dict(self._ledger.layout.terms["arms"]), change["arms"]
+            arms, now = dict(self._ledger.setup.terms["arms"]), change["arms"]
             arms |= {name: bound for name, bound in now.items() if bound != last["arms"].get(name)}
             change["arms"] = {name: bound for name, bound in arms.items() if name in now or name not in last["arms"]}
         if change:
@@ -270,12 +270,12 @@ class Agent:
             with self._transaction(write=False) as ledger:
                 terms, names = ledger.settle_terms(change)
                 version = ledger.row("SELECT version FROM terms")[0]
-            chosen = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
-            layout = Layout(terms, names, chosen)  # a compile, in which nobody need wait
+            new_policy = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
+            setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
                 if ledger.row("SELECT version FROM terms")[0] == version:
-                    ledger.policy = chosen
-                    return ledger.change(self._time(ledger), layout, arguments)
+                    ledger.policy = new_policy
+                    return ledger.change(self._time(ledger), setup, arguments)
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -309,33 +309,33 @@ class Agent:
             if caller is not None and (not isinstance(caller, str) or not caller):
                 raise bad("caller", caller, "a name, as text")
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
-            seen = self._seen(ledger, context)
-            requests = [ledger.choose(now, seen, **conditions) for _ in range(times)]
+            context_bytes = self._context_bytes(ledger, context)
+            requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
             if must and requests[0] is None:
                 renews = self._renews(ledger, now, conditions.get("available"), caller)
-                why = (
+                reason = (
                     "the policy keeps the money for later requests"
                     if renews is None
                     else "no arm can be paid, or has requests left"
                 )
-                if not conditions.get("available", ledger.layout.there):
-                    why = "there is no arm"
+                if not conditions.get("available", ledger.setup.there):
+                    reason = "there is no arm"
         if must and requests[0] is None:
-            raise Unpayable(f"{why}; renews_at says {renews}", renews)
+            raise Unpayable(f"{reason}; renews_at says {renews}", renews)
         tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
 
     @staticmethod
-    def _seen(ledger: Ledger, context: Any) -> bytes | None:
-        d = ledger.layout.terms["context"]
+    def _context_bytes(ledger: ServiceLedger, context: Any) -> bytes | None:
+        d = ledger.setup.terms["context"]
         if d is None and context is not None:
             raise bad("context", context, "left out, since the agent was made without `context`")
         if d is None:
             return None
-        seen = None if context is None else in_float32("context", context)
-        if seen is None or seen.shape != (d,) or not np.isfinite(seen).all():
+        numbers = None if context is None else in_float32("context", context)
+        if numbers is None or numbers.shape != (d,) or not np.isfinite(numbers).all():
             raise bad("context", context, f"the {d} numbers that are known of this request, all finite")
-        return seen.tobytes()
+        return numbers.tobytes()
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
         """The outcome of a request, once, in any order; the money that it did not cost is free again.
@@ -376,25 +376,25 @@ class Agent:
     def _settle(self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False) -> None:
         """One outcome, checked."""
         with self._transaction() as ledger:
-            terms, request = ledger.layout.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
-            arm = ledger.layout.names[request["arm"]]
+            terms, request = ledger.setup.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
+            arm = ledger.setup.names[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
             if reward is not None:
                 value = number("reward", float(reward) if isinstance(reward, Decimal) else reward)
-                most = terms["reward_bound"]
-                if not 0 <= value <= most:
-                    raise bad("reward", reward, f"from 0 to {most:g}")
-                if value and not ledger.layout.reward_ticks(value):
-                    raise bad("reward", reward, f"0, or at least {most / 2 / ticks.ONE:.3g}, half a tick")
+                largest = terms["reward_bound"]
+                if not 0 <= value <= largest:
+                    raise bad("reward", reward, f"from 0 to {largest:g}")
+                if value and not ledger.setup.reward_ticks(value):
+                    raise bad("reward", reward, f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick")
                 reward = value
             if cost is not None or do == "learn":
-                paid, most = billionths("cost", cost), terms["times_bound"] * ledger.layout.bounds[request["arm"]]
-                if paid > most and not confirm:
-                    may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {most / BILLION:g}"
+                paid, largest = billionths("cost", cost), terms["times_bound"] * ledger.setup.bounds[request["arm"]]
+                if paid > largest and not confirm:
+                    may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {largest / BILLION:g}"
                     raise bad("cost", cost, f"{may_be}, or be told with confirm=True")
                 cost = paid
-            ledger.outcome(self._time(ledger), do, request["id"], reward, cost)
+            ledger.settle(self._time(ledger), do, request["id"], reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
         """Wait no longer for requests that were decided more than so many seconds ago: they are charged as ``lost``.
@@ -412,14 +412,14 @@ class Agent:
         with self._transaction() as ledger:
             now, old = self._time(ledger), "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?"
             for row in ledger.rows(old, True, now, 2 * older_than):
-                ledger.outcome(now, "forget", row["id"])
+                ledger.settle(now, "forget", row["id"])
             late = ledger.rows(old, False, now, older_than)
             for row in late:
-                ledger.outcome(now, "expire", row["id"], 0.0 if failed else None)
+                ledger.settle(now, "expire", row["id"], 0.0 if failed else None)
         return list(map(self._ticket, late))
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        return Ticket(row["id"], self._ledger.layout.names[row["arm"]], money(row["held"]), row["time"])
+        return Ticket(row["id"], self._ledger.setup.names[row["arm"]], in_currency(row["held"]), row["time"])
 
     # --- arms and terms ----------------------------------------------------------------------------------------
 
@@ -428,18 +428,18 @@ class Agent:
 
         Where its bound is the largest there ever was, the policy is taught anew from the events that are there.
         """
-        amount = checked({"arms": {name: bound}}, ())["arms"]
+        amount = checked_terms({"arms": {name: bound}}, ())["arms"]
         with self._transaction(write=False) as ledger:
-            if name in (arms := ledger.layout.terms["arms"]):
+            if name in (arms := ledger.setup.terms["arms"]):
                 raise bad("name", name, "the name of an arm that is not there")
         self._change({"arms": arms | amount})
 
     def remove_arm(self, name: str) -> None:
         """An arm leaves: it serves no more requests. Those that are open may still be answered."""
         with self._transaction(write=False) as ledger:
-            ledger.layout.place(name)
-            arms = ledger.layout.terms["arms"]
-        self._change({"arms": {other: bound for other, bound in arms.items() if other != name}})
+            ledger.setup.place(name)
+            arms = ledger.setup.terms["arms"]
+        self._change({"arms": {arm: bound for arm, bound in arms.items() if arm != name}})
 
     def change(self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any) -> None:
         """Other terms from now on, all or none; what is not given stays.
@@ -457,12 +457,12 @@ class Agent:
             raise Misuse(f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}")
         with self._transaction(write=False) as ledger:
             for name in bounds or ():
-                ledger.layout.place(name)
+                ledger.setup.place(name)
             if policy is not None:
                 terms["policy"] = policy = of_one_setting(policy)
-            change = checked(terms | ({"arms": bounds} if bounds else {}), ledger.layout.names)
+            change = checked_terms(terms | ({"arms": bounds} if bounds else {}), ledger.setup.names)
             if bounds:
-                change["arms"] = ledger.layout.terms["arms"] | change["arms"]
+                change["arms"] = ledger.setup.terms["arms"] | change["arms"]
         self._change(change, policy=policy)
 
     # --- money and time ----------------------------------------------------------------------------------------
@@ -475,8 +475,8 @@ class Agent:
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
             for account in ledger.accounts(caller):
-                granted, paid = ledger.standing(account, now, caller)
-                rest[account.name] = money(granted - paid)
+                granted, paid = ledger.balance(account, now, caller)
+                rest[account.name] = in_currency(granted - paid)
         return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
@@ -495,7 +495,7 @@ class Agent:
             return self._renews(ledger, self._reading(ledger), None, caller)
 
     @staticmethod
-    def _renews(ledger: Ledger, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
+    def _renews(ledger: ServiceLedger, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
         first = min(ledger.ready(now, available, caller)[0].values(), default=now)
         return first if first > now else None
 
@@ -515,51 +515,51 @@ class Agent:
         ``cancelled``, ``late`` answers, ``open``. It is read whatever state the disk and the clock are in.
         """
         with self._transaction(write=False) as ledger:
-            now, service, layout = self._reading(ledger), ledger.service(), ledger.layout
+            now, service, setup = self._reading(ledger), ledger.service(), ledger.setup
             rows = ledger.rows("SELECT * FROM arms ORDER BY id")
-            waiting = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
-            standing = [(x, *ledger.standing(x, now)) for x in ledger.accounts(None)]
-        arms, budgets, prices = {}, {}, self._prices(layout, service["learnt"])
+            open_requests = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
+            balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
+        arms, budgets, prices = {}, {}, self._prices(setup, service["learnt"])
         for k, row in enumerate(rows):
             arms[row["name"]] = {
-                "active": k in layout.there,
+                "active": k in setup.there,
                 "pulls": row["pulls"],
-                **mean_of("reward", row["rewarded"], row["reward"], row["reward2"]),
-                **mean_of("cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2),
+                **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
+                **mean_with_error("cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
-                "bound": money(layout.bounds[k]),
-                "hold": money(row["hold"]),
+                "bound": in_currency(setup.bounds[k]),
+                "hold": in_currency(row["hold"]),
                 "aside": max(row["until"] - now, 0.0),
             }
-        for account, granted, charged in standing:
-            requests = [x for x in waiting if x["arm"] in account.arms]
-            risk = [max(layout.bounds[x["arm"]] - x["held"], 0) for x in requests]
+        for account, granted, charged in balances:
+            requests = [x for x in open_requests if x["arm"] in account.arms]
+            risk = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
-                "granted": money(granted),
-                "charged": money(charged),
-                "left": money(granted - charged),
-                "overspent": money(max(charged - granted, 0)),
-                "held": len(requests) if account.counts else money(sum(x["held"] for x in requests)),
-                "at_risk": 0.0 if account.counts else money(sum(risk)),
+                "granted": in_currency(granted),
+                "charged": in_currency(charged),
+                "left": in_currency(granted - charged),
+                "overspent": in_currency(max(charged - granted, 0)),
+                "held": len(requests) if account.counts else in_currency(sum(x["held"] for x in requests)),
+                "at_risk": 0.0 if account.counts else in_currency(sum(risk)),
                 "price": prices.get(account.name),
             }
         counts = {name: service[name] for name in ("turned_away", "cancelled", "late")}
-        return {"requests": service["round"], **counts, "open": len(waiting), "arms": arms, "budgets": budgets}
+        return {"requests": service["round"], **counts, "open": len(open_requests), "arms": arms, "budgets": budgets}
 
     @staticmethod
-    def _prices(layout: Layout, learnt: bytes) -> dict[str, float]:
+    def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
         """Of each budget for which the policy has set one."""
-        policy, state = layout.policy, layout.program.state(learnt)
+        policy, state = setup.policy, setup.program.state(learnt)
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
-        scale, prices = layout.terms["reward_bound"] / money(layout.unit), np.ravel(getattr(state, "price", ()))
-        return {x.name: float(p) * scale for x, p in zip(layout.paced, prices, strict=False) if p >= 0}
+        scale, prices = setup.terms["reward_bound"] / in_currency(setup.unit), np.ravel(getattr(state, "price", ()))
+        return {x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0}
 
-    def _time(self, ledger: Ledger) -> float:
+    def _time(self, ledger: ServiceLedger) -> float:
         """What time it is, if that can be."""
         return self._clock.read(*ledger.row("SELECT now, trust FROM service"))
 
-    def _reading(self, ledger: Ledger) -> float:
+    def _reading(self, ledger: ServiceLedger) -> float:
         """The same for who only looks: at worst the time of the last event."""
         try:
             return self._time(ledger)
@@ -592,7 +592,7 @@ class Agent:
             self._ledger.db.close()
 
 
-def mean_of(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
+def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
     """The mean of n numbers, and its standard error."""
     mean = total / n if n else None
     variance = (squares - total * total / n) / (n - 1) if n > 1 else None

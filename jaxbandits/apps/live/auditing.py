@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.ledger import FORMAT, Ledger
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger
 from jaxbandits.apps.live.program import of_one_setting
-from jaxbandits.apps.live.terms import money
+from jaxbandits.apps.live.terms import in_currency
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, shown, whole_number
@@ -28,7 +28,7 @@ from jaxbandits.policies.base import chooses_by_logits
 
 
 @contextlib.contextmanager
-def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
+def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]:
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
@@ -37,7 +37,7 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
                 raise sqlite3.DatabaseError(f"it must be of format {FORMAT}; a log of version 1.1 is not read")
             db.execute("BEGIN")
-            yield Ledger(db, None if policy is None else of_one_setting(policy))
+            yield ServiceLedger(db, None if policy is None else of_one_setting(policy))
     except sqlite3.Error as problem:
         raise bad("file", str(place), f"a file of an agent ({problem})") from None
 
@@ -65,7 +65,7 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     with _reading(file) as ledger:
         names = dict(map(tuple, ledger.rows("SELECT id, name FROM arms")))
         for row in ledger.db.execute("SELECT * FROM events ORDER BY n"):
-            do, paid = row["do"], None if row["money"] is None else money(row["money"])
+            do, paid = row["do"], None if row["money"] is None else in_currency(row["money"])
             event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
                 event["arm"] = names.get(row["arm"])
@@ -75,10 +75,10 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
             yield event | json.loads(row["more"] or "{}")
 
 
-def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any]]:
+def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[ServiceLedger, Any]]:
     """A ledger in memory before each event; after it is taken the event happens again there."""
     ledger.load()
-    copy = Ledger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
+    copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
     (last,) = ledger.row("SELECT event FROM service")
     for (first, text), (until, ends) in zip(states, [*states[1:], (last, ledger.state())], strict=True):
@@ -99,7 +99,7 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
                 break
             arm, held = (request["arm"], request["held"]) if request else (None, None)
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
-                names = [None if k is None else copy.layout.names[k] for k in (event["arm"], arm)]
+                names = [None if k is None else copy.setup.names[k] for k in (event["arm"], arm)]
                 problems.append(
                     f"event {n}: {shown(names[0])} for request {event['id']}, and {shown(names[1])} comes out; it must "
                     "be played by the version that wrote it, on the same kind of processor"
@@ -139,9 +139,10 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     problems: list[str] = []
     with _reading(file, policy) as ledger:
         (before,) = ledger.row("SELECT min(event) FROM states")
-        done = [event["do"] for _, event in _replayed(ledger, problems)]
+        replayed = [event["do"] for _, event in _replayed(ledger, problems)]
         paid, over = ledger.by_period()
-    report = {"decisions": done.count("choose"), "outcomes": done.count("learn") + done.count("fail"), "before": before}
+    report = {"decisions": replayed.count("choose"), "before": before}
+    report["outcomes"] = replayed.count("learn") + replayed.count("fail")
     over = {name: row for name, row in over.items() if row}
     return report | {"problems": problems, "charged": paid, "overspent": over}
 
@@ -178,31 +179,31 @@ def propensities(
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
     with _reading(file, policy) as ledger:
         for copy, event in _replayed(ledger, []):
-            more, layout = json.loads(event["more"] or "{}"), copy.layout
+            more, setup = json.loads(event["more"] or "{}"), copy.setup
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            asked: Any = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
-            if asked is None:  # the file is not what its agent decided: an audit says where
+            situation: Any = copy.situation(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
+            if situation is None:  # the file is not what its agent decided: an audit says where
                 continue
-            learnt, k = layout.program.state(copy.service()["learnt"]), event["arm"]
-            if chooses_by_logits(layout.policy) or isinstance(layout.policy, FixedSplit):
-                share, error = float(_exact(layout.policy, learnt, *asked)[k]), 0.0
+            learnt, k = setup.program.state(copy.service()["learnt"]), event["arm"]
+            if chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit):
+                share, error = float(_arm_probabilities(setup.policy, learnt, *situation)[k]), 0.0
             else:
-                share = float((np.asarray(_drawn(layout.policy, learnt, words, *asked)) == k).mean())
+                share = float((np.asarray(_sampled_arms(setup.policy, learnt, words, *situation)) == k).mean())
                 error = (share * (1 - share) / samples) ** 0.5
-            row = {"id": event["id"], "request": more.get("request"), "arm": layout.names[k]}
+            row = {"id": event["id"], "request": more.get("request"), "arm": setup.names[k]}
             yield row | {"propensity": share, "error": error}
 
 
 @jit
-def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
+def _arm_probabilities(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
     statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(statistics, view))
 
 
 @jit
-def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
-    def one(word: jax.Array) -> jax.Array:
+def _sampled_arms(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
+    def sample(word: jax.Array) -> jax.Array:
         return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
 
-    return jax.vmap(one)(words)
+    return jax.vmap(sample)(words)

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.apps.live.clock import Pace, period, zone_of
+from jaxbandits.apps.live.clock import TrafficForecast, period, zone_of
 from jaxbandits.apps.live.errors import Misuse, Settled
-from jaxbandits.apps.live.program import Asked, Program, Taught, policy_of, value_for_each_arm
-from jaxbandits.apps.live.terms import BILLION, Breaker, money
+from jaxbandits.apps.live.program import Lesson, Program, Situation, policy_of, value_for_each_arm
+from jaxbandits.apps.live.terms import BILLION, Breaker, in_currency
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad
@@ -53,9 +53,9 @@ CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INT
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")  # and the periods that are running
-_EVERY = 10_000  # events from one state to the next
-_COSTS = 1000  # that a quantile is of
-_MOST = (1 << 55) - 1  # ticks: what a total holds
+_EVENTS_A_STATE = 10_000  # events from one state to the next
+_COSTS_KEPT = 1000  # that a quantile is of
+_LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total holds
 _FAILED = 2
 
 
@@ -74,7 +74,7 @@ def unit_of(terms: Mapping[str, Any]) -> int:
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
-class Account:
+class BudgetAccount:
     """A budget as the ledger keeps it."""
 
     def __init__(self, plain: Mapping[str, Any], names: Sequence[str], start: float):
@@ -92,14 +92,14 @@ class Account:
         return self._last
 
 
-class Layout:
+class Setup:
     """Terms as a call needs them; of one version of the terms."""
 
     def __init__(self, terms: dict[str, Any], names: Sequence[str], policy: Policy):
         self.terms, self.names, self.policy, self.unit = terms, list(names), policy, terms["unit"]
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
-        self.accounts = [Account(budget, self.names, terms["start"]) for budget in terms["budgets"]]
+        self.accounts = [BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
@@ -107,12 +107,12 @@ class Layout:
         self.available = np.array([k in self.there for k in range(room)])
         self.scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
         context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
-        asked = self.asked(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
-        self.program = Program(policy, terms["key"], asked, self.taught(0, 0, 0, 0, context))
+        situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
+        self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
 
-    def pace(self, text: str | None) -> Pace:
+    def forecast(self, text: str | None) -> TrafficForecast:
         """Where in its traffic the agent is."""
-        return Pace(self.terms["traffic"], self.terms["start"], None if text is None else json.loads(text))
+        return TrafficForecast(self.terms["traffic"], self.terms["start"], None if text is None else json.loads(text))
 
     def tick(self, amount: int) -> int:
         """What the policy is told of a cost: the nearest tick, at most a unit, and 0 only of nothing."""
@@ -122,26 +122,28 @@ class Layout:
         """A reward, in ticks."""
         return round(reward / self.terms["reward_bound"] * ticks.ONE)
 
-    def asked(self, round: int, can: set[int], arms: Sequence[Any], money: Sequence[Any], context: Any) -> Asked:
+    def situation(
+        self, round: int, ready_arms: set[int], arms: Sequence[Any], paced_money: Sequence[Any], context: Any
+    ) -> Situation:
         """What a decision depends on besides what was learnt: the one place to add to it.
 
         ``money`` has of each paced budget what is left, granted and brought, and the requests to come and in all.
         """
-        room, left = self.available.size, None
+        room, allowance = self.available.size, None
         bound, open = np.full(room, ticks.ONE, np.int32), np.zeros(room, np.int32)
         bound[: len(arms)] = [self.tick(arm["hold"]) for arm in arms]
         open[: len(arms)] = [arm["open"] for arm in arms]
-        if money:
-            *amounts, requests, total = zip(*money, strict=True)
-            parts = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
+        if paced_money:
+            *amounts, requests, total = zip(*paced_money, strict=True)
+            parts = [ticks.split([min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row]) for row in amounts]  # type: ignore[arg-type]
             ahead, carries = np.array([requests, total], np.int32), np.array([x.carries for x in self.paced])
-            left = Allowance(*parts[0], *parts[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
-        view = View(np.int32(round), left, np.array([k in can for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
-        return Asked(view, open)
+            allowance = Allowance(*parts[0], *parts[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
+        view = View(np.int32(round), allowance, np.array([k in ready_arms for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
+        return Situation(view, open)
 
-    def taught(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Taught:
+    def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
         """An outcome, in ticks."""
-        return Taught(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
+        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -150,29 +152,29 @@ class Layout:
         return self.names.index(name)
 
 
-class Ledger:
+class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction."""
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
         self._version = 0
-        self.layout: Layout
+        self.setup: Setup
 
-    def begin(self, layout: Layout, arguments: Mapping[str, Any]) -> None:
+    def begin(self, setup: Setup, arguments: Mapping[str, Any]) -> None:
         """Write the tables of a service in which nothing has happened."""
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(arguments)))
-        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (layout.program.first,))
-        self._join(layout, 1)
+        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(setup.terms), dumped(arguments)))
+        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (setup.program.first,))
+        self._join(setup, 1)
         self._keep()
 
-    def _join(self, layout: Layout, version: int) -> None:
-        self.layout, self._version = layout, version
-        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
-        for k in range(len(layout.names)):
+    def _join(self, setup: Setup, version: int) -> None:
+        self.setup, self._version = setup, version
+        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(setup.names))
+        for k in range(len(setup.names)):
             self._hold(k)
 
     def service(self) -> Any:
@@ -187,7 +189,7 @@ class Ledger:
         """Read the terms that hold now."""
         version, text, _ = self.row("SELECT * FROM terms")
         terms, names = json.loads(text), [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
-        self.layout, self._version = Layout(terms, names, policy_of(terms["policy"], self.policy)), version
+        self.setup, self._version = Setup(terms, names, policy_of(terms["policy"], self.policy)), version
 
     def row(self, sql: str, *values: Any) -> Any:
         """The first row of an answer."""
@@ -199,7 +201,7 @@ class Ledger:
 
     # --- money ---------------------------------------------------------------------------------------------------
 
-    def standing(self, account: Account, now: float, caller: str | None = None) -> tuple[int, int]:
+    def balance(self, account: BudgetAccount, now: float, caller: str | None = None) -> tuple[int, int]:
         """What is granted by now, and what was charged of it: in this period, or in all so far if it carries over."""
         number, begins, _ = account.period(now)
         if account.carries:
@@ -212,13 +214,13 @@ class Ledger:
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
         """Charge to the period in which it was decided, which may be over, of every budget that pays for its arm."""
-        for account in self.layout.accounts:
+        for account in self.setup.accounts:
             caller = request["caller"] if account.per_caller else ""
             if request["arm"] in account.arms and caller is not None:
                 more = count * BILLION if account.counts else amount
                 self._book(account, caller, account.period(request["time"])[1], more)
 
-    def _book(self, account: Account, caller: str, begins: float, amount: int) -> None:
+    def _book(self, account: BudgetAccount, caller: str, begins: float, amount: int) -> None:
         self.db.execute(
             "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged",
             (account.name, caller, begins, account.amount, amount),
@@ -232,17 +234,17 @@ class Ledger:
         for account in self.accounts(caller):
             key = account.name, caller if account.per_caller else ""
             rows = self.rows("SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key)
-            paid[account.name] = {row["begins"]: money(row["charged"]) for row in rows}
+            paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
             beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
             if rows and account.carries:  # a period may pay more than it brings: only the last one can be overspent
-                granted, total = self.standing(account, now)
+                granted, total = self.balance(account, now)
                 beyond = {rows[-1]["begins"]: total - granted}
-            over[account.name] = {begins: money(x) for begins, x in beyond.items() if x > 0}
+            over[account.name] = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
         return paid, over
 
-    def accounts(self, caller: str | None) -> list[Account]:
+    def accounts(self, caller: str | None) -> list[BudgetAccount]:
         """Those of all, and those of a caller."""
-        return [x for x in self.layout.accounts if caller is not None or not x.per_caller]
+        return [x for x in self.setup.accounts if caller is not None or not x.per_caller]
 
     # --- a decision ------------------------------------------------------------------------------------------------
 
@@ -254,65 +256,63 @@ class Ledger:
         An arm is closed while it is set aside, and until every budget that pays for it renews which cannot pay what a
         request holds, or has no request left. One that costs nothing needs no money.
         """
-        layout, arms, standing = self.layout, self.rows("SELECT * FROM arms ORDER BY id"), {}
-        asked = layout.there if available is None else {layout.place(name) for name in available}
-        times = {k: arms[k]["until"] for k in asked}
+        setup, arms, balances = self.setup, self.rows("SELECT * FROM arms ORDER BY id"), {}
+        candidates = setup.there if available is None else {setup.place(name) for name in available}
+        times = {k: arms[k]["until"] for k in candidates}
         for account in self.accounts(caller):
-            standing[account.name] = granted, paid = self.standing(account, now, caller)
-            for k in asked & account.arms:
+            balances[account.name] = granted, paid = self.balance(account, now, caller)
+            for k in candidates & account.arms:
                 if (BILLION if account.counts else arms[k]["hold"]) > max(granted - paid, 0):
                     times[k] = max(times[k], account.period(now)[2])
-        return times, arms, standing
+        return times, arms, balances
 
-    def asked(
+    def situation(
         self, now: float, available: Sequence[str] | None = None, caller: str | None = None, context: Any = None
-    ) -> tuple[Asked | None, list[Any]]:
+    ) -> tuple[Situation | None, list[Any]]:
         """What the policy is asked, None where no arm can serve; and the rows of all arms."""
-        layout, service = self.layout, self.service()
-        if caller is None and (cap := next((x for x in layout.accounts if x.per_caller), None)):
+        setup, service = self.setup, self.service()
+        if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
-        times, arms, standing = self.ready(now, available, caller)
-        if not (can := {k for k, time in times.items() if time <= now}):
+        times, arms, balances = self.ready(now, available, caller)
+        if not (ready_arms := {k for k, time in times.items() if time <= now}):
             return None, arms
-        ahead = layout.pace(service["pace"]).ahead([x.period(now)[1:] for x in layout.paced], now, service["seen"])
-        money = []
-        for account, requests, total in zip(layout.paced, *ahead, strict=True):
-            granted, paid = standing[account.name]
-            money.append((granted - paid, granted, account.amount, requests, total))
-        return layout.asked(service["round"] + 1, can, arms, money, context), arms
+        ahead = setup.forecast(service["pace"]).ahead([x.period(now)[1:] for x in setup.paced], now, service["seen"])
+        paced_money = []
+        for account, requests, total in zip(setup.paced, *ahead, strict=True):
+            granted, paid = balances[account.name]
+            paced_money.append((granted - paid, granted, account.amount, requests, total))
+        return setup.situation(service["round"] + 1, ready_arms, arms, paced_money, context), arms
 
     def choose(self, now: float, context: bytes | None = None, **conditions: Any) -> dict[str, Any] | None:
         """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and ``request``."""
-        layout, service = self.layout, self.service()
-        if (id := service["round"] + 1) >= layout.policy.most_rounds:
+        setup, service = self.setup, self.service()
+        if (id := service["round"] + 1) >= setup.policy.most_rounds:
             raise InputError(f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on")
         caller, request = conditions.get("caller"), None
-        asked, arms = self.asked(now, conditions.get("available"), caller, context)
+        situation, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
-        if asked is not None:
-            learnt, k = layout.program.choose(learnt, asked)
-            if 0 <= k < layout.available.size and not asked.view.available[k]:
-                raise InputError(
-                    f"policy: arm {k} chosen; it must be open (view.available) in {layout.terms['policy']}"
-                )
-        for account in layout.accounts:
+        if situation is not None:
+            learnt, k = setup.program.choose(learnt, situation)
+            if 0 <= k < setup.available.size and not situation.view.available[k]:
+                raise InputError(f"policy: arm {k} chosen; it must be open (view.available) in {setup.terms['policy']}")
+        for account in setup.accounts:
             if account.carries:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
-        if 0 <= k < len(layout.names):
+        if 0 <= k < len(setup.names):
             request = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
             request["context"] = context
             self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values()))
             trips, until = arms[k]["trips"], arms[k]["until"]
-            if trips and layout.breaker:  # this request tries it: no other one until it had time to answer
-                trips, until = trips + 1, now + layout.breaker.seconds(trips + 1)
+            if trips and setup.breaker:  # this request tries it: no other one until it had time to answer
+                trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
             self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", (trips, until, k))
             self.charge(request, request["held"], 1)
         change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (request is None)}
-        change["seen"], pace = service["seen"] + 1, layout.pace(service["pace"])
-        if (slot := math.floor(pace.place(now))) != pace.slot:
-            pace.move(slot, service["seen"], now)
-            change |= {"seen": 1, "pace": dumped(pace.plain())}
+        change["seen"], forecast = service["seen"] + 1, setup.forecast(service["pace"])
+        if (slot := math.floor(forecast.place(now))) != forecast.slot:
+            forecast.move(slot, service["seen"], now)
+            change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
         self._record(now, "choose", id, *served, None, dumped(conditions) if conditions else None, context, **change)
         return request
@@ -325,40 +325,40 @@ class Ledger:
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             existed = whole and 1 <= id <= self.service()["round"]
-            why = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
-            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
+            reason = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
+            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {reason}")))
         return row
 
-    def outcome(self, now: float, do: str, id: int, reward: float | None = None, cost: int | None = None) -> None:
+    def settle(self, now: float, do: str, id: int, reward: float | None = None, cost: int | None = None) -> None:
         """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may still be answered), ``forget``.
 
         A reward that is None is not known, and not taught; neither is one after it was taught that the request failed.
         A cost that nobody knows is taught as the arm's mean.
         """
-        request, service, layout = self.find(id), self.service(), self.layout
+        request, service, setup = self.find(id), self.service(), self.setup
         id, k, late, learnt = request["id"], request["arm"], request["lost"] > 0, service["learnt"]
-        taught = reward is not None and request["lost"] != _FAILED
-        failed, costed = taught and do != "learn", cost is not None
-        guess, charged = (cost, cost) if costed else self._unknown(request)
+        teaches = reward is not None and request["lost"] != _FAILED
+        failed, has_cost = teaches and do != "learn", cost is not None
+        guess, charged = (cost, cost) if has_cost else self._unknown(request)
         paid = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
-            given_up = paid, _FAILED if taught else 1, id
+            given_up = paid, _FAILED if teaches else 1, id
             self.db.execute("UPDATE tickets SET held = ?, lost = ? WHERE id = ?", given_up)
         else:
             self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
         sums = {"open": -(not late), "lost": do == "expire", "failed": failed}
-        if costed:
-            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > layout.bounds[k]}  # type: ignore[arg-type,operator]
-            cost_row = f"INSERT OR REPLACE INTO costs SELECT id, pulls % {_COSTS}, ? FROM arms WHERE id = ?"
+        if has_cost:
+            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > setup.bounds[k]}  # type: ignore[arg-type,operator]
+            cost_row = f"INSERT OR REPLACE INTO costs SELECT id, pulls % {_COSTS_KEPT}, ? FROM arms WHERE id = ?"
             self.db.execute(cost_row, (cost, k))
-        if taught:
+        if teaches:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
-            outcome = layout.taught(id, k, layout.reward_ticks(reward), layout.tick(guess), request["context"])  # type: ignore[arg-type]
-            learnt = layout.program.learn(learnt, outcome)
+            lesson = setup.lesson(id, k, setup.reward_ticks(reward), setup.tick(guess), request["context"])  # type: ignore[arg-type]
+            learnt = setup.program.learn(learnt, lesson)
         added = ", ".join(f"{name} = {name} + :{name}" for name in sums)
         self.db.execute(f"UPDATE arms SET {added} WHERE id = :id", sums | {"id": k})
-        if costed and layout.terms["hold"] != "bound":
+        if has_cost and setup.terms["hold"] != "bound":
             self._hold(k)
         if failed:
             self._trip(k, now)
@@ -366,32 +366,32 @@ class Ledger:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0 WHERE id = ?", (k,))
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
-        untaught = dumped({"late": True}) if reward is not None and not taught else None
-        self._record(now, do, id, k, paid if do == "expire" else cost, reward, untaught, **change)
+        remark = dumped({"late": True}) if reward is not None and not teaches else None
+        self._record(now, do, id, k, paid if do == "expire" else cost, reward, remark, **change)
 
     def _unknown(self, request: Mapping[str, Any]) -> tuple[int, int]:
         """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged, that or the bound."""
         pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", request["arm"])
-        bound = max(request["held"], self.layout.bounds[request["arm"]])
+        bound = max(request["held"], self.setup.bounds[request["arm"]])
         mean = -(-cost // pulls) if pulls else bound
-        return mean, mean if self.layout.terms["lost"] == "mean" else bound
+        return mean, mean if self.setup.terms["lost"] == "mean" else bound
 
     def _trip(self, k: int, now: float) -> None:
         """One more failure in a row; after enough of them the arm is set aside."""
         failures, trips, until = self.row("SELECT failures + 1, trips, until FROM arms WHERE id = ?", k)
-        breaker = self.layout.breaker
+        breaker = self.setup.breaker
         if breaker and not trips and failures >= breaker.failures:
             trips, until = 1, max(until, now + breaker.seconds(1))
-            _LOGGER.warning("%s failed %d times in a row and is set aside", self.layout.names[k], failures)
+            _LOGGER.warning("%s failed %d times in a row and is set aside", self.setup.names[k], failures)
         change = failures, trips, until, k
         self.db.execute("UPDATE arms SET failures = ?, trips = ?, until = ? WHERE id = ?", change)
 
     def _hold(self, k: int) -> None:
         """What a request to this arm holds: a quantile of its costs, and until one is expected above it its bound."""
-        hold, amount = self.layout.terms["hold"], self.layout.bounds[k]
+        hold, amount = self.setup.terms["hold"], self.setup.bounds[k]
         if hold != "bound":
             (pulls,) = self.row("SELECT pulls FROM arms WHERE id = ?", k)
-            if (above := min(pulls, _COSTS) * (1 - hold)) >= 1:
+            if (above := min(pulls, _COSTS_KEPT) * (1 - hold)) >= 1:
                 dear = "SELECT cost FROM costs WHERE arm = ? ORDER BY cost DESC LIMIT 1 OFFSET ?"
                 (amount,) = self.row(dear, k, math.floor(above))
         self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (amount, k))
@@ -412,14 +412,14 @@ class Ledger:
         self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         changed = ", ".join(f"{name} = ?" for name in change)
         self.db.execute(f"UPDATE service SET now = ?, {changed}", (now, *change.values()))
-        if n % _EVERY == 0:
+        if n % _EVENTS_A_STATE == 0:
             self._keep()
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
         now, sql = self.service()["now"] or 0.0, "SELECT * FROM periods WHERE budget = ? AND begins = ?"
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
-        rows = [row for x in self.layout.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
+        rows = [row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
         return dumped(tables | {"periods": list(map(list, rows))})
 
     def _keep(self) -> None:
@@ -427,11 +427,11 @@ class Ledger:
         event, now = self.row("SELECT event, now FROM service")
         self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state()))
         if now is not None:
-            oldest = now - self.layout.terms["retention"]
+            oldest = now - self.setup.terms["retention"]
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
             for table, column in (("events", "n"), ("states", "event")) if first else ():
                 self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
-            for account in self.layout.accounts:  # there may be many callers
+            for account in self.setup.accounts:  # there may be many callers
                 ended = account.name, account.period(oldest)[1]
                 self.db.execute("DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended)
 
@@ -454,53 +454,55 @@ class Ledger:
         if do == "clock":
             self.clock(now)
         else:
-            self.outcome(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
+            self.settle(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
         return None
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
     def settle_terms(self, change: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The terms after a change, and the names of all arms that ever were."""
-        terms, names = self.layout.terms | change, list(self.layout.names)
+        terms, names = self.setup.terms | change, list(self.setup.names)
         names += [name for name in terms["arms"] if name not in names]
-        if len(names) > len(self.layout.names) and (path := value_for_each_arm(self.layout.policy)):
-            raise InputError(f"arms: one more given; {path} has one value for each of {len(self.layout.names)} arms")
+        if len(names) > len(self.setup.names) and (path := value_for_each_arm(self.setup.policy)):
+            raise InputError(f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms")
         return terms | {"unit": unit_of(terms)}, names
 
-    def change(self, now: float, layout: Layout, arguments: Mapping[str, Any] | None = None) -> None:
+    def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None = None) -> None:
         """Other terms from now on; what was charged and learnt stays."""
-        service, old, (version, _, old_arguments) = self.service(), self.layout, self.row("SELECT * FROM terms")
-        pending = self.rows("SELECT * FROM tickets")
-        for request in pending:  # who pays for them may be another one
+        service, old, (version, _, old_arguments) = self.service(), self.setup, self.row("SELECT * FROM terms")
+        open_requests = self.rows("SELECT * FROM tickets")
+        for request in open_requests:  # who pays for them may be another one
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
-        text = dumped(layout.terms), old_arguments if arguments is None else dumped(arguments)
+        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.balance(x, now)[0]) for x in old.accounts}
+        text = dumped(setup.terms), old_arguments if arguments is None else dumped(arguments)
         self.db.execute("UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text))
-        self._join(layout, version + 1)
-        for account in layout.accounts:
-            one, granted = accounts.pop(account.name, (None, 0))
-            self._hand_over(account, one, granted, totals.get(account.name, 0), now)
+        self._join(setup, version + 1)
+        for account in setup.accounts:
+            former, granted = accounts.pop(account.name, (None, 0))
+            self._hand_over(account, former, granted, totals.get(account.name, 0), now)
         for name in accounts:
             _LOGGER.warning("budget %s is no more: what it was charged is forgotten", name)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
             self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
-        for request in pending:
+        for request in open_requests:
             self.charge(request, request["held"], 1)
-        if old.terms["breaker"] != layout.terms["breaker"]:
+        if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         learnt, change = service["learnt"], {}
-        same = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, layout)]
+        same = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, setup)]
         if same[0] != same[1]:
-            learnt = self._taught()
-        elif old.program.states != layout.program.states:
-            learnt = layout.program.widened(old.program, learnt)
-        if old.terms["traffic"] != layout.terms["traffic"]:
+            learnt = self._memory_of_events()
+        elif old.program.states != setup.program.states:
+            learnt = setup.program.widened(old.program, learnt)
+        if old.terms["traffic"] != setup.terms["traffic"]:
             change = {"pace": None, "seen": 0}
         self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
         self._keep()
 
-    def _hand_over(self, account: Account, before: Account | None, granted: int, total: int, now: float) -> None:
+    def _hand_over(
+        self, account: BudgetAccount, before: BudgetAccount | None, granted: int, total: int, now: float
+    ) -> None:
         """What the running period paid, the one that runs now has paid; so what is left changes by the amounts."""
         number, begins, _ = account.period(now)
         self.db.execute("DELETE FROM carried WHERE budget = ?", (account.name,))
@@ -509,30 +511,30 @@ class Ledger:
         if before is None:
             return
         kinds = ("per", "of", "every", "zone", "carry_over")
-        if others := [name for name in kinds if account.plain[name] != before.plain[name]]:
+        if changed_fields := [name for name in kinds if account.plain[name] != before.plain[name]]:
             key = account.name, before.period(now)[1]
             rows = self.rows("SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
-            for caller, paid in rows if others[0] not in ("per", "of") else ():
+            for caller, paid in rows if changed_fields[0] not in ("per", "of") else ():
                 self._book(account, caller, begins, paid)
         if account.carries and before.carries:
             row = granted - before.amount, total, account.name
             self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
-        most = max(before.amount, account.amount)  # what it paid under the larger grant was not overspent
-        row = most, account.name, begins
+        larger_grant = max(before.amount, account.amount)  # what it paid under the larger grant was not overspent
+        row = larger_grant, account.name, begins
         self.db.execute("UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row)
 
-    def _taught(self) -> bytes:
+    def _memory_of_events(self) -> bytes:
         """What a policy that knows nothing learns from the outcomes that are still there."""
-        layout, outcomes = self.layout, []
+        setup, lessons = self.setup, []
         contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL")))
         for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
             id, k, context = row["id"], row["arm"], contexts.get(row["id"])
             cost = None if row["do"] == "expire" else row["money"]
-            paid = layout.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
-            if layout.terms["context"] is None or context is not None:  # else its decision is too old
-                outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
+            paid = setup.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
+            if setup.terms["context"] is None or context is not None:  # else its decision is too old
+                lessons.append(setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context))
         (rewarded,) = self.row("SELECT sum(rewarded) FROM arms")
-        level = logging.WARNING if len(outcomes) < (rewarded or 0) else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), rewarded or 0)
-        return layout.program.learn_all(outcomes)
+        level = logging.WARNING if len(lessons) < (rewarded or 0) else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", setup.terms["policy"], len(lessons), rewarded or 0)
+        return setup.program.learn_all(lessons)

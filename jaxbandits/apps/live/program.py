@@ -37,13 +37,13 @@ def of_one_setting(policy: Any) -> Policy:
         raise bad("policy", policy, "a policy, such as OmegaUCB(rho=0.25)")
     if not issubclass(FiniteSpec, policy.plays):
         raise bad("policy", type(policy).__name__, "one for finitely many arms")
-    chosen = Settings.of(policy, 1)
-    if chosen.count != 1:
+    settings = Settings.of(policy, 1)
+    if settings.count != 1:
         raise bad("policy", policy, "one setting: one value of each parameter")
-    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), chosen.policy)
+    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), settings.policy)
 
 
-def written(policy: Any, values: bool = True) -> str:
+def policy_text(policy: Any, values: bool = True) -> str:
     """Class, parameters as float32 or int32 plays them, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
 
     Without ``values`` it is the kind of its state, which parameters do not change: ``InFlight(policy=OmegaUCB(rho))``.
@@ -52,15 +52,15 @@ def written(policy: Any, values: bool = True) -> str:
     for field in dataclasses.fields(policy):
         value, text = getattr(policy, field.name), ""
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            text = written(value, values)
+            text = policy_text(value, values)
         elif field.metadata.get("static"):
             text = repr(value)  # of a function it holds an address, which is another one in every process
             text = getattr(value, "__qualname__", type(value).__qualname__) if " at 0x" in text else text
         elif value is None:
             continue
         elif values:
-            played = np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
-            text = _digits(played)
+            array = np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
+            text = _digits(array)
         parts.append(f"{field.name}={text}" if text else field.name)
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
@@ -70,21 +70,21 @@ def _digits(x: np.ndarray) -> str:
     return f"[{', '.join(map(_digits, x))}]" if x.ndim else str(x)
 
 
-def policy_of(text: str, own: Policy | None) -> Policy:
+def policy_of(text: str, custom: Policy | None) -> Policy:
     """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
 
-    def built(node: Any) -> Any:
+    def part_of(node: Any) -> Any:
         if not isinstance(node, ast.Call):
             return ast.literal_eval(node)
         kind = getattr(policies, node.func.id)  # type: ignore[attr-defined]
         if not dataclasses.is_dataclass(kind):
             raise TypeError("no policy, nor a part of one")
-        return kind(**{str(word.arg): built(word.value) for word in node.keywords})  # type: ignore[operator]
+        return kind(**{str(word.arg): part_of(word.value) for word in node.keywords})  # type: ignore[operator]
 
-    if own is not None and written(own) == text:
-        return own
+    if custom is not None and policy_text(custom) == text:
+        return custom
     try:
-        return of_one_setting(built(ast.parse(text, mode="eval").body))
+        return of_one_setting(part_of(ast.parse(text, mode="eval").body))
     except (ValueError, TypeError, AttributeError, SyntaxError):
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
@@ -139,7 +139,7 @@ def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
 # --- The two functions
 
 
-class Taught(NamedTuple):
+class Lesson(NamedTuple):
     """An outcome, in ticks; round 0: none."""
 
     round: Any  # i32[]: in which it was decided
@@ -150,7 +150,7 @@ class Taught(NamedTuple):
     context: Any  # f32[d], or None
 
 
-class Asked(NamedTuple):
+class Situation(NamedTuple):
     """What a decision depends on besides what was learnt."""
 
     view: View
@@ -158,28 +158,28 @@ class Asked(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(tree: Any, states: Words, asked: Words, taught: Words) -> tuple[Any, Any, Any]:
+def _compiled(tree: Any, states: Words, situations: Words, lessons: Words) -> tuple[Any, Any, Any]:
     """choose, learn, and learn of many, for all policies of one structure."""
 
     def choose(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        view, open = asked.split(words)
+        view, open = situations.split(words)
         policy = jax.tree.unflatten(tree, leaves)
         after, arm = policy.select_while_open(states.split(learnt), streams.typed(key), view, open)
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
 
     def learn(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        policy, outcome = jax.tree.unflatten(tree, leaves), taught.split(words)
+        policy, lesson = jax.tree.unflatten(tree, leaves), lessons.split(words)
         # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-        view, feedback = View(outcome.round + 1, None, outcome.available), Feedback(outcome.reward, outcome.cost)
-        seen = Observation(view, outcome.arm, feedback, jnp.bool_(False), outcome.context)
-        after = policy.update(states.split(learnt), streams.typed(key), seen)
+        view, feedback = View(lesson.round + 1, None, lesson.available), Feedback(lesson.reward, lesson.cost)
+        observation = Observation(view, lesson.arm, feedback, jnp.bool_(False), lesson.context)
+        after = policy.update(states.split(learnt), streams.typed(key), observation)
         return packed(jax.tree.map(jnp.asarray, after), jnp)
 
     def learn_all(leaves: Any, key: jax.Array, learnt: jax.Array, rows: jax.Array) -> jax.Array:
-        def one(before: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
-            return select_tree(taught.split(row).round > 0, learn(leaves, key, before, row), before), None
+        def step(before: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
+            return select_tree(lessons.split(row).round > 0, learn(leaves, key, before, row), before), None
 
-        return jax.lax.scan(one, learnt, rows)[0]
+        return jax.lax.scan(step, learnt, rows)[0]
 
     return jax.jit(choose), jax.jit(learn), jax.jit(learn_all)
 
@@ -187,9 +187,9 @@ def _compiled(tree: Any, states: Words, asked: Words, taught: Words) -> tuple[An
 class Program:
     """A policy of one setting, compiled for decisions like ``asked`` and outcomes like ``taught``."""
 
-    def __init__(self, policy: Policy, key: Sequence[int], asked: Asked, taught: Taught):
-        context = None if taught.context is None else taught.context.shape
-        self.policy, spec = policy, FiniteSpec(taught.available.size, context=context)
+    def __init__(self, policy: Policy, key: Sequence[int], situation: Situation, lesson: Lesson):
+        context = None if lesson.context is None else lesson.context.shape
+        self.policy, spec = policy, FiniteSpec(lesson.available.size, context=context)
         self._leaves, tree = jax.tree.flatten(policy)
         self._key, name = jnp.asarray(np.array(key, np.uint32)), type(policy).__name__
         try:
@@ -203,33 +203,33 @@ class Program:
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            kinds = tree, self.states, Words.of(asked), Words.of(taught)
+            kinds = tree, self.states, Words.of(situation), Words.of(lesson)
             self._choose, self._learn, self._learn_all = compiled(*kinds)
-            self.choose(self.first, asked)
+            self.choose(self.first, situation)
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             if isinstance(problem, InputError) and str(problem).startswith(name):
                 raise
-            if asked.view.left is None:
+            if situation.view.left is None:
                 raise bad("budgets", (), f"at least one for {name}, which reads them") from None
-            what = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
-            raise InputError(f"policy: {name} given; it must be {what} ({brief(problem, 90)})") from None
-        self.learn(self.first, taught)
+            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
+            raise InputError(f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})") from None
+        self.learn(self.first, lesson)
 
-    def choose(self, learnt: bytes, asked: Asked) -> tuple[bytes, int]:
+    def choose(self, learnt: bytes, situation: Situation) -> tuple[bytes, int]:
         """What the policy remembers after a decision, and the arm."""
-        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(learnt, np.int32), packed(asked)))
+        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(learnt, np.int32), packed(situation)))
         return words[1:].tobytes(), int(words[0])
 
-    def learn(self, learnt: bytes, taught: Taught) -> bytes:
+    def learn(self, learnt: bytes, lesson: Lesson) -> bytes:
         """What it remembers after an outcome."""
-        words = np.frombuffer(learnt, np.int32), packed(taught)
+        words = np.frombuffer(learnt, np.int32), packed(lesson)
         return np.asarray(self._learn(self._leaves, self._key, *words)).tobytes()
 
-    def learn_all(self, outcomes: Sequence[Taught]) -> bytes:
+    def learn_all(self, lessons: Sequence[Lesson]) -> bytes:
         """What it remembers after these outcomes, one after the other."""
         learnt: Any = np.frombuffer(self.first, np.int32)
-        for at in range(0, len(outcomes), _AT_ONCE):
-            rows = np.stack([packed(x) for x in outcomes[at : at + _AT_ONCE]])
+        for at in range(0, len(lessons), _AT_ONCE):
+            rows = np.stack([packed(x) for x in lessons[at : at + _AT_ONCE]])
             rows = np.pad(rows, ((0, _AT_ONCE - len(rows)), (0, 0)))
             learnt = self._learn_all(self._leaves, self._key, learnt, rows)
         return np.asarray(learnt).tobytes()

@@ -10,31 +10,31 @@ from decimal import Decimal
 from typing import Any
 
 from jaxbandits.apps.live.clock import PERIODS, zone_of
-from jaxbandits.apps.live.program import written
+from jaxbandits.apps.live.program import policy_text
 from jaxbandits.core.checks import InputError, bad, number, numbers, positive_number, whole_number
 
 # --- Money: whole billionths of the currency, of what is written, so that cents are cents
 
 BILLION = 10**9
-MOST = 9 * BILLION * BILLION  # what a whole number of SQLite holds
-MOST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
+LARGEST_AMOUNT = 9 * BILLION * BILLION  # what a whole number of SQLite holds
+LARGEST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
 _MONEY = decimal.Context(prec=60)
 
 
-def billionths(argument: str, value: Any, down: bool = False, most: int = MOST_COST) -> int:
+def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
     """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole billionths."""
     try:
         as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
         amount = Decimal(value if as_written else repr(number(argument, value)))
-        if amount.is_finite() and 0 <= amount <= most // BILLION:
+        if amount.is_finite() and 0 <= amount <= largest // BILLION:
             rounding = decimal.ROUND_FLOOR if down else decimal.ROUND_CEILING
             return int(amount.scaleb(9, _MONEY).to_integral_value(rounding))
     except decimal.InvalidOperation:
         pass
-    raise bad(argument, value, f"an amount of money from 0 to {most / BILLION:g}")
+    raise bad(argument, value, f"an amount of money from 0 to {largest / BILLION:g}")
 
 
-def money(amount: int) -> float:
+def in_currency(amount: int) -> float:
     """Whole billionths as the float that is written so."""
     return amount / BILLION
 
@@ -87,7 +87,7 @@ class Budget:
         must("of", self.of in ("money", "requests"), "'money' or 'requests'")
         must("per", self.per in (None, "caller"), "None or 'caller'")
         must("carry_over", not (self.per and self.carry_over), "False where a budget is per caller")
-        amount = billionths(f"{self.name}.amount", self.amount, down=True, most=MOST)
+        amount = billionths(f"{self.name}.amount", self.amount, down=True, largest=LARGEST_AMOUNT)
         must("amount", amount > 0, "at least 1e-9")
         must("amount", self.of == "money" or not amount % BILLION, "a whole number of requests")
         if isinstance(self.every, str):
@@ -173,23 +173,23 @@ class Breaker:
         return min(self.pause * 3.0 ** min(trips - 1, 100), self.longest)
 
 
-def checked(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
+def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
     """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":
-            terms |= {"policy": written(value), "kind": written(value, values=False)}
+            terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
                 raise bad("arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
-            if other := [x for x in value if not isinstance(x, str) or not x]:
-                raise bad("arms", other[0], "names, as text")
+            if wrong := [x for x in value if not isinstance(x, str) or not x]:
+                raise bad("arms", wrong[0], "names, as text")
             terms["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
         elif name == "budgets":
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise bad("budgets", value, "a list of jb.live.Budget")
-            if other := [x for x in value if not isinstance(x, Budget)]:
-                raise bad("budgets", other[0], "a list of jb.live.Budget")
+            if wrong := [x for x in value if not isinstance(x, Budget)]:
+                raise bad("budgets", wrong[0], "a list of jb.live.Budget")
             terms["budgets"] = [budget.plain(arms) for budget in value]
             if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
                 raise InputError(f"budgets: {names} given; it must be a list of different names")
