@@ -1,7 +1,7 @@
 """A policy that serves requests: any number of threads and processes, one file, budgets that renew.
 
-Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so it has happened
-wholly or not at all, and the next one, of whatever process, begins where it ended.
+Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so
+it has happened wholly or not at all, and the next call of whatever process goes on from there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from jaxbandits.core.checks import (
 from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
-_USUAL = Breaker()
+_USUAL_BREAKER = Breaker()
 _FIXED = ("reward_bound", "key", "start", "context")  # what a file keeps for ever: its numbers are in these
 _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "retention")
 
@@ -131,7 +131,7 @@ class Agent:
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
-        breaker: Breaker | None = _USUAL,
+        breaker: Breaker | None = _USUAL_BREAKER,
         times_bound: float = 100.0,
         retention: float = 90 * 86400.0,
         start: float = 0.0,
@@ -147,6 +147,7 @@ class Agent:
         terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
         terms |= {"reward_bound": reward_bound, "start": start, "context": context}
         arguments = checked_terms(terms, arms) | {"key": words.tolist()}
+        # Compiled before the file is touched: a first start that fails leaves nothing behind.
         setup = Setup(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
         with self._transaction(serving=False) as ledger:
@@ -193,19 +194,25 @@ class Agent:
         self._clock = Clock(clock, tolerance)
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process = threading.RLock(), os.getpid()
-        wait = positive_number("patience", patience)
+        self._patience = positive_number("patience", patience)
         try:
             if self._place is not None:
                 self._place = self._place.resolve()
-                os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
+                if new and not self._place.exists():
+                    # Whoever closes a file that is there lets go of the locks that SQLite holds on it in this process.
+                    os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
+            place, wait = self._place or ":memory:", self._patience
+            db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
-            if db.execute("SELECT 1 FROM sqlite_master").fetchone() and version != FORMAT:
+            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                db.execute("PRAGMA page_size = 1024")  # a call changes a few bytes on each of six pages
+            elif version != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-            db.execute("PRAGMA wal_autocheckpoint = 4000")
+            db.execute("PRAGMA wal_autocheckpoint = 8000")
+            db.execute("PRAGMA busy_timeout = 1")  # SQLite's pauses grow to 100 ms: _transaction asks again instead
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
         except sqlite3.Error as problem:
@@ -221,34 +228,46 @@ class Agent:
                 f"this agent is that of process {self._process}, and a fork has neither its connection nor jax's "
                 "threads; make it after the fork (gunicorn: without --preload)"
             )
-        ledger, db, begin = self._ledger, self._ledger.db, "BEGIN IMMEDIATE" if write else "BEGIN"
+        ledger, db = self._ledger, self._ledger.db
         with self._lock:
             try:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
-                db.execute(begin)
-                while serving and not ledger.current():  # another process changed the terms
+                while not self._begin(write, serving):  # another process changed the terms
                     db.execute("ROLLBACK")
                     db.execute("BEGIN")  # who reads keeps nobody waiting while it compiles
                     ledger.load()
                     db.execute("ROLLBACK")
-                    db.execute(begin)
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                reason = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
-            except InputError as problem:
-                raise (Misuse(str(problem)) if serving and not isinstance(problem, Misuse) else problem) from None
+                moved = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
+                raise Broken(f"{self._place}: {moved}; nothing has changed") from problem
+            except InputError as wrong:
+                raise (Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
                         db.execute("ROLLBACK")
 
+    def _begin(self, write: bool, serving: bool) -> bool:
+        """Begin as soon as the file is free; False where the terms are no longer those that were read."""
+        ledger, until = self._ledger, time.monotonic() + self._patience
+        while True:
+            try:
+                ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                return not serving or ledger.is_current()
+            except sqlite3.OperationalError as problem:
+                # SQLite has waited a millisecond.
+                if problem.sqlite_errorcode & 255 != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                if ledger.db.in_transaction:
+                    ledger.db.execute("ROLLBACK")
+
     def _go_on(self, arguments: dict[str, Any]) -> None:
-        """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
+        """Go on with a file that is there: arguments that differ from those of the last start become the terms."""
         with self._transaction(serving=False) as ledger:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
@@ -268,12 +287,12 @@ class Agent:
         """Terms that were checked become those that hold."""
         while True:
             with self._transaction(write=False) as ledger:
-                terms, names = ledger.settle_terms(change)
-                version = ledger.row("SELECT version FROM terms")[0]
+                terms, names = ledger.after_change(change)
+                version = ledger.service["version"]
             new_policy = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
             setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
-                if ledger.row("SELECT version FROM terms")[0] == version:
+                if ledger.service["version"] == version:
                     ledger.policy = new_policy
                     return ledger.change(self._time(ledger), setup, arguments)
 
@@ -302,7 +321,8 @@ class Agent:
             context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
-        conditions = {"available": None if available is None else list(available), "caller": caller}
+        names = None if available is None else list(available)
+        conditions: dict[str, Any] = {"available": names, "caller": caller}
         conditions["request"] = None if request is None else str(request)
         conditions = {name: value for name, value in conditions.items() if value is not None}
         with self._transaction() as ledger:
@@ -311,30 +331,28 @@ class Agent:
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
             context_bytes = self._context_bytes(ledger, context)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
-            if must and requests[0] is None:
-                renews = self._renews(ledger, now, conditions.get("available"), caller)
-                reason = (
-                    "the policy keeps the money for later requests"
-                    if renews is None
-                    else "no arm can be paid, or has requests left"
-                )
-                if not conditions.get("available", ledger.setup.there):
-                    reason = "there is no arm"
-        if must and requests[0] is None:
+            refused = must and requests[0] is None
+            renews = ledger.renews_at(now, names, caller) if refused else None
+        if refused:
+            reason = "no arm can be paid, or has requests left"
+            if renews is None:
+                reason = "the policy keeps the money for later requests"
+            if not (ledger.setup.there if names is None else names):
+                reason = "there is no arm"
             raise Unpayable(f"{reason}; renews_at says {renews}", renews)
         tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
 
     @staticmethod
     def _context_bytes(ledger: ServiceLedger, context: Any) -> bytes | None:
-        d = ledger.setup.terms["context"]
-        if d is None and context is not None:
+        size = ledger.setup.terms["context"]
+        if size is None and context is not None:
             raise bad("context", context, "left out, since the agent was made without `context`")
-        if d is None:
+        if size is None:
             return None
         numbers = None if context is None else in_float32("context", context)
-        if numbers is None or numbers.shape != (d,) or not np.isfinite(numbers).all():
-            raise bad("context", context, f"the {d} numbers that are known of this request, all finite")
+        if numbers is None or numbers.shape != (size,) or not np.isfinite(numbers).all():
+            raise bad("context", context, f"the {size} numbers that are known of this request, all finite")
         return numbers.tobytes()
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
@@ -374,10 +392,10 @@ class Agent:
         self._settle("cancel", ticket)
 
     def _settle(self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False) -> None:
-        """One outcome, checked."""
+        """Check an outcome, and book it."""
         with self._transaction() as ledger:
             terms, request = ledger.setup.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
-            arm = ledger.setup.names[request["arm"]]
+            arm, bound = ledger.setup.names[request["arm"]], ledger.setup.bounds[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
             if reward is not None:
@@ -389,12 +407,12 @@ class Agent:
                     raise bad("reward", reward, f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick")
                 reward = value
             if cost is not None or do == "learn":
-                paid, largest = billionths("cost", cost), terms["times_bound"] * ledger.setup.bounds[request["arm"]]
+                paid, largest = billionths("cost", cost), terms["times_bound"] * bound
                 if paid > largest and not confirm:
                     may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {largest / BILLION:g}"
                     raise bad("cost", cost, f"{may_be}, or be told with confirm=True")
                 cost = paid
-            ledger.settle(self._time(ledger), do, request["id"], reward, cost)
+            ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
         """Wait no longer for requests that were decided more than so many seconds ago: they are charged as ``lost``.
@@ -412,10 +430,10 @@ class Agent:
         with self._transaction() as ledger:
             now, old = self._time(ledger), "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?"
             for row in ledger.rows(old, True, now, 2 * older_than):
-                ledger.settle(now, "forget", row["id"])
+                ledger.settle(now, "forget", row)
             late = ledger.rows(old, False, now, older_than)
             for row in late:
-                ledger.settle(now, "expire", row["id"], 0.0 if failed else None)
+                ledger.settle(now, "expire", row, 0.0 if failed else None)
         return list(map(self._ticket, late))
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
@@ -492,12 +510,7 @@ class Agent:
     def renews_at(self, caller: str | None = None) -> float | None:
         """When an arm can be paid, has requests left and is not set aside; None if one can serve now."""
         with self._transaction(write=False) as ledger:
-            return self._renews(ledger, self._reading(ledger), None, caller)
-
-    @staticmethod
-    def _renews(ledger: ServiceLedger, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
-        first = min(ledger.ready(now, available, caller)[0].values(), default=now)
-        return first if first > now else None
+            return ledger.renews_at(self._reading(ledger), None, caller)
 
     def open(self) -> list[Ticket]:
         """Tickets that are waited for."""
@@ -515,7 +528,7 @@ class Agent:
         ``cancelled``, ``late`` answers, ``open``. It is read whatever state the disk and the clock are in.
         """
         with self._transaction(write=False) as ledger:
-            now, service, setup = self._reading(ledger), ledger.service(), ledger.setup
+            now, service, setup = self._reading(ledger), ledger.service, ledger.setup
             rows = ledger.rows("SELECT * FROM arms ORDER BY id")
             open_requests = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
             balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
@@ -556,15 +569,15 @@ class Agent:
         return {x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0}
 
     def _time(self, ledger: ServiceLedger) -> float:
-        """What time it is, if that can be."""
-        return self._clock.read(*ledger.row("SELECT now, trust FROM service"))
+        """The time; :class:`Misuse` where the clock cannot be right."""
+        return self._clock.read(ledger.service["now"], ledger.service["trust"])
 
     def _reading(self, ledger: ServiceLedger) -> float:
-        """The same for who only looks: at worst the time of the last event."""
+        """The time for who only looks: where the clock cannot be right, that of the last event."""
         try:
             return self._time(ledger)
         except InputError:
-            return ledger.service()["now"] or 0.0
+            return ledger.service["now"] or 0.0
 
     def resume(self) -> None:
         """Take the clock at its word, wherever it stands now: in all processes."""

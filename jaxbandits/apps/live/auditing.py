@@ -80,7 +80,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
     ledger.load()
     copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
-    (last,) = ledger.row("SELECT event FROM service")
+    last = ledger.service["event"]
     for (first, text), (until, ends) in zip(states, [*states[1:], (last, ledger.state())], strict=True):
         copy.restore(text)
         n = first
@@ -185,7 +185,7 @@ def propensities(
             situation: Any = copy.situation(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
             if situation is None:  # the file is not what its agent decided: an audit says where
                 continue
-            learnt, k = setup.program.state(copy.service()["learnt"]), event["arm"]
+            learnt, k = setup.program.state(copy.service["learnt"]), event["arm"]
             if chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit):
                 share, error = float(_arm_probabilities(setup.policy, learnt, *situation)[k]), 0.0
             else:

@@ -1,7 +1,7 @@
-"""A policy as a service runs it: two compiled functions, from arrays of words to one array of words.
+"""A policy as a service runs it: two compiled functions, for a decision and for an outcome.
 
-What a policy has learnt is kept as one blob: its leaves as words of 32 bits, one behind the other. So a call hands two
-small arrays to jax and takes one back, whatever the policy remembers.
+The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other. So
+a call of a compiled function gives one array back, whatever the policy remembers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from jaxbandits.core.specs import FiniteSpec
 
 _AT_ONCE = 4096  # outcomes that a policy is taught in one call
 
-# --- Whose state it is: what was learnt by one policy is not taken for what another one learnt.
+# --- Whose memory it is: what one policy has learnt is not taken for what another one has.
 
 
 def of_one_setting(policy: Any) -> Policy:
-    """The policy, its leaves float32 or int32 of one setting."""
+    """The policy with one value of each parameter, as float32 or int32."""
     if not isinstance(policy, Policy):
         raise bad("policy", policy, "a policy, such as OmegaUCB(rho=0.25)")
     if not issubclass(FiniteSpec, policy.plays):
@@ -44,9 +44,9 @@ def of_one_setting(policy: Any) -> Policy:
 
 
 def policy_text(policy: Any, values: bool = True) -> str:
-    """Class, parameters as float32 or int32 plays them, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
+    """Class, parameters as they are played, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
 
-    Without ``values`` it is the kind of its state, which parameters do not change: ``InFlight(policy=OmegaUCB(rho))``.
+    Without ``values`` it says what kind of state the policy has: ``InFlight(policy=OmegaUCB(rho))``.
     """
     parts = []
     for field in dataclasses.fields(policy):
@@ -59,8 +59,7 @@ def policy_text(policy: Any, values: bool = True) -> str:
         elif value is None:
             continue
         elif values:
-            array = np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
-            text = _digits(array)
+            text = _digits(np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32))
         parts.append(f"{field.name}={text}" if text else field.name)
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
@@ -71,7 +70,7 @@ def _digits(x: np.ndarray) -> str:
 
 
 def policy_of(text: str, custom: Policy | None) -> Policy:
-    """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
+    """The policy of a :func:`policy_text`: ``custom``, or one of this package, made again."""
 
     def part_of(node: Any) -> Any:
         if not isinstance(node, ast.Call):
@@ -90,31 +89,31 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
 
 
 def value_for_each_arm(policy: Policy) -> str | None:
-    """The parameter, if there is one, that has a value for each arm: then no arm may join."""
+    """The parameter that has a value for each arm, if there is one: then no arm may join."""
     for leaf in walk(policy):
         if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):  # those are of a context
             return leaf.path
     return "priced" if getattr(policy, "priced", False) else None
 
 
-# --- Trees as words
+# --- States as words
 
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """How the leaves of trees of one kind lie in an array of 32-bit words; static."""
+    """How the leaves of states of one kind lie in an array of 32-bit words; static."""
 
     tree: Any
     leaves: tuple[tuple[tuple[int, ...], str], ...]
 
     @staticmethod
     def of(example: Pytree) -> Words:
-        """For trees like this one, of NumPy."""
+        """For states like this one, of NumPy."""
         leaves, tree = jax.tree.flatten(example)
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
 
     def split(self, words: Any) -> Pytree:
-        """The tree, from words of NumPy or jax."""
+        """The state, from words of NumPy or jax."""
         leaves, at = [], 0
         for shape, dtype in self.leaves:
             part = words[at : at + math.prod(shape)].reshape(shape)
@@ -142,7 +141,7 @@ def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
 class Lesson(NamedTuple):
     """An outcome, in ticks; round 0: none."""
 
-    round: Any  # i32[]: in which it was decided
+    round: Any  # i32[]: that of the decision
     arm: Any  # i32[]
     reward: Any  # i32[]
     cost: Any  # i32[]
@@ -151,41 +150,40 @@ class Lesson(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What a decision depends on besides what was learnt."""
+    """What a decision depends on besides the policy's memory."""
 
     view: View
     open: Any  # i32[K]: requests of each arm whose outcome is not known
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(tree: Any, states: Words, situations: Words, lessons: Words) -> tuple[Any, Any, Any]:
+def _compiled(tree: Any, states: Words) -> tuple[Any, Any, Any]:
     """choose, learn, and learn of many, for all policies of one structure."""
 
-    def choose(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        view, open = situations.split(words)
+    def choose(leaves: Any, key: jax.Array, memory: jax.Array, situation: Situation) -> jax.Array:
         policy = jax.tree.unflatten(tree, leaves)
-        after, arm = policy.select_while_open(states.split(learnt), streams.typed(key), view, open)
+        after, arm = policy.select_while_open(states.split(memory), streams.typed(key), *situation)
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
 
-    def learn(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        policy, lesson = jax.tree.unflatten(tree, leaves), lessons.split(words)
+    def learn(leaves: Any, key: jax.Array, memory: jax.Array, lesson: Lesson) -> jax.Array:
+        policy = jax.tree.unflatten(tree, leaves)
         # The round is that after the decision, as in the simulator's ``wrappers.learn``.
         view, feedback = View(lesson.round + 1, None, lesson.available), Feedback(lesson.reward, lesson.cost)
         observation = Observation(view, lesson.arm, feedback, jnp.bool_(False), lesson.context)
-        after = policy.update(states.split(learnt), streams.typed(key), observation)
+        after = policy.update(states.split(memory), streams.typed(key), observation)
         return packed(jax.tree.map(jnp.asarray, after), jnp)
 
-    def learn_all(leaves: Any, key: jax.Array, learnt: jax.Array, rows: jax.Array) -> jax.Array:
-        def step(before: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
-            return select_tree(lessons.split(row).round > 0, learn(leaves, key, before, row), before), None
+    def learn_all(leaves: Any, key: jax.Array, memory: jax.Array, lessons: Lesson) -> jax.Array:
+        def step(before: jax.Array, lesson: Lesson) -> tuple[jax.Array, None]:
+            return select_tree(lesson.round > 0, learn(leaves, key, before, lesson), before), None
 
-        return jax.lax.scan(step, learnt, rows)[0]
+        return jax.lax.scan(step, memory, lessons)[0]
 
     return jax.jit(choose), jax.jit(learn), jax.jit(learn_all)
 
 
 class Program:
-    """A policy of one setting, compiled for decisions like ``asked`` and outcomes like ``taught``."""
+    """A policy of one setting, compiled for situations and lessons like these."""
 
     def __init__(self, policy: Policy, key: Sequence[int], situation: Situation, lesson: Lesson):
         context = None if lesson.context is None else lesson.context.shape
@@ -203,8 +201,7 @@ class Program:
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            kinds = tree, self.states, Words.of(situation), Words.of(lesson)
-            self._choose, self._learn, self._learn_all = compiled(*kinds)
+            self._choose, self._learn, self._learn_all = compiled(tree, self.states)
             self.choose(self.first, situation)
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             if isinstance(problem, InputError) and str(problem).startswith(name):
@@ -215,29 +212,28 @@ class Program:
             raise InputError(f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})") from None
         self.learn(self.first, lesson)
 
-    def choose(self, learnt: bytes, situation: Situation) -> tuple[bytes, int]:
+    def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
         """What the policy remembers after a decision, and the arm."""
-        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(learnt, np.int32), packed(situation)))
+        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(memory, np.int32), situation))
         return words[1:].tobytes(), int(words[0])
 
-    def learn(self, learnt: bytes, lesson: Lesson) -> bytes:
+    def learn(self, memory: bytes, lesson: Lesson) -> bytes:
         """What it remembers after an outcome."""
-        words = np.frombuffer(learnt, np.int32), packed(lesson)
-        return np.asarray(self._learn(self._leaves, self._key, *words)).tobytes()
+        return np.asarray(self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)).tobytes()
 
     def learn_all(self, lessons: Sequence[Lesson]) -> bytes:
         """What it remembers after these outcomes, one after the other."""
-        learnt: Any = np.frombuffer(self.first, np.int32)
+        memory: Any = np.frombuffer(self.first, np.int32)
         for at in range(0, len(lessons), _AT_ONCE):
-            rows = np.stack([packed(x) for x in lessons[at : at + _AT_ONCE]])
-            rows = np.pad(rows, ((0, _AT_ONCE - len(rows)), (0, 0)))
-            learnt = self._learn_all(self._leaves, self._key, learnt, rows)
-        return np.asarray(learnt).tobytes()
+            chunk = list(lessons[at : at + _AT_ONCE])
+            chunk += [chunk[0]._replace(round=np.int32(0))] * (_AT_ONCE - len(chunk))
+            memory = self._learn_all(self._leaves, self._key, memory, jax.tree.map(lambda *x: np.stack(x), *chunk))
+        return np.asarray(memory).tobytes()
 
-    def state(self, learnt: bytes) -> Pytree:
+    def state(self, memory: bytes) -> Pytree:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
-        return self.states.split(np.frombuffer(learnt, np.int32))
+        return self.states.split(np.frombuffer(memory, np.int32))
 
-    def widened(self, narrow: Program, learnt: bytes) -> bytes:
+    def widened(self, narrow: Program, memory: bytes) -> bytes:
         """What was learnt where there was room for fewer arms."""
-        return packed(jax.tree.map(in_first_places, self.state(self.first), narrow.state(learnt))).tobytes()
+        return packed(jax.tree.map(in_first_places, self.state(self.first), narrow.state(memory))).tobytes()

@@ -67,7 +67,7 @@ def state(agent: Agent) -> str:
 def memory(agent: Agent) -> Any:
     """What the policy remembers."""
     with agent._transaction(write=False) as ledger:
-        return ledger.setup.program.state(ledger.service()["learnt"])
+        return ledger.setup.program.state(ledger.service["learnt"])
 
 
 # --- tickets
