@@ -9,7 +9,7 @@ from jaxbandits.apps._cli.console import Parser, say
 
 
 def parser() -> Parser:
-    """Of the command's options."""
+    """The parser of ``audit``."""
     command = Parser(
         prog="jaxbandits audit",
         description="Decide again what the file of jb.live.Agent says was decided, and see whether the money lasted.",
@@ -21,7 +21,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Do the job; the exit code is 0, or 1 for a file that is not right, or for money that did not last."""
+    """Audit a file; the exit code is 1 if the file is not right or a period was overspent, else 0."""
     from jaxbandits.apps.live import audit
 
     report = audit(arguments.file)

@@ -238,7 +238,7 @@ Example:
 
 
 def parser() -> Parser:
-    """Of the command's options."""
+    """The parser of ``compare``."""
     command = Parser(
         prog="jaxbandits compare",
         description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
@@ -273,7 +273,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Do the job; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
+    """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
     (policies, notes), extra_policies = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
     if extra_policies and not arguments.answer:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
@@ -352,7 +352,7 @@ _CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0
 
 
 def demo_parser() -> Parser:
-    """Of the options of ``demo``."""
+    """The parser of ``demo``."""
     command = Parser(
         prog="jaxbandits demo",
         description="Compare three policies on the shipped ads; some ten seconds the first time.",

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         names = self._option_string_actions
         named = argv[: argv.index("--")] if "--" in argv else argv
         for name in (part.partition("=")[0] for part in named):
-            if name.startswith("--") and name not in names:  # before argparse tells what else is missing
+            if name.startswith("--") and name not in names:  # before argparse says which options are missing
                 raise InputError(f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)")
         try:
             arguments, rest = self.parse_known_args(argv)
@@ -71,14 +71,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` where one of the known names is like this one."""
+    """``; did you mean X?`` where one of the choices is spelt like this name."""
     spelt = {text.lower().replace("-", "_"): text for text in choices}
     near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
 def listed(name: str, choices: Collection[str]) -> str:
-    """The known names, and which of them was probably meant."""
+    """The choices, and which of them was probably meant."""
     return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
@@ -90,14 +90,13 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
 
 
-def number_in(*, above: float = -math.inf, most: float = math.inf, may_be: str = "") -> Callable[[str], float]:
-    """A converter to a finite number, perhaps in a range."""
-    ends = [f"above {above:g}"] * math.isfinite(above) + [f"at most {most:g}"] * math.isfinite(most)
-    may_be = may_be or " ".join(["a finite number", *" and ".join(ends).split()])
+def number_in(*, above: float = -math.inf, may_be: str = "") -> Callable[[str], float]:
+    """A converter to a finite number, perhaps above a bound."""
+    may_be = may_be or ("a finite number" if above == -math.inf else f"a finite number above {above:g}")
 
     def convert(text: str) -> float:
         with contextlib.suppress(ValueError):
-            if "_" not in text and math.isfinite(value := float(text)) and above < value <= most:
+            if "_" not in text and math.isfinite(value := float(text)) and value > above:
                 return value
         raise refused(text, may_be)
 
@@ -170,12 +169,12 @@ def option_name(parameter: str) -> str:
 
 
 OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
-"""Options that are not called as the argument of the library is."""
+"""Options whose name is not that of the library's argument."""
 
 
 @contextlib.contextmanager
 def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Errors of the library, ``runs: 0 given; …``, as those of a command with these, ``--runs: 0 given; …``."""
+    """Turn errors of the library, ``runs: 0 given; …``, into those of a command with these options, ``--runs: …``."""
     try:
         yield
     except InputError as problem:
@@ -188,7 +187,7 @@ def named_as_options(options: Collection[str]) -> Iterator[None]:
 
 
 def unwritten(problem: OSError) -> int:
-    """Say it; the exit code."""
+    """Complain that the output could not be written; gives the exit code."""
     complain(f"--out: could not be written ({problem})")
     return 1
 
@@ -206,8 +205,8 @@ _LARGEST_FOLDER = 1 << 29  # a program of an engine takes 50 to 200 kB
 def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
-    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. Whoever has told jax of a folder
-    (``JAX_COMPILATION_CACHE_DIR``) keeps it. A folder that cannot be made is not used; entries that cannot be read are
+    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax itself
+    (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used; entries that cannot be read are
     ignored and compiled anew.
     """
     import jax
@@ -230,7 +229,7 @@ def keep_programs() -> None:
 
 
 def programs_folder() -> Path | None:
-    """Where programs are kept: a folder for this kind of processor and this jax; None if they are not to be kept."""
+    """The folder of programs for this kind of processor and this version of jax; None where none are to be kept."""
     import jax
 
     setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
@@ -242,9 +241,9 @@ def programs_folder() -> Path | None:
 
 
 def _prune(folder: Path) -> None:
-    """Drop the entries that were written first until those that stay take half of what may be kept."""
+    """If the folder is too large, drop the oldest entries, so that the rest takes half of what it may."""
     entries = sorted(((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime)
-    sizes = itertools.accumulate(state.st_size for state, _ in entries)  # of the newest n
+    sizes = itertools.accumulate(state.st_size for state, _ in entries)  # together, of the newest n
     if sum(state.st_size for state, _ in entries) > _LARGEST_FOLDER:
         for size, (_, entry) in zip(sizes, entries, strict=True):
             if size > _LARGEST_FOLDER // 2:
@@ -268,9 +267,9 @@ _JOBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
+    """Run the command with these arguments, by default those of the process.
 
-    ``argv`` are the arguments, default those of the process.
+    The exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):

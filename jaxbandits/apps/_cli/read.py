@@ -21,7 +21,7 @@ _PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
 
 
 def parser() -> Parser:
-    """Of the command's options."""
+    """The parser of ``read``."""
     command = Parser(
         prog="jaxbandits read",
         description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
@@ -33,7 +33,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Do the job; the exit code is 0."""
+    """Show the file; the exit code is 0."""
     with named_as_options({*vars(arguments)}):
         table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]

@@ -24,7 +24,7 @@ Who plays: this process, or with --on
 
 
 def sweep_parser() -> Parser:
-    """Of the options of ``sweep``."""
+    """The parser of ``sweep``."""
     command = Parser(
         prog="jaxbandits sweep",
         description="Play every policy, setting, environment and budget of a spec; save block by block.",
@@ -41,7 +41,7 @@ def sweep_parser() -> Parser:
 
 
 def status_parser() -> Parser:
-    """Of the options of ``status``."""
+    """The parser of ``status``."""
     command = Parser(
         prog="jaxbandits status",
         description="Say what is done of a sweep, what is left, and how long that will take.",

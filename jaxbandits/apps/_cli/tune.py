@@ -42,7 +42,7 @@ Examples:
 
 
 def parser() -> Parser:
-    """Of the command's options."""
+    """The parser of ``tune``."""
     command = Parser(
         prog="jaxbandits tune",
         description="Descend the expected regret over a distribution of instances; compare on fresh ones.",
@@ -72,7 +72,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Do the job; see :func:`jaxbandits.tune`. The exit code is 0, or 1 if nothing could be written."""
+    """Tune, see :func:`jaxbandits.tune`; the exit code is 0, or 1 if nothing could be written."""
     policy, names = _policy(arguments)
     grid = np.zeros((0, len(names)))
     if arguments.grid:

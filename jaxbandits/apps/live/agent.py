@@ -66,38 +66,39 @@ class Agent:
     """Requests in flight and budgets that renew, decided as the simulator decides them.
 
     Any number of threads may share an agent, and any number of processes may make one of the same file. Money is whole
-    billionths of the currency, of what is written: bounds and costs rounded up, budgets down. An open request is
-    charged what is held for it; while none costs more, no period pays more than it grants. What costs more is booked
-    all the same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on what
-    cannot be meant and :class:`Broken` where the file cannot be written; then nothing has changed.
+    billionths of the currency, as written: bounds and costs are rounded up, budgets down. An open request is charged
+    what is held for it; while none costs more, no period pays more than it grants. A higher cost is booked all the
+    same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on arguments
+    that cannot be right and :class:`Broken` where the file cannot be written; then nothing has changed.
 
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer`` or ``EvenPace``
             where budgets are to last, ``ContextualPacer`` where it sees the request. Inside ``Discounted`` where prices
             and quality change.
-        arms: names, and the most that a request to each can cost, in money; 0 for one that is free.
+        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is free.
         reward_bound: rewards are from 0 to this.
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
-        traffic: how many requests are expected, for policies that pace; see :class:`Traffic` for what None learns.
+        traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
         context: how many numbers are known of a request, d; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory. With a file that is there the agent goes on: arguments that differ
-            from those of the last who did so become the terms, what :meth:`change`, :meth:`add_arm` and
-            :meth:`remove_arm` did since stays.
+        file: where all is kept; None: in memory. With a file that is there the agent goes on. Arguments that differ
+            from those of its last start become the terms; what :meth:`change`, :meth:`add_arm` and :meth:`remove_arm`
+            did since stays.
         hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's last thousand costs,
-            such as 0.99: then dear arms are payable for longer, and what costs more may overspend a period (by
+            such as 0.99: then dear arms are payable for longer, and costs above it may overspend a period (by
             ``at_risk`` of :meth:`statistics` at most).
-        lost: what a request is charged whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
-            arm's costs, which is right on average if those cost what the others cost, or its ``"bound"``.
-        breaker: when an arm is set aside that fails again and again, see :class:`Breaker`; None: never.
+        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
+            arm's costs, which is right on average if those requests cost what others do, or its ``"bound"``.
+        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None: never.
         times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless it is confirmed.
         retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90 days.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock: what time it is, default :func:`time.time`.
-        tolerance: a reading so many seconds away from what it can be is refused, until :meth:`resume` takes it at its
-            word. Default: an hour, by :func:`time.monotonic`; of a clock that was given a week, by the last event.
-        patience: seconds to wait for other processes to finish their calls.
-        sync: wait for the disk after every call. Without, a machine (no process) that dies may lose the last calls.
+        clock: a function that gives the time, default :func:`time.time`.
+        tolerance: a reading further than so many seconds from what it can be is refused, until :meth:`resume` takes it
+            at its word. Default: an hour, by :func:`time.monotonic`; for your own clock a week, by the last event.
+        patience: seconds to wait for calls of other processes.
+        sync: wait for the disk after every call. Without it the last calls may be lost when the machine dies, but not
+            when a process does.
 
     Raises:
         InputError: naming the argument, before anything is compiled or written.
@@ -158,12 +159,12 @@ class Agent:
 
     @classmethod
     def load(cls, file: Any, *, policy: Policy | None = None, **options: Any) -> Agent:
-        """The agent of a file that is there, on its own terms: for a page of numbers, say.
+        """The agent of a file that is there, on the terms in it: to show its numbers, say.
 
         Args:
             file: the file.
-            policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-            **how: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
+            policy: needed for a class of your own; those of ``jb.policies`` are made again.
+            **options: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
         agent._open(file, None if policy is None else of_one_setting(policy), new=False, **options)
@@ -273,23 +274,30 @@ class Agent:
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
             raise InputError(f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent")
-        change = {name: value for name, value in arguments.items() if value != last[name]}
-        if "arms" in change:  # those that joined or left since stay as they are
-            arms, now = dict(self._ledger.setup.terms["arms"]), change["arms"]
-            arms |= {name: bound for name, bound in now.items() if bound != last["arms"].get(name)}
-            change["arms"] = {name: bound for name, bound in arms.items() if name in now or name not in last["arms"]}
-        if change:
-            self._change(change, arguments)
+        differing = {name: value for name, value in arguments.items() if value != last[name]}
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            if "arms" not in differing:
+                return differing
+            now, before = differing["arms"], last["arms"]  # arms that joined or left since stay as they are
+            arms = setup.terms["arms"] | {arm: bound for arm, bound in now.items() if bound != before.get(arm)}
+            return differing | {"arms": {arm: arms[arm] for arm in arms if arm in now or arm not in before}}
+
+        if differing:
+            self._change(change_of, arguments)
 
     def _change(
-        self, change: dict[str, Any], arguments: dict[str, Any] | None = None, policy: Policy | None = None
+        self,
+        change_of: Callable[[Setup], dict[str, Any]],
+        arguments: dict[str, Any] | None = None,
+        policy: Policy | None = None,
     ) -> None:
-        """Terms that were checked become those that hold."""
+        """Other terms from now on: those of ``change_of(setup)``, which is asked again if others were quicker."""
         while True:
             with self._transaction(write=False) as ledger:
-                terms, names = ledger.after_change(change)
-                version = ledger.service["version"]
-            new_policy = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
+                terms, names = ledger.after_change(change_of(ledger.setup))
+                version, custom = ledger.service["version"], ledger.policy if policy is None else of_one_setting(policy)
+            new_policy = policy_of(terms["policy"], custom)
             setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
                 if ledger.service["version"] == version:
@@ -308,13 +316,13 @@ class Agent:
         context: Any = None,
         must: bool = False,
     ) -> Any:
-        """Decide about a request, or about ``n``: a :class:`Ticket` each; None where no arm can serve.
+        """Decide about a request, or about ``n``: a :class:`Ticket` each.
 
-        None, too, where the policy keeps the money for later requests. An arm serves unless it left, is set aside, or a
-        budget that pays for it cannot pay what it holds, or has no request left.
+        None where no arm can serve, or where the policy keeps the money for later requests. An arm serves unless it
+        left, is set aside, or a budget that pays for it cannot pay what it holds, or has no request left.
 
         Args:
-            n: how many; then it is a list.
+            n: how many; then a list is given.
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
@@ -356,19 +364,19 @@ class Agent:
         return numbers.tobytes()
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
-        """The outcome of a request, once, in any order; the money that it did not cost is free again.
+        """The outcome of a request, once for each, in any order; money that was held and not spent is free again.
 
-        That of a request that was given up (:meth:`expire`) is booked in the period in which it was decided, and its
-        reward learnt unless it was learnt that it failed. A cost above the arm's bound is booked and learnt, too.
+        It is booked in the period of the decision, also where the request was given up (:meth:`expire`); then its
+        reward is learnt unless the request was learnt as a failure. A cost above the arm's bound is booked and learnt.
 
         Args:
             ticket: or its id.
-            reward: from 0 to ``reward_bound``; None: it is not known, only the money is settled.
+            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is settled.
             cost: in money, at least 0; a number, a :class:`~decimal.Decimal` or its text.
-            confirm: book a cost that is above ``times_bound`` times its bound, too.
+            confirm: book also a cost above ``times_bound`` times its bound.
 
         Raises:
-            Settled: it was told before.
+            Settled: the request was settled before.
         """
         self._settle("learn", ticket, reward, cost, confirm)
 
@@ -379,15 +387,15 @@ class Agent:
 
         Args:
             ticket: or its id.
-            cost: what it cost all the same, 0 if nothing; None: nobody knows, and it is charged as ``lost`` says.
+            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as ``lost`` says.
             confirm: as for :meth:`learn`.
         """
         self._settle("fail", ticket, 0.0, cost, confirm)
 
     def cancel(self, ticket: Ticket | int) -> None:
-        """The request was not made: nothing is learnt, and what was held for it is free again.
+        """The request was never sent: nothing is learnt, and what was held for it is free again.
 
-        One that was made and failed is for :meth:`fail`: where nobody says so the arm is chosen on.
+        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing arm is chosen on.
         """
         self._settle("cancel", ticket)
 
@@ -415,16 +423,17 @@ class Agent:
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
-        """Wait no longer for requests that were decided more than so many seconds ago: they are charged as ``lost``.
+        """Give up requests that were decided more than so many seconds ago: they are charged as ``lost`` says.
 
-        Those that are twice as old are forgotten: an answer to them would be :class:`Settled`.
+        An answer that comes after all may still be told (:meth:`learn`), until the request is twice as old: then it is
+        forgotten, and an answer is :class:`Settled`.
 
         Args:
             older_than: seconds.
             failed: does the policy learn that they failed, and the breaker count them? False: nothing is learnt.
 
         Returns:
-            The tickets that are given up now. An answer that comes after all is welcome (:meth:`learn`).
+            The tickets that are given up now.
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
@@ -442,53 +451,58 @@ class Agent:
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def add_arm(self, name: str, bound: Any) -> None:
-        """An arm joins, or comes back with what was learnt of it; where there is no room, the capacity doubles.
+        """An arm joins, or comes back with what was learnt of it; where there is no room the capacity doubles.
 
-        Where its bound is the largest there ever was, the policy is taught anew from the events that are there.
+        If its bound is the largest there ever was, the policy learns anew from the events that are kept.
         """
         amount = checked_terms({"arms": {name: bound}}, ())["arms"]
-        with self._transaction(write=False) as ledger:
-            if name in (arms := ledger.setup.terms["arms"]):
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            if name in setup.terms["arms"]:
                 raise bad("name", name, "the name of an arm that is not there")
-        self._change({"arms": arms | amount})
+            return {"arms": setup.terms["arms"] | amount}
+
+        self._change(change_of)
 
     def remove_arm(self, name: str) -> None:
         """An arm leaves: it serves no more requests. Those that are open may still be answered."""
-        with self._transaction(write=False) as ledger:
-            ledger.setup.place(name)
-            arms = ledger.setup.terms["arms"]
-        self._change({"arms": {arm: bound for arm, bound in arms.items() if arm != name}})
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            setup.place(name)  # is it there?
+            return {"arms": {arm: bound for arm, bound in setup.terms["arms"].items() if arm != name}}
+
+        self._change(change_of)
 
     def change(self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any) -> None:
-        """Other terms from now on, all or none; what is not given stays.
+        """Other terms from now on, all or none; terms that are not given stay.
 
         A budget is known by its name: it keeps what was charged to the period that is running. A policy of the same
-        kind, with other parameters, keeps what was learnt; another kind is taught the outcomes that are still there.
+        kind, with other parameters, keeps what was learnt; another kind is taught the outcomes that are kept.
 
         Args:
-            policy: another one.
+            policy: the new policy.
             bounds: new bounds of some arms.
             **terms: ``budgets``, ``traffic``, ``hold``, ``lost``, ``breaker``, ``times_bound``, ``retention``, as for a
                 new agent.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
             raise Misuse(f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}")
-        with self._transaction(write=False) as ledger:
+
+        def change_of(setup: Setup) -> dict[str, Any]:
             for name in bounds or ():
-                ledger.setup.place(name)
-            if policy is not None:
-                terms["policy"] = policy = of_one_setting(policy)
-            change = checked_terms(terms | ({"arms": bounds} if bounds else {}), ledger.setup.names)
-            if bounds:
-                change["arms"] = ledger.setup.terms["arms"] | change["arms"]
-        self._change(change, policy=policy)
+                setup.place(name)
+            changed = terms | ({} if policy is None else {"policy": of_one_setting(policy)})
+            change = checked_terms(changed | ({"arms": bounds} if bounds else {}), setup.names)
+            return change | ({"arms": setup.terms["arms"] | change["arms"]} if bounds else {})
+
+        self._change(change_of, policy=policy)
 
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self, caller: str | None = None) -> dict[str, float]:
-        """What each budget may still spend in this period, by name; below 0: what was overspent.
+        """What each budget may still spend in this period, by name; below 0 where it is overspent.
 
-        With a ``caller`` what is left of their own budgets, too. Of a budget of requests, how many.
+        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a number of requests.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
@@ -498,34 +512,34 @@ class Agent:
         return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """What each budget paid or holds, by name and by the time at which the period began."""
+        """What each budget paid or holds, by its name and by the time at which the period began."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than they were granted then, by name and by the time at which they began."""
+        """By how much periods paid more than their grants, by the budget's name and the time at which they began."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
     def renews_at(self, caller: str | None = None) -> float | None:
-        """When an arm can be paid, has requests left and is not set aside; None if one can serve now."""
+        """When the first arm can serve again; None if one can now."""
         with self._transaction(write=False) as ledger:
             return ledger.renews_at(self._reading(ledger), None, caller)
 
     def open(self) -> list[Ticket]:
-        """Tickets that are waited for."""
+        """The tickets whose outcome is waited for."""
         with self._transaction(write=False) as ledger:
             return list(map(self._ticket, ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")))
 
     def statistics(self) -> dict[str, Any]:
-        """What it knows and what it did, as plain numbers: whole counts of all time, and money of this period.
+        """What the agent knows and did, as plain numbers: whole counts of all time, and money of this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors, ``open``, ``lost`` and
-        ``failed`` requests, outcomes ``above`` the bound, the ``bound``, what a request would ``hold`` now, the seconds
-        for which it is ``aside``. Of each budget of all: what is ``granted``, ``charged``, ``left``, and ``overspent``
+        ``failed`` requests, costs ``above`` the bound, the ``bound``, what a request would ``hold`` now, the seconds
+        for which it is ``aside``. Of each budget of all: what is ``granted``, ``charged``, ``left`` and ``overspent``
         in this period, what is ``held`` for open requests and what they could cost above that (``at_risk``), and the
         ``price`` of money, if the policy has one, in reward for a unit of money. Of all: ``requests``, ``turned_away``,
-        ``cancelled``, ``late`` answers, ``open``. It is read whatever state the disk and the clock are in.
+        ``cancelled``, ``late`` answers, ``open``. It can be read whatever state the disk and the clock are in.
         """
         with self._transaction(write=False) as ledger:
             now, service, setup = self._reading(ledger), ledger.service, ledger.setup
@@ -561,7 +575,7 @@ class Agent:
 
     @staticmethod
     def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
-        """Of each budget for which the policy has set one."""
+        """The price of money by budget, where the policy has set one."""
         policy, state = setup.policy, setup.program.state(learnt)
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
@@ -580,14 +594,14 @@ class Agent:
             return ledger.service["now"] or 0.0
 
     def resume(self) -> None:
-        """Take the clock at its word, wherever it stands now: in all processes."""
+        """Take the clock at its word, wherever it stands now, in all processes."""
         with self._transaction() as ledger:
             ledger.clock(self._clock.reading())
 
     # --- on disk -----------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Copy the file as it stands, whole, while others go on: the copy is an agent's file as well."""
+        """Copy the file as it stands, whole, while others go on; the copy is an agent's file, too."""
         place = path_of("path", path)
         if place.exists():
             raise bad("path", str(place), "a new file")

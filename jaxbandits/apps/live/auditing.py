@@ -1,4 +1,4 @@
-"""Is a file what its agent decided, did the money last, and how likely was each decision?"""
+"""Reading an agent's file: its events, an audit of its decisions and money, how likely each decision was."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
 def events(file: Any) -> Iterator[dict[str, Any]]:
     """All events of a file that are kept, in order, whoever writes it now.
 
-    Each is a dict: ``n``, its number; ``do``, what happened (``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
-    ``forget``, ``clock``, ``terms``), at ``t``; and ``id``, to which request. A ``choose`` has the ``arm``, None if
-    nobody serves, what it ``held``, and what was asked for; outcomes have ``reward`` and ``cost``.
+    Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
+    ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the request. A ``choose`` has the ``arm``, None if
+    none serves, the money ``held``, and the conditions of the call; outcomes have ``reward`` and ``cost``.
 
     Raises:
         InputError: ``file`` is not that of an agent.
@@ -76,7 +76,7 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
 
 
 def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[ServiceLedger, Any]]:
-    """A ledger in memory before each event; after it is taken the event happens again there."""
+    """(a ledger in memory as it was before the event, the event) for each; then the event happens again there."""
     ledger.load()
     copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
@@ -89,7 +89,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
                 problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
                 break
             n = event["n"]
-            if event["do"] == "terms":  # the state after it is there
+            if event["do"] == "terms":  # the state after it was kept, and comes next
                 break
             yield copy, event
             try:
@@ -111,19 +111,19 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
-    """Decide again what a file says was decided, from the first state on that is still there.
+    """Decide again what a file says was decided, from the first state on that is kept.
 
     Args:
         file: the file of an agent, which may go on meanwhile; nothing is written.
-        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
+        policy: needed for a class of your own; those of ``jb.policies`` are made again.
 
     Returns:
-        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event or state that is
-        another one or missing (then it goes on with the next state); how many events ``before`` the first state are not
-        there; what was ``charged`` to each budget and by how much it was ``overspent``, by the begin of the period.
+        The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event
+        or state that differs or is missing (it goes on with the next state); how many events ``before`` the first state
+        are not kept; what each budget was ``charged`` and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
-        InputError: no file of an agent.
+        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax
@@ -150,20 +150,20 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 def propensities(
     file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision was, given what was known then: what an estimate of another policy divides by.
+    """How likely each decision was when it was made: what an estimate of another policy's value divides by.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
     (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of ``samples`` further draws, with its
-    standard error; of a policy that draws nothing but ties it is 1. Money, open requests and arms that were asked for
-    count as they stood.
+    standard error; for a policy that draws nothing but ties it is 1. Money, open requests and available arms are those
+    of the decision.
 
     Args:
         file, policy: as of :func:`audit`; events that are not kept are left out.
         samples, seed: draws for each decision.
 
     Yields:
-        For each request that was served: ``id`` and your ``request`` name (or None), to join it with the events and
-        with data of your own; the ``arm``, its ``propensity``, and the ``error`` of that (0 where it is exact).
+        For each request that was served: its ``id`` and your ``request`` name (or None), by which it is joined with
+        the events and with your data; the ``arm``, its ``propensity``, and the ``error`` of that (0 where exact).
 
     Example:
         >>> import os, tempfile, jax

@@ -38,7 +38,7 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
 
     class Collector:
         def describe(self) -> list[Any]:
-            return []  # nothing is asked of the agent before the first reading
+            return []  # so that the agent is not read before Prometheus asks
 
         def collect(self) -> Iterator[Any]:
             numbers = agent.statistics()

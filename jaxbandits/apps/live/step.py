@@ -84,7 +84,7 @@ def start(
         with contextlib.suppress(Exception):  # whatever it is, the first step shows it in full
             jax.eval_shape(policy.step, state, jax.random.key(0), variant)
             accepted.append(amount)
-    # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
+    # A policy that reads what is left cannot do without. It is refused at once, in words of the caller.
     if accepted and accepted[0] is not None:
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
     return state, observation
@@ -187,7 +187,7 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
 
 
 def _as_before(name: str, value: Pytree, previous: Pytree) -> Pytree:
-    """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
+    """``value`` with the types of the last round's, so that the next step does not compile anew."""
 
     def cast(leaf: Any, previous_leaf: Any) -> np.ndarray:
         if previous_leaf.dtype == np.bool_:

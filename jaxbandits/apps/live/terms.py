@@ -1,4 +1,4 @@
-"""Terms of an agent, checked and as JSON: whole numbers of money, budgets, traffic, when an arm is set aside."""
+"""The terms of an agent, checked, as JSON has them: money in whole numbers, budgets, traffic, the breaker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def in_currency(amount: int) -> float:
     return amount / BILLION
 
 
-# --- What is given
+# --- Arguments of an agent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Budget:
     of: str = "money"
 
     def plain(self, arms: Iterable[str]) -> dict[str, Any]:
-        """As JSON, its amount in whole billionths; :class:`InputError` on what is no budget for these arms."""
+        """As JSON has it, checked for these arms; the amount in whole billionths."""
 
         def must(field: str, holds: bool, may_be: str) -> None:
             if not holds:
@@ -90,28 +90,30 @@ class Budget:
         amount = billionths(f"{self.name}.amount", self.amount, down=True, largest=LARGEST_AMOUNT)
         must("amount", amount > 0, "at least 1e-9")
         must("amount", self.of == "money" or not amount % BILLION, "a whole number of requests")
-        if isinstance(self.every, str):
-            must("every", self.every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
-            must("every", self.every != "ever" or self.of == "requests", "'ever' of requests only")
-        elif isinstance(self.every, datetime.timedelta):
-            must("every", False, "a number of seconds (total_seconds()), or day, week, month")
-        every = self.every if isinstance(self.every, str) else positive_number(f"{self.name}.every", self.every)
+        every = self.every
+        if isinstance(every, str):
+            must("every", every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
+            must("every", every != "ever" or self.of == "requests", "'ever' of requests only")
+        else:
+            is_delta = isinstance(every, datetime.timedelta)
+            must("every", not is_delta, "a number of seconds (total_seconds()), or day, week, month")
+            every = positive_number(f"{self.name}.every", every)
         zone_of(f"{self.name}.zone", self.zone)
         is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(self.arms, str)
         must("arms", is_list, "a list of names, or None for all")
         for arm in self.arms or ():
             if arm not in arms:
                 raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
-        paid = None if self.arms is None else sorted(self.arms)
-        return vars(self) | {"amount": amount, "every": every, "arms": paid, "carry_over": bool(self.carry_over)}
+        paying_for = None if self.arms is None else sorted(self.arms)
+        return vars(self) | {"amount": amount, "every": every, "arms": paying_for, "carry_over": bool(self.carry_over)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What is expected, for policies that pace. It may be left out: then a day's shape is learnt, hour by hour.
+    """How many requests are expected, for policies that pace; None: a day's shape is learnt, hour by hour.
 
-    Only its shape matters for long: its level is scaled by what comes, within tens of requests, and the shape follows
-    from one cycle to the next.
+    Only the shape matters for long. The level is scaled by what comes, within tens of requests, and the shape follows
+    what comes from one cycle to the next.
 
     Attributes:
         expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot begins at the agent's
@@ -130,7 +132,7 @@ class Traffic:
     zone: str = "UTC"
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; :class:`InputError` on what is no traffic."""
+        """As JSON has it, checked."""
         table = numbers("traffic.expected", self.expected)
         if table.ndim != 1 or not table.size or not ((table >= 0) & (table < 2**30)).all():
             raise bad("traffic.expected", self.expected, "a list of numbers of requests, at least 0")
@@ -144,7 +146,7 @@ class Traffic:
 class Breaker:
     """When an arm is set aside: after so many failures in a row, for a pause; then one request tries it.
 
-    Where that one fails too, the next pause is three times as long. After an outcome the arm serves again.
+    Where that one fails too the next pause is three times as long. A success brings the arm back.
 
     Attributes:
         failures: how many in a row.
@@ -163,18 +165,18 @@ class Breaker:
     longest: float = 4 * 3600.0
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; :class:`InputError` on what is none."""
+        """As JSON has it, checked."""
         whole_number("breaker.failures", self.failures, 1)
         seconds = {name: positive_number(f"breaker.{name}", getattr(self, name)) for name in ("pause", "longest")}
         return {"failures": self.failures} | seconds
 
     def seconds(self, trips: int) -> float:
-        """How long the pause is, the first, second, … in a row."""
+        """How long the first, second, … pause in a row is."""
         return min(self.pause * 3.0 ** min(trips - 1, 100), self.longest)
 
 
 def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
-    """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
+    """The arguments of an agent, checked and as JSON has them; budgets may be for these ``arms``."""
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":

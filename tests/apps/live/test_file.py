@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from decimal import Decimal
@@ -222,6 +223,16 @@ def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
     assert agent.statistics()["open"] == 2
 
 
+def test_a_second_agent_of_a_process_leaves_the_locks_of_the_first(file: Path) -> None:
+    """Whoever closes a file lets go of its process's locks: another process then took the log away from under both."""
+    agent, again = new_agent(Clock(), file=file), new_agent(Clock(), file=file)
+    look = "import contextlib, sqlite3, sys\nwith contextlib.closing(sqlite3.connect(sys.argv[1])) as db:\n"
+    look += "    print(*db.execute('SELECT round FROM service').fetchone())"
+    for requests in (1, 2, 3):
+        (agent if requests % 2 else again).choose()
+        assert subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout == b"%d\n" % requests
+
+
 def test_a_locked_file_is_waited_for_no_longer_than_said(file: Path) -> None:
     agent, writer = new_agent(Clock(), file=file, patience=0.2), sqlite3.connect(file, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
@@ -249,6 +260,17 @@ def test_a_fork_is_refused_by_name(file: Path) -> None:
     os.waitpid(child, 0)
     assert b"a fork has neither its connection nor jax's threads" in os.read(read, 1000)
     assert agent.choose() is not None
+
+
+def test_arms_that_join_at_once_have_all_joined(file: Path) -> None:
+    agents = [new_agent(Clock(), file=file) for _ in range(2)]
+    crowd = [threading.Thread(target=x.add_arm, args=(name, 0.1)) for x, name in zip(agents * 2, "abcd", strict=True)]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    assert {*"abcd"} < agents[0].statistics()["arms"].keys()
+    assert all(row["active"] for row in agents[1].statistics()["arms"].values())
 
 
 # --- many processes
