@@ -244,8 +244,8 @@ class Agent:
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {moved}; nothing has changed") from problem
+                reason = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
+                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
                 raise (Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong) from None
             finally:
@@ -407,7 +407,7 @@ class Agent:
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
             if reward is not None:
-                value = number("reward", float(reward) if isinstance(reward, Decimal) else reward)
+                value = float(reward) if isinstance(reward, (float, Decimal)) else number("reward", reward)
                 largest = terms["reward_bound"]
                 if not 0 <= value <= largest:
                     raise bad("reward", reward, f"from 0 to {largest:g}")

@@ -141,9 +141,9 @@ class Setup:
         if paced_money:
             *amounts, requests, total = zip(*paced_money, strict=True)
             in_ticks = np.array([[min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row] for row in amounts])
-            left, granted, amount = map(ticks.split, in_ticks)
+            rest, granted, amount = map(ticks.split, in_ticks)
             ahead = np.array([requests, total], np.int32)
-            allowance = Allowance(*left, granted, amount, None, *ahead, self._carries, bound, self._scope)  # type: ignore[arg-type,call-arg,misc]
+            allowance = Allowance(*rest, granted, amount, None, *ahead, self._carries, bound, self._scope)  # type: ignore[arg-type,call-arg,misc]
         available = np.zeros(room, bool)
         available[list(ready)] = True
         return Situation(View(np.int32(round), allowance, available, numbers_of(context)), open)  # type: ignore[arg-type]

@@ -24,8 +24,11 @@ _MONEY = decimal.Context(prec=60)
 def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
     """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole billionths."""
     try:
-        as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
-        amount = Decimal(value if as_written else repr(number(argument, value)))
+        if type(value) is float:  # most are
+            amount = Decimal(repr(value))
+        else:
+            as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
+            amount = Decimal(value if as_written else repr(number(argument, value)))
         if amount.is_finite() and 0 <= amount <= largest // BILLION:
             rounding = decimal.ROUND_FLOOR if down else decimal.ROUND_CEILING
             return int(amount.scaleb(9, _MONEY).to_integral_value(rounding))
