@@ -50,10 +50,10 @@ def gateway(file: Any, **changes: Any) -> Agent:
     return Agent(Discounted.half_life(PricePacer(), 2000), file=file, **settings | changes)
 
 
-def _serve(file: str, seconds: float, pause: float, out: Any, seed: int = 0) -> None:
+def _serve(file: str, seconds: float, pause: float, out: Any, barrier: Any, seed: int) -> None:
     """A process that asks and answers; it says how long each pair took."""
     agent, rng, times = gateway(file, budgets=[Budget(10**6, "day")]), random.Random(seed), []
-    out.put("ready")
+    barrier.wait()  # until all have compiled
     due = time.monotonic()
     until = due + seconds
     while (due := due + rng.expovariate(1 / pause) if pause else time.monotonic()) < until:
@@ -68,16 +68,12 @@ def _serve(file: str, seconds: float, pause: float, out: Any, seed: int = 0) -> 
 def _crowd(processes: int, seconds: float, pause: float) -> list[float]:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        out, file = context.Queue(), str(Path(folder) / "agent.db")
+        out, barrier, file = context.Queue(), context.Barrier(processes), str(Path(folder) / "agent.db")
         gateway(file, budgets=[Budget(10**6, "day")])
-        crowd = [context.Process(target=_serve, args=(file, seconds, pause, out, k)) for k in range(processes)]
+        crowd = [context.Process(target=_serve, args=(file, seconds, pause, out, barrier, k)) for k in range(processes)]
         for process in crowd:
             process.start()
-        rows: list[float] = []
-        ends = 0
-        while ends < processes:
-            if not isinstance(report := out.get(), str):
-                rows, ends = rows + report, ends + 1
+        rows = [row for _ in crowd for row in out.get()]
         for process in crowd:
             process.join()
         numbers = jb.live.Agent.load(file).statistics()
