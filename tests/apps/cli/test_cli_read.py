@@ -69,7 +69,7 @@ def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize(
-    ("argv", "message"),
+    ("options", "message"),
     [
         ([], "FILE: missing"),
         (["no.csv"], "no.csv"),
