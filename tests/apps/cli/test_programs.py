@@ -42,7 +42,7 @@ def test_the_folder_is_the_users_and_the_processors(home: Path, monkeypatch: pyt
 
 
 def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_MOST_BYTES", 100)
+    monkeypatch.setattr(console, "_LARGEST_FOLDER", 100)
     for i in range(10):
         (tmp_path / f"{i}-cache").write_bytes(b"x" * 10)
         os.utime(tmp_path / f"{i}-cache", (i, i))
