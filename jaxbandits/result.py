@@ -315,7 +315,7 @@ class Result:
 
         Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
         lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
-        difference of regrets at one clock it drops out. For contexts of a table (``Rows``) it is exact.
+        difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
         """
         error = self.ledger.get("error:expected_clock", np.zeros(self.ledger["rounds"].shape))
         return self._array(ticks.to_units(error), "benchmark_error", "reward")
