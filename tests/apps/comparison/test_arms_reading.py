@@ -23,7 +23,7 @@ from jaxbandits.apps.comparison._reading.numbers import (
     read_times,
 )
 from jaxbandits.apps.comparison._reading.sheet import Cells, decoded
-from jaxbandits.apps.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
+from jaxbandits.apps.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio_estimate, wilson
 from jaxbandits.core.checks import InputError
 from tests.apps.comparison.reading import clicks, message_of, only, read
 
@@ -498,9 +498,9 @@ def test_wilson_solves_its_equation_and_ratios_of_equal_days_are_certain() -> No
             z2 = (x / n - end) ** 2 * n
             assert z2 == pytest.approx(1.959963984540054**2 * end * (1 - end), abs=1e-9) or end in (0, 1)
     assert math.isnan(wilson(0, 0).value)
-    assert ratio(np.full(5, 2.0), np.full(5, 4.0)).low == 0.5
-    assert math.isnan(ratio(np.ones(2), np.ones(2)).low)
-    assert ratio(np.ones(3), np.zeros(3)).value == math.inf
+    assert ratio_estimate(np.full(5, 2.0), np.full(5, 4.0)).low == 0.5
+    assert math.isnan(ratio_estimate(np.ones(2), np.ones(2)).low)
+    assert ratio_estimate(np.ones(3), np.zeros(3)).value == math.inf
 
 
 def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
