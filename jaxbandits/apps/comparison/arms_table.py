@@ -251,5 +251,5 @@ def interval_names(instance: Instance) -> list[str]:
     if evidence.clicks is None:
         return []
     by_rows = ROWS if instance.log is not None else DAYS
-    many = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
-    return [WILSON] * evidence.whole + [by_rows] * (max(many, default=0) >= _LEAST_DAYS)
+    counts = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
+    return [WILSON] * evidence.whole + [by_rows] * (max(counts, default=0) >= _LEAST_DAYS)
