@@ -19,7 +19,6 @@ import operator
 import os
 import re
 import sys
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -80,14 +79,8 @@ class Column(NamedTuple):
     @classmethod
     def of(cls, cells: Sequence[str] | np.ndarray) -> Column:
         """The column with these cells."""
-        if len(cells) > LONG:
-            from pandas import factorize  # takes a while, which small files need not wait for
-
-            code, values = factorize(np.asarray(cells))
-            return cls(code, values if values.dtype == object else _as_texts(values))
-        number = {text: n for n, text in enumerate(dict.fromkeys(cells))}
-        code = np.fromiter(map(number.__getitem__, cells), np.int64, len(cells))
-        return cls(code, np.array(list(number), object))
+        is_array = isinstance(cells, np.ndarray)
+        return cls(*_numbered(cells if is_array else np.array([*cells], object)))
 
     @classmethod
     def same(cls, text: str, rows: int) -> Column:
@@ -119,7 +112,10 @@ class Column(NamedTuple):
 
     def equal(self, *texts: str) -> np.ndarray:
         """Of each row whether its text is one of these, bool [N]."""
-        return self.passes(set(texts).__contains__)
+        is_equal = np.zeros(len(self.texts), bool)
+        for text in texts:
+            is_equal |= self.texts == text
+        return is_equal[self.code]
 
     def changed(self, change: Callable[[str], str]) -> Column:
         """With every text changed; texts that become equal are one."""
@@ -130,10 +126,15 @@ class Column(NamedTuple):
         return Column(new.code[self.code], new.texts)
 
 
-def _as_texts(numbers: np.ndarray) -> np.ndarray:
-    """Numbers that pandas read as the shortest texts that mean them; an empty cell was no number."""
-    texts = numbers.astype(object)
-    return np.array(["" if x != x else str(x) for x in texts.tolist()], object)
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row the number of its value, and the values in order of first appearance."""
+    if len(values) > LONG:
+        from pandas import factorize  # takes a while, which small files need not wait for
+
+        return factorize(values)
+    number = {value: n for n, value in enumerate(dict.fromkeys(values.tolist()))}
+    code = np.fromiter(map(number.__getitem__, values.tolist()), np.int64, len(values))
+    return code, np.array(list(number), object)
 
 
 def coded(*columns: Column) -> tuple[np.ndarray, int]:
@@ -143,8 +144,8 @@ def coded(*columns: Column) -> tuple[np.ndarray, int]:
         if count == 1:
             code, count = column.code, len(column.texts)
         elif len(column.texts) > 1 and count < len(code):
-            joint = Column.of(code.astype(np.int64) * len(column.texts) + column.code)
-            code, count = joint.code, len(joint.texts)
+            code, values = _numbered(code.astype(np.int64) * len(column.texts) + column.code)
+            count = len(values)
     return code, count
 
 
@@ -304,7 +305,7 @@ def _head(text: str, sign: str) -> list[tuple[int, list[str]]]:
     return [(line, row) for line, row in rows if any(row)]
 
 
-def _by_pandas(text: str, sign: str, start: int, width: int, numeric: Mapping[str, int]) -> list[np.ndarray] | None:
+def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray] | None:
     """The columns below a line of a long file that is written simply; None of another one."""
     is_odd = '"' in text or "\0" in text or ("\r" in text and "\r" in text.replace("\r\n", "\n"))
     if is_odd or text.count("\n") < LONG:
@@ -312,21 +313,9 @@ def _by_pandas(text: str, sign: str, start: int, width: int, numeric: Mapping[st
     from pandas import RangeIndex, errors, read_csv
 
     options: dict[str, Any] = {"sep": sign, "header": None, "names": range(width), "skiprows": start}
-    options |= {"keep_default_na": False, "skip_blank_lines": False}
-    # Numbers are read as numbers where no text can mean another one: where all columns of them hold
-    # nothing else, the clicks whole, and no semicolons speak for decimal commas.
-    texts = dict.fromkeys(set(range(width)) - set(numeric.values() if sign != ";" else ()), object)
-    empty = {n: [""] for n in numeric.values()}
-    exact = {"na_values": empty, "float_precision": "round_trip", "low_memory": False}
+    options |= {"keep_default_na": False, "na_filter": False, "skip_blank_lines": False}
     try:
-        with warnings.catch_warnings(action="ignore"):  # new versions are exact without being asked
-            table = read_csv(io.BytesIO(text.encode()), dtype=texts, **options, **exact)
-        for role, n in numeric.items():
-            is_float = table[n].dtype.kind == "f" and role != "clicks" and not np.isinf(table[n]).any()
-            if table[n].dtype.kind not in "iu" and not is_float:
-                content = io.BytesIO(text.encode())
-                table = read_csv(content, dtype=object, na_filter=False, **options)
-                break
+        table = read_csv(io.BytesIO(text.encode()), dtype=object, **options)
     except (errors.ParserError, UnicodeError):
         return None
     # Where the first row has more cells than there are names, they make an index.
@@ -337,7 +326,7 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
     """The sheet whose header is the last row of this head."""
     start, header = head[-1]
     width, wide = len(header), dict[int, int]()
-    texts: Any = _by_pandas(text, sign, start, width, columns.numeric())
+    texts: Any = _by_pandas(text, sign, start, width)
     if texts is not None:
         line = np.arange(start + 1, start + 1 + len(texts[0]))
     else:
