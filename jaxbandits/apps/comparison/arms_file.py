@@ -78,9 +78,8 @@ def read_arms(
     Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
     age, gender) with at least two arms. In the public file 382 rows lack campaign_id and fb_campaign_id, and all that
     follows them sits two columns to the left. "published" drops these rows, as the paper's code does (19 instances, 545
-    arms). "repaired" moves the cells back (23 instances, 922 arms) and takes the campaign id from the nearest complete
-    row above: the file is sorted by ad_id, campaigns are unbroken blocks of rows in it, and the shifted rows come last,
-    in campaign 1178. A shifted row with no complete row above, or with one of another campaign below, is dropped.
+    arms). "repaired" moves the cells back (23 instances, 922 arms); the campaign is that of the nearest complete rows,
+    above and, if there is one, below: the file is sorted by ad_id, and campaigns are unbroken blocks of rows in it.
 
     Args:
         path: the CSV file, or ``-`` for standard input.
@@ -89,8 +88,7 @@ def read_arms(
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
             conversions, price and reward_rate (of one pull), mean_reward, mean_cost; cost2, what a pull costs besides,
-            in units of its own. Titles may be joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``).
-            A number as cost: what every pull costs.
+            in units of its own. A number as cost: what every pull costs.
         reward: the title of the column that counts as reward, such as ``"revenue"``.
         prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.

@@ -310,7 +310,14 @@ class Played:
         """The same for another number of rounds of an average-cost constraint."""
         if rounds is None:
             return self
-        return dataclasses.replace(self, policies=tuple(_with_horizon(settings, rounds) for settings in self.policies))
+        policies = list[Settings]()
+        for settings in self.policies:
+            policy: Any = settings.policy
+            if "horizon" in (field.name for field in leaf_fields(policy)):
+                horizon = np.full_like(policy.horizon, rounds)
+                policy = dataclasses.replace(policy, horizon=horizon)
+            policies.append(dataclasses.replace(settings, policy=policy))
+        return dataclasses.replace(self, policies=tuple(policies))
 
 
 def _started(settings: Settings, history: p.History) -> Settings:
@@ -323,14 +330,6 @@ def _batched(settings: Settings, size: np.ndarray, later: int) -> Settings:
     """The settings with so many pulls of each instance between two decisions."""
     every = np.broadcast_to(size.astype(np.int32), (settings.count, size.size))
     return dataclasses.replace(settings, policy=p.InBatches(settings.policy, size=every, later=later))
-
-
-def _with_horizon(settings: Settings, rounds: int) -> Settings:
-    policy: Any = settings.policy
-    if "horizon" not in (field.name for field in leaf_fields(policy)):
-        return settings
-    horizon = np.full_like(policy.horizon, rounds)
-    return dataclasses.replace(settings, policy=dataclasses.replace(policy, horizon=horizon))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

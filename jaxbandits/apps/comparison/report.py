@@ -729,7 +729,7 @@ def arms_table(answer: Answer) -> Table:
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """Everything but the arms, which arms.csv has."""
-    plan = answer.comparison.plan
+    plan, split = answer.comparison.plan, answer.next
     posterior, spending = plan.worlds.posterior, plan.spending
     several = {"budgets": spending.budgets, "cost2_unit": plan.table.cost2_unit}
     pace = spending.average_cost
@@ -761,14 +761,10 @@ def as_json(answer: Answer) -> dict[str, Any]:
             "unit": plan.played.cadence.unit,
             "later": plan.played.cadence.later,
         },
-        "next": None if answer.next is None else answer.next._replace(**_listed(answer.next)),
+        "next": split and split._replace(money=split.money.tolist(), pulls=split.pulls.tolist()),
         "warnings": answer.warnings,
     }
     return _plain(facts)
-
-
-def _listed(split: NextSplit) -> dict[str, Any]:
-    return {name: getattr(split, name).tolist() for name in ("money", "pulls")}
 
 
 def _plain(value: Any) -> Any:
