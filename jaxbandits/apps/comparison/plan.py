@@ -316,7 +316,8 @@ class Played:
             if "horizon" in (field.name for field in leaf_fields(policy)):
                 horizon = np.full_like(policy.horizon, rounds)
                 policy = dataclasses.replace(policy, horizon=horizon)
-            policies.append(dataclasses.replace(settings, policy=policy))
+                settings = dataclasses.replace(settings, policy=policy)
+            policies.append(settings)
         return dataclasses.replace(self, policies=tuple(policies))
 
 
