@@ -68,7 +68,7 @@ class Gain(NamedTuple):
 def gains(
     reward: xarray.DataArray, rival: xarray.DataArray, clear: bool | None = None
 ) -> tuple[Gain, tuple[Gain, ...]]:
-    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: over all instances, and in each."""
+    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: in all instances, and in each."""
 
     def gain(ends: Sequence[float], earned: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
         value, low, high = map(float, ends)
