@@ -175,7 +175,7 @@ class NextSplit(NamedTuple):
     row: str  # a setting, or a fixed split
     fixed: bool  # the latter
     share: float  # of the budget that is spent until one decides again
-    money_cost: FloatArray  # [instance, arm]
+    money: FloatArray  # [instance, arm]
     pulls: FloatArray  # the same
     per_click: Gain | None  # what the best setting would bring more; None where it is played click by click
 
@@ -282,7 +282,7 @@ class ArmAnswer(NamedTuple):
     file_pulls: float  # its pulls in a file of counts; NaN elsewhere
     share: Spread  # of the money that was spent on its instance
     pulls: Spread  # of a run, as are money and results
-    money_cost: Spread
+    money: Spread
     results: Spread
     spent2: Spread | None = None  # what it took of a second budget
 

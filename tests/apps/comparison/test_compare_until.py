@@ -25,7 +25,7 @@ COUNTS = "name,clicks,spent,conversions\na,400,200,80\nb,300,240,15\n"
 @pytest.fixture(scope="module")
 def clear() -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stopping, "_LEAST", 10)
+        patch.setattr(stopping, "_SMALLEST_BATCH", 10)
         return jb.compare(TABLE, 20.0, POLICIES, until="clear", max_runs=200, marks=2)
 
 
@@ -43,7 +43,7 @@ def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Compariso
 
 def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
-    monkeypatch.setattr(stopping, "_LEAST", 6)
+    monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 6)
     found = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2)
     assert found.clear is not None and not found.clear.is_reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
@@ -124,7 +124,7 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
-    monkeypatch.setattr(stopping, "_LEAST", 10)
+    monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
     given = ["compare", "--arms", "arms.csv", "--budget", "20", "--policies", "omega_ucb", "--marks", "2"]
     stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
     assert main([*given, "--rho", "0.25,10000", *stop]) == 0

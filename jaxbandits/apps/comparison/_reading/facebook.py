@@ -47,16 +47,16 @@ def facebook_rows(sheet: Sheet, repair: bool) -> ArmRows:
         if None in numbers or not all(group) or len(cells) > len(sheet.titles):
             dropped["with unreadable cells"] += 1
             continue
-        clicks, conversions, spent = (float(x or 0) for x in numbers)
+        pulls, conversions, money = (float(x or 0) for x in numbers)
         reason = (
-            "with nothing spent" * (spent == 0)
-            or "with more conversions than clicks" * (clicks < conversions)
-            or "with spending but no clicks" * (clicks == 0)
+            "with nothing spent" * (money == 0)
+            or "with more conversions than clicks" * (pulls < conversions)
+            or "with spending but no clicks" * (pulls == 0)
         )
         dropped[reason] += 1
         if not reason:
             name = (cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}"
-            ads.append((i, "/".join(group), name, clicks, conversions, spent))
+            ads.append((i, "/".join(group), name, pulls, conversions, money))
     del dropped[""]
     sizes = Counter(ad[1] for ad in ads)
     arms = [ad for ad in ads if sizes[ad[1]] > 1]

@@ -75,8 +75,8 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, options: Map
     """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in read_arms."""
     sheet = _without_extras(sheet, options["drop"])
     amounts = numbers.read_amounts(sheet, decimal)
-    arms = np.flatnonzero(~_totals(sheet, amounts, options["keep"]))
-    sheet, amounts = sheet.only(arms), amounts.only(arms)
+    no_totals = np.flatnonzero(~_totals(sheet, amounts, options["keep"]))
+    sheet, amounts = sheet.only(no_totals), amounts.only(no_totals)
     columns = _of_kind(sheet, amounts)
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
     sheet, amounts = sheet.only(usable), amounts.only(usable)
@@ -236,13 +236,12 @@ def _check_levels(sheet: Sheet) -> None:
         texts = column.texts.tolist()
         if n in sheet.columns.used() or len(texts) > 8:
             continue
-        levels = {title(text).word("name") for text in texts}
-        levels = {rank for rank, name in levels if name == "ad"}
-        if len(levels) > 1:
+        levels = {text: title(text).word("name") for text in texts}
+        levels = {text: word for text, word in levels.items() if word[1] == "ad"}
+        if len({*levels.values()}) > 1:
             ways = [
                 ({"drop": [x for x in texts if x not in ("", text)]}, f"leaves the rows of {shown(text)}")
-                for text in texts
-                if title(text).word("name")[1] == "ad"
+                for text in levels
             ]
             column_title = shown(sheet.titles[n])
             reason = f"rows of several levels stand in {column_title}, which would be counted twice"
@@ -400,8 +399,8 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
     if columns.kind in ("log", "means"):  # other words tell of a pull
         return None
     if rounded := [text for text in arms.texts if _ROUNDED.fullmatch(text)]:
-        column = shown(sheet.titles[columns.at["name"]])
-        reason = f"{column} holds ids that a spreadsheet rounded, such as {shown(rounded[0])}"
+        name, example = shown(sheet.titles[columns.at["name"]]), shown(rounded[0])
+        reason = f"{name} holds ids that a spreadsheet rounded, such as {example}"
         sheet.changes.insert(0, f"{reason}: ads of one rounded id are one arm here")
     arm = Column(*_counted(instances, arms))
     row = Column(*_counted(arm, sheet.of("time")))

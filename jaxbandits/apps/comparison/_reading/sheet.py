@@ -79,8 +79,7 @@ class Column(NamedTuple):
     @classmethod
     def of(cls, cells: Sequence[str] | np.ndarray) -> Column:
         """The column with these cells."""
-        is_array = isinstance(cells, np.ndarray)
-        return cls(*_numbered(cells if is_array else np.array([*cells], object)))
+        return cls(*_numbered(cells if isinstance(cells, np.ndarray) else np.array([*cells], object)))
 
     @classmethod
     def same(cls, text: str, rows: int) -> Column:
@@ -273,8 +272,8 @@ def read_sheet(path: str | os.PathLike[str], content: bytes, choices: Choices, e
                 filled = zip(sheet.titles, sheet.cells, strict=True)
                 titles = [title if any(column.texts) else "" for title, column in filled]
                 if not columns.plain and not (columns := find_columns(titles, choices, source)):
-                    rows = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
-                    raise missing_columns([[titles, *rows]], source, choices)
+                    firsts = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
+                    raise missing_columns([[titles, *firsts]], source, choices)
                 return replace(sheet, columns=columns, sha256=hashlib.sha256(content).hexdigest())
     for _ in _rows(text, ",", source):  # is it CSV at all?
         pass
