@@ -120,7 +120,7 @@ class Episodes:
     def begin(self, instance: Any, replicate: Any) -> Episode:
         """The episode that is this lane of ``simulate``."""
         lane = self._lane(instance, replicate)
-        state = scan.start(self._tables, lane).state
+        state = scan.start_lane(self._tables, lane).state
         known = arm_statistics.empty(self.arms)
         return Episode(jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, known)
 

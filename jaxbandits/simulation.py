@@ -222,7 +222,7 @@ def labelled(
         replicates=tuple(range(shape[2])) if several else tuple(int(i) for i in task.replicate_ids),
         marks=tuple(float(s) for s in layout.shares),
         about=About(
-            parameters=tuple(task.chosen.parameters),
+            parameters=tuple(task.policy_settings.parameters),
             engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
             classes=(classes_of(task.policy),) * len(settings),
             why_scan=task.why_scan,

@@ -89,7 +89,7 @@ def rollout(
     ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
     lane = lane_of(ready, leaves, cap, root, *ids)
     tables = jax.tree.map(jnp.asarray, environment)
-    begin = scan.start(tables, lane)
+    begin = scan.start_lane(tables, lane)
 
     def one(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
         running = state.status == Status.RUNNING
