@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -185,7 +185,7 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
             nearest = nearest.parent
         tempfile.TemporaryFile(dir=nearest).close()
     except OSError as problem:
-        reason = f"{shown(str(nearest))}: {reason_of(problem)}"
+        reason = f"{quoted(str(nearest))}: {reason_of(problem)}"
         raise bad(argument, out, f"a folder that can be written ({reason})") from None
     there = [name for name in files if (Path(out) / name).exists()]
     try:

@@ -16,7 +16,7 @@ from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
 from jaxbandits._tables import Table, counted, in_greek
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean
@@ -113,7 +113,7 @@ class About:
     def from_json(record: Any) -> About:
         """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such record."""
         if not isinstance(record, dict):
-            raise ValueError(f"its about is {shown(record)}, no record")
+            raise ValueError(f"its about is {quoted(record)}, no record")
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(About):
             if (x := record.get(field.name)) is None:
@@ -121,7 +121,7 @@ class About:
             kind, of = re.findall(r"\w+", f"{field.type} Any")[:2]
             items = x if kind == "tuple" and isinstance(x, list) else ()
             if not isinstance(x, _JSON[kind]) or not all(isinstance(item, _JSON[of]) for item in items):
-                raise ValueError(f"its about has {field.name} {shown(x)}")
+                raise ValueError(f"its about has {field.name} {quoted(x)}")
             fields[field.name] = tuple(x) if kind == "tuple" else x
         return About(**fields)
 
@@ -493,7 +493,7 @@ class Result:
             found = _files.read_arrays(place)
             manifest = json.loads(str(found.pop("manifest")))
             if manifest.get("format") != _FORMAT:
-                raise ValueError(f"it has format {shown(manifest.get('format'))} and not {_FORMAT}")
+                raise ValueError(f"it has format {quoted(manifest.get('format'))} and not {_FORMAT}")
             labels = {name: tuple(manifest[name]) for name in _LABELS}
             sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}

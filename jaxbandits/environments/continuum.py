@@ -18,7 +18,7 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import ContinuumSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.core.tables import check_unit
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.environments.noise import Bernoulli, Noise, NoNoise
@@ -317,7 +317,7 @@ class Continuum(Points):
         known = at < self.remembered
         # A point that is new takes the slot of the one that was new longest ago.
         at = jnp.where(known, at, state.entered % self.remembered)
-        new_reward, new_cost = self.means(to_units(x))
+        new_reward, new_cost = self.means(point_of_ticks(x))
         mean_reward = jnp.where(known, state.mean_reward[at], new_reward)
         mean_cost = jnp.where(known, state.mean_cost[at], new_cost)
         since, n = jnp.where(known, state.since[at], round), jnp.where(known, state.pulls[at], 0)

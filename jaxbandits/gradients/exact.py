@@ -15,7 +15,7 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.settings import get, names_of, path_of, put
+from jaxbandits.core.settings import get, names_of, parameter_path, put
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
 from jaxbandits.gradients.estimates import MEANS, Estimate, certain
@@ -77,7 +77,7 @@ def estimate(
     else:
         may_be = "a Horizon or a TotalBudget with one number for all instances"
         raise bad("constraint", type(constraint).__name__, may_be)
-    paths = {name: path_of(policy, name) for name in names if name not in MEANS}
+    paths = {name: parameter_path(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
     found = evaluate(
         play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)), reward, cost

@@ -18,7 +18,7 @@ from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import whole_number
 from jaxbandits.core.protocol import Environment, Observation, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import ContinuumSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.policies.zooming import PointPolicy, too_large
 
 
@@ -127,7 +127,7 @@ class HOO(_RatioTree):
             right_is_better = bound[left + 1] > bound[left]
             number = jnp.where(goes_on, 2 * number + right_is_better, number)
             depth = depth + goes_on
-        return state, to_units(centre(depth, number))
+        return state, point_of_ticks(centre(depth, number))
 
 
 class Leaves(NamedTuple):
@@ -217,7 +217,7 @@ class StoOO(_RatioTree):
 
     def select(self, state: Leaves, key: jax.Array, view: View) -> tuple[Leaves, jax.Array]:
         best = jnp.argmax(self.bounds(state))
-        return state, to_units(centre(state.depth[best], state.number[best]))
+        return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
         """``Status.CAPACITY`` once a leaf should be split and there is no slot."""

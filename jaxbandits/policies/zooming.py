@@ -20,7 +20,7 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Environment, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
-from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, point_of_ticks, to_ticks
 from jaxbandits.core.streams import Role
 from jaxbandits.core.tables import MOST_ARMS
 from jaxbandits.core.ticks import Total
@@ -138,7 +138,7 @@ class ZoomingPolicy(PointPolicy):
             above=covering.nothing(),
             full=full,
         )
-        return state, to_units(point[best])
+        return state, point_of_ticks(point[best])
 
     def status(self, state: Active) -> jax.Array:
         """``Status.CAPACITY`` once a point is needed for which there is no slot."""
@@ -494,5 +494,5 @@ class OnPoints(Around):
         """The point of the inner policy's arm; −1, which no continuum has, where that is no arm."""
         state, arm = self.policy.select(state, key, self._view(view))
         inside = (arm >= 0) & (arm < self.points.shape[0])
-        point = to_units(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
+        point = point_of_ticks(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
         return state, jnp.where(inside, point, -1.0)

@@ -27,7 +27,7 @@ from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
+from jaxbandits.core.checks import InputError, bad, brief, quoted, whole_number
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of
@@ -101,7 +101,7 @@ def sweep(
         if executor is None and here != kind:
             raise InputError(
                 f"devices: of kind {here!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
-                f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
+                f"{quoted(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
         if executor is None:
             note("start", missing=len(blocks), devices=len(devices), platform=here, workers=count)
@@ -334,7 +334,7 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
         here["python"], there["python"] = _PYTHON, request["how"]
     if found := first_difference(here, there):
         name, mine, wanted = found
-        raise InputError(f"its {name} is {shown(mine)}; it must be {shown(wanted)}, as where the sweep began")
+        raise InputError(f"its {name} is {quoted(mine)}; it must be {quoted(wanted)}, as where the sweep began")
 
 
 @functools.lru_cache(maxsize=1)
@@ -346,7 +346,7 @@ def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Worke
     sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
     if difference := first_difference(mine, sent):  # it draws numbers without a seed, say
         where, now, then = difference
-        raise InputError(f"{where}: {shown(now)} here; it must be {shown(then)}, as where the sweep began")
+        raise InputError(f"{where}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began")
     threads = pool.usual_workers(devices)
     if "distributed" in sys.modules and devices[0].platform == "cpu":  # no more than Dask gave this process
         from distributed import get_worker

@@ -24,7 +24,7 @@ from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks, ticks
-from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
+from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, quoted, whole_number
 from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, label
@@ -193,7 +193,7 @@ def describe(value: Any, where: str = "spec") -> Any:
     if thing is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "a number, an array, a dataclass or a function"
-            raise InputError(f"{where}: {shown(value)} cannot be told from another such object; it must be {must}")
+            raise InputError(f"{where}: {quoted(value)} cannot be told from another such object; it must be {must}")
         return found | {"repr": text}
     path = getattr(sys.modules.get(thing.__module__), "__file__", None)
     if path is None or thing.__module__.split(".")[0] in _LIBRARIES:

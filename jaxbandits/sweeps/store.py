@@ -27,7 +27,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from jaxbandits._files import UNFINISHED, path_of, read_arrays, reason_of, write_arrays, write_whole
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.sweeps.spec import SweepPlan, first_difference
 
 MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
@@ -99,8 +99,8 @@ class Folder:
         """Hold the manifest against a sweep: the first difference is named."""
         if found := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
             where, now, then = found
-            begun = f"{shown(str(self.path))} was begun with {shown(then)}; it must be the same, or another folder"
-            raise InputError(f"{where}: {shown(now)} given, but {begun}")
+            begun = f"{quoted(str(self.path))} was begun with {quoted(then)}; it must be the same, or another folder"
+            raise InputError(f"{where}: {quoted(now)} given, but {begun}")
 
     def manifest(self) -> dict[str, Any]:
         """``identity``: what the sweep is, and ``blocks``: how it was cut."""

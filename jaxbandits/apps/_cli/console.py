@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from jaxbandits._tables import line
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, shown
+from jaxbandits.core.checks import InputError, quoted
 
 _MISSING = "the following arguments are required: "  # argparse's words
 
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as problem:
             self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
         if left := [part for part in left if part != "--"]:
-            raise InputError(f"{shown(left[0])}: not expected here (see {self.prog} --help)")
+            raise InputError(f"{quoted(left[0])}: not expected here (see {self.prog} --help)")
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -87,7 +87,7 @@ def listed(name: str, known: Collection[str]) -> str:
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     """The error of a converter, for it to raise."""
-    return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
+    return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
 def number(*, above: float = -math.inf, most: float = math.inf, may_be: str = "") -> Callable[[str], float]:
@@ -111,7 +111,7 @@ def numbers(text: str) -> list[float]:
         try:
             values.append(each(part))
         except argparse.ArgumentTypeError:
-            must = f"numbers, separated by commas, and not {shown(text)}"
+            must = f"numbers, separated by commas, and not {quoted(text)}"
             raise refused(part, must) from None
     return values
 

@@ -37,7 +37,7 @@ from jaxbandits.apps.comparison.arms_table import (
     KeptOut,
     Pulls,
 )
-from jaxbandits.core.checks import InputError, bad, positive_number, shown
+from jaxbandits.core.checks import InputError, bad, positive_number, quoted
 
 _LARGEST_SCALED_MEAN = 0.99
 _NOT_KNOWN = ("a number is not known", "no reward", "no cost")
@@ -316,10 +316,10 @@ def _instances(
                 continue
             if rows.columns.kind == "counts" and everyone:
                 keeps = " (--prior 10 keeps such arms)"
-            where, must = sheet.where(first, f"arm {shown(arm.name)}"), "pulls, and a mean cost above 0"
+            where, must = sheet.where(first, f"arm {quoted(arm.name)}"), "pulls, and a mean cost above 0"
             sheet.problems.append(InputError(f"{where}: {arm.why}; two arms must have {must}{keeps}"))
         if not unplayable:
-            where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
+            where = f"{sheet.source}, instance {quoted(group[0].instance)}, number of arms"
             sheet.problems.append(bad(where, len(group), "2 or more"))
     if not groups and not sheet.problems:
         why = "no row is an arm; it must have at least two arms"
@@ -333,7 +333,7 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
     sheet, kind, first, unit = rows.sheet, rows.columns.kind, int(at[0]), rows.columns.pull_unit
     arm = _Arm(rows.instance.row(first), rows.arm.row(first), at, at)
     for again in at[1:] if kind == "means" else ():
-        where = sheet.where(again, f"instance {shown(arm.instance)}, name")
+        where = sheet.where(again, f"instance {quoted(arm.instance)}, name")
         must = f"another name, line {sheet.line[first]} has this one"
         sheet.problems.append(bad(where, arm.name, must))
     known = at[rows.known[at]]
@@ -344,7 +344,7 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
             least = int(known[np.argmin(column[known])])
-            where = f"{sheet.cell(least, role)} (arm {shown(arm.name)} in all)"
+            where = f"{sheet.cell(least, role)} (arm {quoted(arm.name)} in all)"
             sheet.problems.append(bad(where, total, MAY_BE))
     arm = arm._replace(rows=known, totals=(clicks, value, spent))
     if clicks + prior == 0:
@@ -398,7 +398,7 @@ def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float])
             say = f"raise {name}_max (--{name}-max)"
             if name == "reward" and not single:
                 say += f" to {max(arm.reward for arm in arms):.6g} or more"
-            where = rows.sheet.where(i, f"arm {shown(rows.arm.row(i))}")
+            where = rows.sheet.where(i, f"arm {quoted(rows.arm.row(i))}")
             rows.sheet.problems.append(InputError(f"{where}: {why}; {say}"))
 
 
@@ -482,7 +482,7 @@ _REWARDS = ("conversions", "reward", "mean_reward")
 
 def _notes_on_columns(sheet: Sheet) -> list[str]:
     """Which column is what, what else could have been meant, and what is not used."""
-    columns, titles, notes = sheet.columns, [shown(title) for title in sheet.titles], list[str]()
+    columns, titles, notes = sheet.columns, [quoted(title) for title in sheet.titles], list[str]()
     at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}
     at |= columns.numeric()
     if not columns.plain:
@@ -499,7 +499,7 @@ def _notes_on_columns(sheet: Sheet) -> list[str]:
         notes.append(f"the reward is {reward}; --reward {other} would take that column instead")
     used = columns.used()
     unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in used)
-    return [*notes, f"columns not used: {shown(unused)}"] if unused else notes
+    return [*notes, f"columns not used: {quoted(unused)}"] if unused else notes
 
 
 def _note_arms(
@@ -518,7 +518,7 @@ def _note_arms(
         are = "row is a gap" if gaps == 1 else "rows are gaps"
         sheet.changes.append(f"{gaps:,} {are}: without reward or cost")
     for why in dict.fromkeys(arm.reason for arm in kept_out):
-        arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == why]
+        arms = [f"{quoted(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == why]
         more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
         remedy = "; --prior 10 keeps such" if kind == "counts" and not prior else ""
         remedy = remedy if why not in _NOT_KNOWN else ""

@@ -19,7 +19,7 @@ from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, pattern, words
 from jaxbandits.apps.comparison._reading.sheet import LONG, Cells, Question, Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
-from jaxbandits.core.checks import bad, brief, shown
+from jaxbandits.core.checks import bad, brief, quoted
 
 # What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known";
 # something else; a number below 0.
@@ -217,7 +217,7 @@ def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
     signs = [(text, cell) for text, cell in cells if set(cell.core) & {".", ","}]
     if not signs or (sure and point == "."):
         return ""
-    examples = [f"{shown(x)} is {abs(_value(of, point)[0]):.10g}" for x, of in (signs[0], signs[-1])]
+    examples = [f"{quoted(x)} is {abs(_value(of, point)[0]):.10g}" for x, of in (signs[0], signs[-1])]
     either = "" if sure else f" (if not: --decimal {',' if point == '.' else '.'})"
     sign = "commas" if point == "," else "points"
     return f"decimal {sign}: {', '.join(dict.fromkeys(examples))}{either}"
@@ -341,7 +341,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     if has_both and (columns.unit("conversions") == "%" or numbers["conversions"].percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
         totals.remove("conversions")
-        own = shown(sheet.titles[columns.at["conversions"]])
+        own = quoted(sheet.titles[columns.at["conversions"]])
         sheet.changes.append(f"conversions worked out: {own} × clicks, rounded")
     _complete(sheet, values)
     if "currency" not in columns.at:
@@ -386,7 +386,7 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
     columns, at = sheet.columns, sheet.columns.numeric()[role]
     title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
-    own, values, percent = shown(sheet.titles[at]), numbers.values, bool(numbers.percent.any())
+    own, values, percent = quoted(sheet.titles[at]), numbers.values, bool(numbers.percent.any())
     is_money = role in COSTS or (role == "clicks" and is_rate) or columns.is_value
     bracket = title.bracket if title and not any(title.key in of for of in words().values()) else ""
     if bracket and is_money and role not in columns.named.values():
@@ -429,7 +429,7 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
         total = np.where((other == 0) | ~np.isfinite(total), 0.0, total)
         is_whole = role == "clicks" or (not columns.is_value and role == "conversions")
         values[role] = np.rint(total) if is_whole else total
-        own, by = (shown(sheet.titles[columns.at[x]]) for x in (role, beside))
+        own, by = (quoted(sheet.titles[columns.at[x]]) for x in (role, beside))
         how = f"{own} × {by}" if sign == "*" else f"{by} / {own}"
         sheet.changes.append(f"{role} worked out: {how}{', rounded' if is_whole else ''}")
     for role, constant in columns.constant.items():
@@ -493,7 +493,7 @@ def _check_one(
     """Amounts of two currencies, and results of two kinds, have no sum: where each stands first."""
     above, *others = sorted(first.items(), key=lambda item: item[1]) or [("", (0, ""))]
     for _, (row, role) in others:
-        must = f"{shown(brief(above[0], 40))} as in line {sheet.line[above[1][0]]}"
+        must = f"{quoted(brief(above[0], 40))} as in line {sheet.line[above[1][0]]}"
         text = brief(sheet.of(role).row(row), 40)
         problem = bad(sheet.cell(row, role), text, f"{must} ({why})" if why else must)
         sheet.problems.append(Question(str(problem), ways))

@@ -29,7 +29,7 @@ from jaxbandits.apps.comparison._reading.columns import (
 )
 from jaxbandits.apps.comparison._reading.sheet import Cells, Question, Sheet, coded
 from jaxbandits.apps.comparison.arms_table import FloatArray
-from jaxbandits.core.checks import InputError, brief, shown
+from jaxbandits.core.checks import InputError, brief, quoted
 
 _TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
@@ -183,7 +183,7 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.
     if doubt := np.flatnonzero((called & ~(adds_up | empty)) | hidden).tolist():
         sheet.problems.append(_asked(sheet, amounts, doubt, called))
     if skipped := np.flatnonzero(adds_up | empty).tolist():
-        texts = dict.fromkeys(shown(names.row(i) or "no name") for i in skipped[:3])
+        texts = dict.fromkeys(quoted(names.row(i) or "no name") for i in skipped[:3])
         note = f"{sheet.lines(skipped)} skipped: totals ({', '.join(texts)})"
         sheet.changes.insert(0, note)
     return np.asarray(~called)
@@ -325,9 +325,9 @@ def _check_levels(sheet: Sheet, sums: np.ndarray) -> None:
         equal = [x for x in levels if any(_same(of[x], of[y]) for y in levels if x != y)]
         if equal:
             others = {x: [y for y in texts if y not in ("", x)] for x in equal}
-            ways = [({"drop": of}, f"leaves the rows of {shown(x)}") for x, of in others.items()]
-            why = f"rows of several levels stand in {shown(sheet.titles[n])}, which add up to the same"
-            named = ", ".join(map(shown, equal))
+            ways = [({"drop": of}, f"leaves the rows of {quoted(x)}") for x, of in others.items()]
+            why = f"rows of several levels stand in {quoted(sheet.titles[n])}, which add up to the same"
+            named = ", ".join(map(quoted, equal))
             sheet.problems.append(Question(f"{sheet.source}: {why} ({named})", ways))
 
 
@@ -363,7 +363,7 @@ def _asked(sheet: Sheet, amounts: numbers.Amounts, doubt: Sequence[int], called:
                 money = np.nan_to_num(amounts.values[COST_OF[sheet.columns.kind]])
                 style = amounts.style
                 why += f" ({style.money(money[i])} of {style.money(money.sum())})"
-    return Question(f"{sheet.source}, line {sheet.line[i]}: {shown(text)} {why}{more}", ways)
+    return Question(f"{sheet.source}, line {sheet.line[i]}: {quoted(text)} {why}{more}", ways)
 
 
 # --- What a file is, and what its empty cells mean.
@@ -388,7 +388,7 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     if not repeats:
         why = "no name has two rows, so this is no log"
     elif own and (clicks > 1).any():
-        why = f"{shown(own)} is above 1, and names have several rows"
+        why = f"{quoted(own)} is above 1, and names have several rows"
     elif _is_table(sheet):
         why = f"every name has one row for each {'day' if 'time' in at else 'kind'}"
     if why:
@@ -415,10 +415,10 @@ def _check_unknown(sheet: Sheet, amounts: numbers.Amounts) -> None:
             between = (least <= of.values) & (of.values <= most)
             may_be = bool((between & (of.values % 1 == 0)).all())
         if may_be:
-            pulls = shown(sheet.titles[columns.at["clicks"]])
+            pulls = quoted(sheet.titles[columns.at["clicks"]])
             raise InputError(
                 f"{sheet.source}: a pull is {pulls} only where nothing counts clicks, and "
-                f"{shown(sheet.titles[n])} may tell of them: say --columns clicks=…"
+                f"{quoted(sheet.titles[n])} may tell of them: say --columns clicks=…"
             )
 
 
@@ -485,10 +485,10 @@ def _names(sheet: Sheet) -> Cells:
             pairs = [(sheet.cells[level].row(i), names.row(i)) for i in first]
             texts = [f"{parent} / {own}" if parent else own for parent, own in pairs]
             names = Cells.of(np.array(texts, object)[code].tolist())
-            over.append(shown(sheet.titles[level]))
+            over.append(quoted(sheet.titles[level]))
     if over:
-        own = shown(sheet.titles[sheet.columns.at["name"]])
-        note = f"{own} repeats over {' and '.join(over)}: an arm is {shown(names.row(0))}"
+        own = quoted(sheet.titles[sheet.columns.at["name"]])
+        note = f"{own} repeats over {' and '.join(over)}: an arm is {quoted(names.row(0))}"
         sheet.notes.append(note)
     return names
 
@@ -528,8 +528,8 @@ def _few(*columns: Cells) -> tuple[np.ndarray, np.ndarray]:
 def _tell_of_equal(sheet: Sheet, instances: Cells, arms: Cells) -> None:
     """Note ids that a spreadsheet rounded, by which two arms may be one, and rows that are equal."""
     if rounded := [text for text in arms.texts if _ROUNDED.fullmatch(text)]:
-        own = shown(sheet.titles[sheet.columns.at["name"]])
-        why = f"{own} holds ids that a spreadsheet rounded, such as {shown(rounded[0])}"
+        own = quoted(sheet.titles[sheet.columns.at["name"]])
+        why = f"{own} holds ids that a spreadsheet rounded, such as {quoted(rounded[0])}"
         sheet.changes.insert(0, f"{why}: ads of one rounded id are one arm here")
     if coded(instances, arms)[1] < len(sheet.line):
         code, many = coded(*sheet.cells)
@@ -543,7 +543,7 @@ def _tell_of_equal(sheet: Sheet, instances: Cells, arms: Cells) -> None:
 def _ask_to_add(sheet: Sheet, why: str, n: int, texts: str = "") -> None:
     apart: Mapping[str, Any] = {"columns": {"instance": sheet.titles[n]}}
     ways = [({"add": True}, "adds them"), (apart, "keeps them apart")]
-    sheet.problems.append(Question(f"{sheet.source}: {why} {shown(sheet.titles[n])}{texts}", ways))
+    sheet.problems.append(Question(f"{sheet.source}: {why} {quoted(sheet.titles[n])}{texts}", ways))
 
 
 def unit_of_rewards(rows: Rows) -> str:
