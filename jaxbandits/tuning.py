@@ -330,7 +330,7 @@ def tune(
             slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
             return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * here, rounds
         leaves = Settings.of(moved(here), world.instances, world.spec).policy
-        regret, slope, rounds = smoothed.slopes(leaves, world, limit, paths, key, sigma, 1, **options)
+        regret, slope, rounds = smoothed.pair_slopes(leaves, world, limit, paths, key, sigma, 1, **options)
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, many: int) -> tuple[np.ndarray, int]:

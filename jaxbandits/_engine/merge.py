@@ -248,8 +248,8 @@ def finish(
         cost=merge_state.cost,
         radius=radius,
         index=merge_state.index,
-        below=covering.nothing(),
-        above=covering.nothing(),
+        below=covering.empty_span(),
+        above=covering.empty_span(),
     )
     merged = state._replace(
         policy=learnt,

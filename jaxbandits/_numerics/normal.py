@@ -12,7 +12,7 @@ from jaxbandits._numerics import beta
 from jaxbandits.core import ticks
 
 
-def normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
+def standard_normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
     """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; within 10⁻⁴ of the quantile function.
 
     Example:
@@ -22,7 +22,7 @@ def normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
         >>> [round(z, 3) for z in normal(words, clip=3.0).tolist()]
         [-3.0, 0.0, 1.282, 3.0]
     """
-    whole = beta.quantile(jnp.asarray(_knots(float(clip))), word)
+    whole = beta.quantile_of_word(jnp.asarray(_knots(float(clip))), word)
     return (2 * whole - ticks.ONE).astype(jnp.float32) * np.float32(clip / ticks.ONE)
 
 

@@ -266,7 +266,7 @@ class CopulaLaw(Law):
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         knots = jnp.asarray(_normal_knots())
-        own, z = beta.quantile(knots, words[0]), beta.quantile(knots, words[1])
+        own, z = beta.quantile_of_word(knots, words[0]), beta.quantile_of_word(knots, words[1])
         y = _scaled(z, self.kappa[arm]) + _scaled(own, self.rest[arm])
         return _looked_up(self.reward, arm, y), _looked_up(self.consumption, arm, z)
 

@@ -18,7 +18,7 @@ from jaxbandits._numerics.fluid import ContextValue as ContextValue
 from jaxbandits._numerics.means import LinearMeans as LinearMeans
 from jaxbandits._numerics.means import LogisticMeans as LogisticMeans
 from jaxbandits._numerics.means import Means as Means
-from jaxbandits._numerics.normal import normal
+from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
@@ -79,7 +79,7 @@ def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Arr
     block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
     place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
     words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[:, :d]
-    return normal(words, clip).reshape(shape)
+    return standard_normal(words, clip).reshape(shape)
 
 
 def _shape(d: int, arms: int | None) -> tuple[int, ...]:

@@ -347,7 +347,7 @@ def safe_round(round: jax.Array) -> jax.Array:
     """
     t = round.astype(jnp.float32)
     later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
-    return jnp.where(by_device(cpu=1.0, other=0.0) > 0, round, jnp.where(later > round, later, round))
+    return jnp.where(by_device(cpu=1.0, accelerator=0.0) > 0, round, jnp.where(later > round, later, round))
 
 
 def exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
@@ -357,7 +357,7 @@ def exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Ar
 
 def margin(policy: IndexPolicy) -> jax.Array:
     """By how much of itself a score that rests may fall on this kind of device, times two."""
-    return policy.rounding * by_device(cpu=1.0, other=COARSER)
+    return policy.rounding * by_device(cpu=1.0, accelerator=COARSER)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:

@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.means import Means
-from jaxbandits._numerics.normal import normal
+from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
@@ -209,7 +209,7 @@ class Draw(Explore):
 def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
     ids = jax.lax.iota(jnp.uint32, number)
     words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
-    return normal(words)
+    return standard_normal(words)
 
 
 # --- The models

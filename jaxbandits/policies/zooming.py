@@ -134,8 +134,8 @@ class ZoomingPolicy(PointPolicy):
             point=point,
             radius=jnp.where(here, EVERYWHERE, state.radius),
             index=index,
-            below=covering.nothing(),
-            above=covering.nothing(),
+            below=covering.empty_span(),
+            above=covering.empty_span(),
             full=full,
         )
         return state, point_of_ticks(point[best])
@@ -221,8 +221,8 @@ def uncovered_point(
     word = streams.policy_words(key, round, Role.EXPLORE)[0]
     number = streams.below(word, jnp.maximum(many[0] + many[1], 1))
     low = number < many[0]
-    lower = covering.pick(balls, below, jnp.where(needed & low, number, -1))
-    upper = covering.pick(balls, above, jnp.where(needed & ~low, number - many[0], -1))
+    lower = covering.nth_hole_point(balls, below, jnp.where(needed & low, number, -1))
+    upper = covering.nth_hole_point(balls, above, jnp.where(needed & ~low, number - many[0], -1))
     return jnp.where(low, lower, upper), needed
 
 
@@ -237,8 +237,8 @@ def _empty(capacity: int, phase: jax.Array) -> Active:
         cost=ticks.zero((capacity,)),
         radius=zeros,
         index=jnp.full((capacity,), -jnp.inf, jnp.float32),
-        below=covering.whole(),
-        above=covering.nothing(),
+        below=covering.whole_span(),
+        above=covering.empty_span(),
         full=jnp.bool_(False),
     )
 

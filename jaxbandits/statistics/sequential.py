@@ -80,15 +80,15 @@ def clear_pairs(
         raise bad("x", "a number below 0, NaN or infinity", "what runs earn, 0 or more")
     count = earned.shape[0]
     needed = math.log(max(count * (count - 1) // 2, 1) * 2 * len(CLAIMS) / (1 - level))
-    most, average = np.zeros((2, count, count), int)
+    majority, average = np.zeros((2, count, count), int)
     counted = np.minimum(earned, bound) / bound
     for pair in itertools.permutations(range(count), 2):
         row, column = pair
         wealth = sign_evidence(earned[row] > earned[column]), mean_evidence(counted[row] - counted[column])
-        for runs, evidence in zip((most, average), wealth, strict=True):
+        for runs, evidence in zip((majority, average), wealth, strict=True):
             enough = evidence >= needed
             runs[pair] = np.argmax(enough) + 1 if enough.any() else 0
-    return ClearPairs(*(square(x, among, part) for part in (most, average)))
+    return ClearPairs(*(square(x, among, part) for part in (majority, average)))
 
 
 def sign_evidence(gains: np.ndarray) -> np.ndarray:

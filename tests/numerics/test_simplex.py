@@ -167,7 +167,7 @@ def test_no_cycle_is_possible() -> None:
     rng = np.random.default_rng(0)
     mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
     those = slice(870, 890)
-    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, most=200)
+    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, max_exchanges=200)
     bounded = (cost[those] > 0).any(1).all(1)
     assert found.found[bounded].all() and (found.value[bounded] == 0).all() and bounded[9]
 
@@ -178,7 +178,7 @@ def test_edges() -> None:
     broke = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np)
     assert broke.value == 0.5 and solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
     mu, cost, limit = programs("random", 40, 9, 200, 6)
-    short, whole = (lp.simplex(mu, cost, limit, xp=np, most=most) for most in (2, 0))
+    short, whole = (lp.simplex(mu, cost, limit, xp=np, max_exchanges=most) for most in (2, 0))
     assert short.pivots.max() == 2 and not short.found.all() and whole.found.all()
     assert (short.value <= whole.value + 1e-12).all()
     assert ((cost @ solution(short, 40)[..., None])[..., 0] <= limit + 1e-9).all()
