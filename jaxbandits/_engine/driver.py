@@ -294,7 +294,7 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
 
 
 def trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane from its start to its end, in which the engine does everything once: what a program is told by."""
+    """A lane from its start to its end, in which the engine does everything once: for the digest of a program."""
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 

@@ -274,7 +274,7 @@ class _Macro(NamedTuple):
 
 
 def tuner(slots: int) -> TunerState:
-    """Before anything was seen."""
+    """The first guess for every slot."""
     return TunerState(jnp.full((slots,), 256.0, jnp.float32))
 
 

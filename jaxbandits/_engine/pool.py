@@ -370,7 +370,7 @@ class Queue:
             return jax.device_put(blank(self.task.engine, self.slots, self._shapes), device, may_alias=False)
 
     def _prepared(self, device: Any, arguments: tuple, state: Any, limits: driver.CallLimits) -> tuple[Any, Any]:
-        """The program that is going to play this state, compiled; and what it is known by."""
+        """The program that plays this state, compiled, and the key under which the queue holds it."""
         engine = self.task.engine
         shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((arguments, state))]
         key = device, engine, self.task.program, jax.tree.structure((arguments, state)), *shapes
@@ -397,7 +397,7 @@ class Queue:
         return program, key
 
     def _stored_program(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
-        """The same program from a file, where it has one."""
+        """The same program from its file, or None if it has none."""
         task, options, pool = self.task, driver.options(device.platform), takes[-2]
         nouns = task.policy, task.environment, task.constraint
         if (file := programs.file_of(nouns, device, task.engine.__name__, options, takes)) is None:
@@ -410,7 +410,7 @@ class Queue:
         return programs.stored_program(file, function, task.engine, takes, gives, len(takes) - 2, options)
 
     def _keep(self, worker: int, remains: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
-        """Hand over what stays of lanes to their jobs; nothing is left."""
+        """Hand what stays of ended lanes to their jobs, and empty the list."""
         while remains:
             numbers, outcome = remains.pop()
             rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: jax.device_get(x)[:n], outcome)
@@ -466,13 +466,13 @@ class Workers:
         return futures
 
     def _begin(self, count: int) -> None:
-        """Threads for lanes that wait, so many at most."""
+        """Start at most ``count`` threads for lanes that wait."""
         while count > 0 and self._idle and not self._closed and (queue := self._choose()) is not None:
             threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
             count -= 1
 
     def wait(self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]) -> list[Any]:
-        """What all of these give; every 0.1 s ``report(work, lanes that have ended)`` is called."""
+        """The results of all these futures; every 0.1 s ``report(work, lanes that have ended)`` is called."""
         while True:
             done, pending = concurrent.futures.wait(futures, 0.1, concurrent.futures.FIRST_EXCEPTION)
             report(self.work, sum(queue.done for queue in self._queues.values()))
@@ -483,7 +483,7 @@ class Workers:
 
     @property
     def work(self) -> float:
-        """Work that is done, that of unfinished lanes too; what a job counts, it says itself."""
+        """Work that is done, that of unfinished lanes too, in the units of :attr:`Job.work`."""
         with self._changed:
             return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
 

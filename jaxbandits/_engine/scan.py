@@ -65,7 +65,7 @@ class KnownWorld:
         return getattr(self.environment, name)
 
     def pull(self, *args: Any) -> Any:
-        """As the environment does."""
+        """The environment's pull."""
         rows = jax.tree.leaves(self.environment)
         return _pull(jax.tree.map(lambda row: row._table, self.environment), rows[0]._instance, *args)
 

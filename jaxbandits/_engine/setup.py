@@ -429,7 +429,7 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
 
 
 def _check_context(environment: Environment, context: Any) -> None:
-    """Is it what the spec says?"""
+    """Refuse a context whose shape is not the one that the spec states."""
     shape = getattr(environment.spec, "context", None)
     must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
     requirement = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
