@@ -95,7 +95,7 @@ def _value_for_each_arm(policy: Policy) -> str | None:
 # --- the state of a lane that leaps
 
 
-class Pace(NamedTuple):
+class LeapPace(NamedTuple):
     """How a lane goes on: guesses that steer speed only."""
 
     single: jax.Array  # bool[]: the next macro-step is a single step
@@ -110,7 +110,7 @@ class LeapState(NamedTuple):
     feedback: Feedback  # the last outcome, which counts as not yet learnt when the lane leaves
     ledger: Ledger
     status: jax.Array  # i32[]
-    pace: Pace
+    pace: LeapPace
 
 
 class Leader(NamedTuple):
@@ -130,7 +130,7 @@ class Leader(NamedTuple):
     ledger: Ledger  # after the accepted pulls
 
 
-def enter(carry: Carry, pace: Pace) -> LeapState:
+def enter(carry: Carry, pace: LeapPace) -> LeapState:
     """A lane of the scan engine, its last outcome learnt."""
     now = carry.state
     learnt = arm_statistics.record(now.policy, now.action, now.feedback.reward, now.feedback.cost)
@@ -305,11 +305,11 @@ def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
     reach = jnp.where(leader.single, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
     reach = jnp.where(leader.alive | stopped_short(leader), further, reach)
     # Under a ceiling of +∞ no block accepts anything: such lanes go on by single steps, or by ties.
-    pace = Pace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
+    pace = LeapPace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
     return landed(lane, before, leader, statistics, pace)
 
 
-def landed(lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: Pace) -> LeapState:
+def landed(lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: LeapPace) -> LeapState:
     """The lane with these statistics; a single step may be the last one: the constraint itself charges it."""
     advanced = leader.ledger.rounds > before.ledger.rounds
     reward, cost = leader.feedback
@@ -378,7 +378,7 @@ def play_ties(
     reach = jnp.where(leader.alive | stopped_short(leader), jnp.minimum(2 * pace.reach, TIE_ROUNDS), shorter)
     # Lanes that neither tie nor step singly wait out this macro-step with their pace as it was.
     plays = leader.tied | leader.single
-    pace = Pace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
+    pace = LeapPace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
     arm = jnp.where(accepted > 0, arms[accepted - 1], leader.arm)
     return landed(lane, now, leader._replace(arm=arm), statistics, pace)
 
@@ -406,7 +406,7 @@ class TunerState(NamedTuple):
     """What the engine knows of the slots' pace."""
 
     mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
-    pace: Pace  # [slot]
+    pace: LeapPace  # [slot]
 
 
 class _Macro(NamedTuple):
@@ -419,7 +419,7 @@ class _Macro(NamedTuple):
 
 def tuner(slots: int) -> TunerState:
     """Before anything was seen: leads are short at the start of a run."""
-    return TunerState(jnp.float32(1.0), Pace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
+    return TunerState(jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
 
 
 def chunk(

@@ -130,7 +130,7 @@ def decide(
     """
     if isinstance(view.left, Allowance):
         known = known._replace(budgets=constraints.renewed(known.budgets, view.left))
-        told = constraints.left(known.budgets, view.left)._replace(bound=bound, scope=scope)
+        told = constraints.remaining(known.budgets, view.left)._replace(bound=bound, scope=scope)
         view = view._replace(left=told, available=view.available & constraints.affordable(told, bound, scope))
     acted, arm = policy.select_while_open(known.learnt, key, view, known.open)
     none = ~jnp.any(view.available)
@@ -177,7 +177,7 @@ def refund(known: Known, round: jax.Array, arm: jax.Array, difference: jax.Array
 
 def first(policy: Policy, spec: Any, budgets: int) -> Known:
     """What is known before the first round."""
-    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.empty(budgets))
+    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.no_charges(budgets))
 
 
 class InFlightState(NamedTuple):

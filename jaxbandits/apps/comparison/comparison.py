@@ -236,7 +236,7 @@ class Comparison:
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
-        return Drawing("drawn", takes)
+        return Drawing("line_chart", takes)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""

@@ -651,7 +651,7 @@ def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
     written = style.amount if style.symbol else partial(style.money, cents=False)
-    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", written=written)
+    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=written)
     return Drawing("stacked", takes)
 
 
@@ -676,7 +676,7 @@ def results_drawing(answer: Answer) -> Drawing:
         across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
     )
-    return Drawing("drawn", takes)
+    return Drawing("line_chart", takes)
 
 
 def _cost_unit(plan: ComparisonPlan) -> str:
