@@ -37,7 +37,7 @@ from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.continuum import Continuum
-from jaxbandits.policies.zooming import Active, ZoomingPolicy, evaluate
+from jaxbandits.policies.zooming import Active, ZoomingPolicy, radius_and_index
 
 PLAYS = ZoomingPolicy
 CPU_SLOTS = 64
@@ -194,7 +194,7 @@ def pull_top(
         Total(merge_state.cost.whole[at], merge_state.cost.part[at]),
     )
     totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
-    _, index = evaluate(policy, n + 1 + steps, *totals, constants.phase)
+    _, index = radius_and_index(policy, n + 1 + steps, *totals, constants.phase)
     # The pull after which it stops: the first index that is at most θ, whatever the later ones are.
     last = jnp.min(jnp.where(index <= constants.level, steps, LENGTH - 1))
     is_top = (ids == at) & goes_on
@@ -228,7 +228,7 @@ def finish(
     ledger = merge_state.ledger
     inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, points))
     active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < points.count
-    radius, _ = evaluate(
+    radius, _ = radius_and_index(
         policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
     )
     radius = jnp.where(active, radius, 0)

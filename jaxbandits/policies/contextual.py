@@ -33,8 +33,8 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import largest, left
-from jaxbandits.policies.pacers import allowance_of, moved
-from jaxbandits.policies.several_resources import begun, resources_of
+from jaxbandits.policies.pacers import allowance_of, next_price
+from jaxbandits.policies.several_resources import budgets_now, resources_of
 
 _MOST_PULLS = 2**24  # beyond it a float32 sum of ones stands still
 _LEAST_SHARE = np.float32(1 / 20)  # of an arm's mean cost: so low may its bound for one request be
@@ -584,7 +584,7 @@ class ContextualPacer(_Optimistic):
         price, cost = jax.lax.optimization_barrier((price, cost))
         arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
-        price = moved(price, paid, target, self.eta, self.start)
+        price = next_price(price, paid, target, self.eta, self.start)
         return state._replace(price=price), _rested(arm, rests, open.shape[0])
 
     def pace(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
@@ -733,7 +733,7 @@ class _Game(_Linear):
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
         """The weights after the round before, and the move at them."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             name = type(self).__name__
             raise InputError(f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)")
@@ -947,4 +947,6 @@ class ContextualOracle(Policy):
         rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
         target = jnp.maximum(money[:-1] / jnp.maximum(money[-1], 1), np.float32(1 / ticks.ONE))
-        return state._replace(price=moved(price, paid, target, self.eta, jnp.float32(0.1))), _rested(arm, rests, arms)
+        return state._replace(price=next_price(price, paid, target, self.eta, jnp.float32(0.1))), _rested(
+            arm, rests, arms
+        )

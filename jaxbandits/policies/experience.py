@@ -186,8 +186,8 @@ class Experienced(Around):
 
     def check(self, spec: FiniteSpec) -> None:
         if not hasattr(self.policy, "with_history"):
-            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
-            raise bad("policy", type(self.policy).__name__, what)
+            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
+            raise bad("policy", type(self.policy).__name__, must)
         _check_arms(self.history, spec)
         super().check(spec)
 
@@ -274,8 +274,8 @@ class InBatches(Around):
 
     def check(self, spec: FiniteSpec) -> None:
         if not hasattr(self.policy, "with_history"):
-            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
-            raise bad("policy", type(self.policy).__name__, what)
+            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
+            raise bad("policy", type(self.policy).__name__, must)
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", "one with one cost for InBatches")
         whole_number("InBatches.later", self.later, 0, 2**16)
@@ -286,8 +286,8 @@ class InBatches(Around):
         return state.inner
 
     def init(self, spec: FiniteSpec) -> BatchedState:
-        one = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
-        rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), one)
+        blank = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
+        rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), blank)
         return BatchedState(self.policy.init(spec), jnp.full((self.later + 1,), -1, jnp.int32), rows)
 
     def update(self, state: BatchedState, key: jax.Array, observation: Observation) -> BatchedState:
@@ -305,19 +305,19 @@ class InBatches(Around):
         now = (round - 1) // self.size
         comes = (state.batch >= 0) & (state.batch < now - self.later)
 
-        def sums(x: jax.Array, taken: jax.Array) -> jax.Array:
-            return jnp.sum(jnp.where(taken.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
+        def sums(x: jax.Array, mask: jax.Array) -> jax.Array:
+            return jnp.sum(jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
 
         def learn(state: BatchedState) -> BatchedState:
             # Batches come one by one, as a rule; ticks of several must carry.
-            def one(place: jax.Array, state: BatchedState) -> BatchedState:
+            def learn_batch(place: jax.Array, state: BatchedState) -> BatchedState:
                 more = jax.tree.map(lambda x: jnp.where(comes[place], x[place], 0), state.brought)
-                left = jax.tree.map(lambda x: x.at[place].set(jnp.where(comes[place], 0, x[place])), state.brought)
+                brought = jax.tree.map(lambda x: x.at[place].set(jnp.where(comes[place], 0, x[place])), state.brought)
                 inner = self.policy.with_history(state.inner, more)  # type: ignore[attr-defined]
                 batch = state.batch.at[place].set(jnp.where(comes[place], -1, state.batch[place]))
-                return BatchedState(inner, batch, left)
+                return BatchedState(inner, batch, brought)
 
-            return jax.lax.fori_loop(0, self.later + 1, one, state)
+            return jax.lax.fori_loop(0, self.later + 1, learn_batch, state)
 
         state = jax.lax.cond(jnp.any(comes), learn, lambda state: state, state)
         return state, sums(state.brought.pulls, jnp.ones_like(comes))

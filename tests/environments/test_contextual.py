@@ -224,7 +224,7 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
     arms = ContextualArms.linear([[0.5, 0.0]], [[0.5, 0.0]], Spelled())
     world = Delayed(arms, FixedDelay(late), room=late + 1)
     steps = jb.testing.episode(jb.policies.InFlight(Spells()), world, jb.Horizon(40), KEY, 40)
-    sums, number = (np.asarray(x)[0, -1] for x in steps.after.known.learnt)
+    sums, number = (np.asarray(x)[0, -1] for x in steps.after.memory.learnt)
     learnt = 39 - late  # when round 40 is decided
     assert number == learnt and sums.tolist() == [learnt * (learnt + 1) / 2] * 2
     result = jb.simulate(jb.policies.InFlight(Spells()), world, jb.Horizon(40), key=KEY, marks=1)

@@ -147,7 +147,7 @@ def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
     rule = ArmIncreasing(RCB(), jnp.float32(beta))
 
     def wants(opened: np.ndarray) -> np.ndarray:
-        return np.asarray(jax.jit(jax.vmap(rule.wanted))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
+        return np.asarray(jax.jit(jax.vmap(rule.may_open))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
 
     after = np.ceil(power)
     assert not wants(after).any(), "one arm too many"
@@ -162,7 +162,7 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
 
     def steady(rule: ArmIncreasing, k: jax.Array) -> tuple[jax.Array, jax.Array]:
         until = rule.steady(state._replace(pulls=(ids < k).astype(jnp.int32)), jnp.int32(1))
-        return until, rule.wanted(k, jnp.maximum(until, 0))
+        return until, rule.may_open(k, jnp.maximum(until, 0))
 
     for beta in (0.5, 1.0, 2.0):
         until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(ArmIncreasing(RCB(), jnp.float32(beta)), opened)
