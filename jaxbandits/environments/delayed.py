@@ -264,14 +264,12 @@ class Delayed(AroundWorld):
         waiting, placed = _join(state.waiting, request, ~skip)
         waiting, arrivals = _hand_over(waiting, round, self.arrivals or self.room)
         if self.spec.context is not None:  # made anew: nothing of it waits
-            arrivals = arrivals._replace(
-                context=jax.vmap(self.environment.context, in_axes=(None, 0))(key, arrivals.round)
-            )
+            context = jax.vmap(self.environment.context, in_axes=(None, 0))(key, arrivals.round)
+            arrivals = arrivals._replace(context=context)
 
         pays = jnp.any(self.spec.scope() & (np.arange(self.spec.arms) == arm)[None, :], axis=1)
-        given_up = jnp.sum(
-            jnp.where(jnp.arange(arrivals.lost.shape[0]) < arrivals.number, arrivals.lost, 0), dtype=jnp.int32
-        )
+        filled = jnp.arange(arrivals.lost.shape[0]) < arrivals.number
+        given_up = jnp.sum(jnp.where(filled, arrivals.lost, 0), dtype=jnp.int32)
         counts = {"skips": skip.astype(jnp.int32), "arrivals": arrivals.number, "lost": given_up}
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
         outcome = select_tree(skip, nothing, outcome._replace(valid=outcome.valid & placed))
@@ -310,7 +308,7 @@ def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
-    """Take the first free place, if there is one; and was there?"""
+    """The waiting requests with one more in the first free place, and whether there was such a place."""
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
     is_place = (ids == place) & joins
@@ -319,7 +317,7 @@ def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting
 
 
 def _hand_over(waiting: Waiting, round: jax.Array, limit: int) -> tuple[Waiting, Arrivals]:
-    """Take out what is due, the first of it first, ``most`` at most."""
+    """Take out the requests that are due, the earliest first, ``limit`` at most."""
     ids = jax.lax.iota(jnp.int32, limit)
 
     def ready(waiting: Waiting) -> jax.Array:

@@ -235,9 +235,8 @@ class Piecewise(AroundWorld):
         """
         is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        return {
-            name: functools.partial(self._benchmark, name, money if is_solved else None) for name in ("moving", "fixed")
-        }
+        clock = money if is_solved else None
+        return {name: functools.partial(self._benchmark, name, clock) for name in ("moving", "fixed")}
 
     def _benchmark(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""
@@ -347,7 +346,7 @@ def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tupl
 
 
 def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float) -> Iterator[_Ending]:
-    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, up to the clock ``most``.
+    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, up to a clock of ``limit``.
 
     At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j, only prices from
     :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V: at a lower one segment j is played

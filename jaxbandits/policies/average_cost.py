@@ -365,7 +365,7 @@ def _pair(state: SimplexState) -> jax.Array:
 
 
 class SUAKState(NamedTuple):
-    """What SUAK remembers."""
+    """The statistics, what each arm left of c a pull, and what all pulls of uncertain arms left of it."""
 
     learnt: ArmStatistics
     margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c

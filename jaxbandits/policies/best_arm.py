@@ -47,7 +47,7 @@ def prices_of(learnt: ArmStatistics, n: jax.Array) -> jax.Array:
 
 
 def arm_of_least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
-    """The arm with the least of it ``among`` some, the lowest index first; ``otherwise`` if there is none."""
+    """The arm of least ``work`` ``among`` some, the lowest index first; ``otherwise`` if there is none."""
     arm = jnp.argmin(jnp.where(among, work, jnp.inf)).astype(jnp.int32)
     return jnp.where(jnp.any(among), arm, otherwise)
 
@@ -57,7 +57,7 @@ def arm_of_least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax
 
 
 class Racing(NamedTuple):
-    """Statistics, and who is left."""
+    """Statistics, and the arms that have not left."""
 
     learnt: ArmStatistics
     alive: jax.Array  # bool[K]
@@ -134,7 +134,7 @@ def divergence(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 class Phases(NamedTuple):
-    """Statistics, who is left, and how far the money has come."""
+    """Statistics, the arms that have not left, and how much of the money is spent."""
 
     learnt: ArmStatistics
     alive: jax.Array  # bool[K]
@@ -192,7 +192,7 @@ class Elimination(_Survivors):
         return Phases(super().init(spec), none, jnp.int32(0), ticks.zero(), jnp.int32(0))
 
     def share(self, phase: jax.Array, arms: jax.Array, width: int) -> jax.Array:
-        """The share of the money that is spent after so many phases more than 0, ``f32[]``; ``most`` arms at most."""
+        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``; ``width`` columns for the arms."""
         if self.rule == "halving":
             phases = 32 - jax.lax.clz(jnp.maximum(arms - 1, 1))
             return jnp.minimum((phase + 1).astype(jnp.float32) / phases, 1)

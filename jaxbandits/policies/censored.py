@@ -60,7 +60,7 @@ class Survival:
 
     @abstractmethod
     def record(self, counts: Counts, round_: PairRound) -> Counts:
-        """Add a round."""
+        """The counts with one more round."""
 
     @abstractmethod
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
@@ -68,7 +68,7 @@ class Survival:
 
 
 class Counting(Survival):
-    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} if ``reached`` only."""
+    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} with ``by_reach``."""
 
     def __init__(self, beyond: Callable[[PairRound], jax.Array], by_reach: bool = False, needs_revealed: bool = False):
         self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
@@ -78,7 +78,7 @@ class Counting(Survival):
         return (counts[0] + self.beyond(round_),)
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """S over the rounds that it counts over."""
+        """S/N, and N: all pulls of the arm, or those with a limit of at least τ."""
         n = (reach if self.by_reach else pulls).astype(jnp.float32)
         return Tail(counts[0].astype(jnp.float32) / jnp.maximum(n, 1), n)
 
@@ -96,7 +96,7 @@ class KaplanMeier(Survival):
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
         """A round is at risk in every cell up to its limit that its consumption did not end before."""
-        # Seen.within is False after a censored round: it counts as at risk up to its limit, and as no event.
+        # PairRound.within is False after a censored round: it counts as at risk up to its limit, and as no event.
         risk = round_.reach & ~round_.before
         return (counts[0] + risk, counts[1] + (risk & round_.within))
 
@@ -173,7 +173,7 @@ def of_limits(spec: CensoredSpec, values: np.ndarray) -> np.ndarray:
 
 
 def pair_round(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> PairRound:
-    """One round as the pairs see it."""
+    """The round as every pair sees it: see :class:`PairRound`."""
     arm, limit_index = pair_ids(spec)
     limits = spec.limit_ticks
     pulled = arm == action.arm
@@ -190,7 +190,7 @@ def pair_round(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedbac
 
 
 def empty_sums(spec: CensoredSpec, survival: Survival) -> Sums:
-    """Empty sums."""
+    """The sums before the first round, all 0."""
     shape = (spec.pairs,)
     none = jnp.zeros(shape, jnp.int32)
     return Sums(spec, none, none, ticks.zero(shape), survival.start(spec))
@@ -351,7 +351,7 @@ def pair_mask(spec: CensoredSpec, action: PairAction) -> jax.Array:
 
 
 def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> jax.Array:
-    """x in ticks."""
+    """The payoff x of a round, in ticks."""
     fine = -jnp.asarray(spec.penalty_ticks)[action.limit]
     return jnp.where(feedback.exceeded, fine, spec.gain(feedback))
 
@@ -457,7 +457,7 @@ class ThompsonReduction(PairPolicy):
         one_of("scaling", self.scaling, SCALINGS)
 
     def init(self, spec: CensoredSpec) -> Trials:
-        """Uniform priors."""
+        """The state before the first round: uniform priors."""
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
@@ -483,7 +483,7 @@ class ThompsonReduction(PairPolicy):
         return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
 
     def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
-        """θ as what is maximised."""
+        """What is maximised, from θ."""
         if self.scaling == "global":
             return theta
         penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))

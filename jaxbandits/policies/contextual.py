@@ -947,6 +947,5 @@ class ContextualOracle(Policy):
         rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
         target = jnp.maximum(money[:-1] / jnp.maximum(money[-1], 1), np.float32(1 / ticks.ONE))
-        return state._replace(price=next_price(price, paid, target, self.eta, jnp.float32(0.1))), _rested(
-            arm, rests, arms
-        )
+        price = next_price(price, paid, target, self.eta, jnp.float32(0.1))
+        return state._replace(price=price), _rested(arm, rests, arms)

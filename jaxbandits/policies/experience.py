@@ -149,7 +149,7 @@ class ExperiencedIndex(IndexPolicy):
         self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
-        """The history."""
+        """The statistics of the history."""
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
 
     def scoring(self) -> IndexPolicy:
@@ -159,15 +159,15 @@ class ExperiencedIndex(IndexPolicy):
         return type(self)(self.policy.scoring(), None, self.history.rounds)
 
     def earlier_pulls(self) -> jax.Array:
-        """Those of the history."""
+        """The pulls of the history."""
         return jnp.asarray(self.history.pulls)  # type: ignore[union-attr]
 
     def own_round(self, round: jax.Array) -> jax.Array:
-        """It counts on from the history."""
+        """The round as the policy inside counts it: rounds of the history come first."""
         return round + (self.earlier if self.history is None else self.history.rounds)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The inner policy's."""
+        """The score of the policy inside."""
         return self.policy.score(arms)
 
 
@@ -282,7 +282,7 @@ class InBatches(Around):
         super().check(spec)
 
     def learnt(self, state: BatchedState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> BatchedState:

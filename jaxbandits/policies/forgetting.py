@@ -187,11 +187,11 @@ class Windowed(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: WindowedState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> WindowedState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         blank = self.policy.blank_action(spec)
 
         def rows(shape: tuple[int, ...]) -> jax.Array:
@@ -404,7 +404,7 @@ class Discounted(Around):
         return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         inner = self.policy.init(spec)
         return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
@@ -412,7 +412,7 @@ class Discounted(Around):
         return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
 
     def _older(self, state: DiscountedState) -> DiscountedState:
-        """A round later."""
+        """The state one round later; unless ageing is by pulls, all sums have less weight."""
         if self.per == "pull":
             return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
         now = _sums(state.inner), state.rounds
@@ -475,7 +475,7 @@ class Detector:
 
     @abstractmethod
     def init(self) -> Pytree:
-        """Before the first number."""
+        """The state before the first number."""
 
     @abstractmethod
     def step(self, state: Pytree, x: jax.Array) -> tuple[Pytree, jax.Array]:
@@ -522,7 +522,7 @@ class CUSUM(Detector):
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
     def init(self) -> Sums:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
@@ -555,7 +555,7 @@ class PageHinkley(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
     def init(self) -> Sums:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
@@ -599,7 +599,7 @@ class GLR(Detector):
     splits: int = static(default=32)
 
     def init(self) -> Splits:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32))
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
@@ -713,18 +713,18 @@ class Restarting(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: RestartingState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> RestartingState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         inner, calm = self.policy.init(spec), self.detector.init()
         streams_of_an_arm = 1 + (spec.resources or 1)
         watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm)
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
     def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
-        """Learn, watch, and begin anew."""
+        """Learn, ask the detectors, and begin anew after an alarm."""
         arm, feedback = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
         brought = ticks.ticks_to_float(jnp.append(feedback.reward, feedback.cost))

@@ -134,7 +134,7 @@ class EpsilonFirst(ArmTotals):
     online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        """Nothing known."""
+        """The state before the first round: no arm has been pulled."""
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
     def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
@@ -143,7 +143,7 @@ class EpsilonFirst(ArmTotals):
         return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
-        """In turn, or greedily."""
+        """The arms in turn while exploring, then the one with the largest ratio."""
         money = left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
@@ -299,7 +299,7 @@ class MRCB(ArmTotals):
         return jnp.zeros((self.pulls,), jnp.int32)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        """The best set."""
+        """The set of L arms with the largest Σ U / Σ L."""
         width = state.pulls.shape[0]
         available, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)

@@ -89,7 +89,7 @@ class SampledArms(ManyArms):
         return jnp.where(jnp.any(first), first, view.available)
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """For ever."""
+        """The same arms take part in all later rounds."""
         return jnp.int32(NEVER)
 
 

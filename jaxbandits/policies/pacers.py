@@ -52,9 +52,8 @@ class EvenPace(Around):
         money = allowance_of(view)
         reserve = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
         whole = jnp.floor(reserve)
-        back = ticks.Total(
-            whole.astype(jnp.int32), jnp.floor((reserve - whole) * np.float32(ticks.ONE)).astype(jnp.int32)
-        )
+        part = jnp.floor((reserve - whole) * np.float32(ticks.ONE))
+        back = ticks.Total(whole.astype(jnp.int32), part.astype(jnp.int32))
         rest = ticks.minus(ticks.Total(money.whole, money.part), back)
         now = money._replace(whole=rest.whole, part=rest.part)
         available = view.available & constraints.affordable(now, money.bound, money.scope)  # type: ignore[arg-type]

@@ -168,10 +168,10 @@ class _ArmsOfSeveral(ArmTotals):
     """A policy with statistics of K arms and d resources. The state has the fields ``learnt`` and ``budget``."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """Any number of resources."""
+        """Check the spec; it may have any number of resources."""
 
     def init(self, spec: FiniteSpec) -> Any:
-        """Nothing known."""
+        """The state before the first round: no arm has been pulled."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
@@ -255,7 +255,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
-        """Nothing known, nothing used."""
+        """The state before the first round: no arm has been pulled, no budget used."""
         d, learnt = resources_of(spec), ArmTotals.init(self, spec)
         return self.with_learnt(PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt)
 
@@ -276,9 +276,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         arms = pulled(learnt, round)
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate`
         wide, arms = jax.lax.optimization_barrier((wide, arms))
-        columns = [
-            arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(arms.cost.shape[1])
-        ]
+        d = arms.cost.shape[1]
+        columns = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)]
         return wide.upper(arms), jnp.stack([wide.lower(column) for column in columns])
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
@@ -412,7 +411,7 @@ class PDBwKWithTime(ArmTotals):
             raise bad("PDBwKWithTime.horizon", value, "at least the budget, so that a round uses one unit at most")
 
     def init(self, spec: FiniteSpec) -> TimedState:
-        """Nothing known, nothing used."""
+        """The state before the first round: no arm has been pulled, no budget used."""
         return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
 
     def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
@@ -542,11 +541,11 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=False)
 
     def share(self) -> Any:
-        """1 − ε."""
+        """The share 1 − ε of the budgets that a round may plan with."""
         return 1 - self.epsilon
 
     def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(U, L)."""
+        """(U, L), the bounds that the program takes for the means."""
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
@@ -603,7 +602,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
-        """Nothing known."""
+        """The state before the first round: no arm has been pulled."""
         state: KnapsackState = super().init(spec)
         return FirstState(state.learnt, state.budget, jnp.bool_(True))
 
@@ -617,7 +616,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         return arms.mean_reward, arms.mean_cost
 
     def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
-        """In turn, or a draw."""
+        """The arms in turn while exploring, then a draw from the program's solution."""
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
         spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.rest, self.epsilon * amounts.budget))
@@ -680,7 +679,7 @@ class ThompsonLP(_ByProgram):
             raise bad("environment", f"{spec.resources} resources", f"at most {_MOST_DRAWN} for ThompsonLP")
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
-        """Uniform priors."""
+        """The state before the first round: uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
@@ -699,7 +698,7 @@ class ThompsonLP(_ByProgram):
         )
 
     def believed(self, state: ThompsonState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(θ^r, θ^c)."""
+        """(θ^r, θ^c), the draws that the program takes for the means."""
         arms, d = state.costs.shape
         width = beta.fast_width(arms)
         ids = jax.lax.iota(jnp.uint32, width)
@@ -771,7 +770,7 @@ class KnapsackOracle(_ByProgram):
         return state
 
     def believed(self, state: OracleState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The true means."""
+        """The true means, ``[K]`` and ``[K, d]``."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
@@ -833,7 +832,7 @@ class LagrangeBwK(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> GameState:
-        """Even weights."""
+        """The state before the first round: even weights."""
         d = resources_of(spec)
         even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
         return GameState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
@@ -953,7 +952,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
             raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent")
 
     def init(self, spec: FiniteSpec) -> DescentState:
-        """No price yet."""
+        """The state before the first round: no price is set."""
         d = resources_of(spec)
         learnt = ArmTotals.init(self, spec)
         return DescentState(learnt, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
@@ -972,9 +971,8 @@ class DualMirrorDescent(_ArmsOfSeveral):
             (self, state.price, paid, amounts.rest, amounts.budget)
         )
         target = jnp.maximum(room[:-1] / room[-1], np.float32(1 / ticks.ONE))
-        after = next_price(
-            jnp.minimum(before, 1 / target), paid, target, policy.eta / jnp.sqrt(every[-1]), policy.start
-        )
+        eta = policy.eta / jnp.sqrt(every[-1])
+        after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
         price = jnp.where(before < 0, policy.start / target, after)
         net, lower = policy.bounds.upper(arms), policy.bounds.lower(arms)
         for j in range(lower.shape[1]):

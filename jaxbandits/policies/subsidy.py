@@ -57,7 +57,7 @@ class _KnownCosts(ArmTotals):
             raise bad(name, f"{np.shape(self.costs)[-1]} numbers", f"one for each of {spec.arms} arms")
 
     def prices(self, means: ArmMeans) -> jax.Array:
-        """c, or c̄ where it was not told."""
+        """c of every arm, or c̄ if the costs are not known."""
         return means.cost if self.costs is None else jnp.asarray(self.costs)
 
 
@@ -547,7 +547,7 @@ class Floored(Around):
     def select_while_open(
         self, state: FlooredState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[FlooredState, Pytree]:
-        """Open pulls count."""
+        """Open pulls count as pulls."""
         choice = self.policy.select_while_open(state.inner, key, view, open)
         return self._choose(state, view, choice, state.pulls + open)
 

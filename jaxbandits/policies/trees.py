@@ -39,14 +39,14 @@ def width_factor(lam: jax.Array) -> jax.Array:
 
 
 def _ratio(statistics: ArmStatistics, lam: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(r̄/max(λ, c̄), n) where n ≥ 1; anything finite elsewhere."""
+    """(r̄/max(λ, c̄), n); the ratio means something where n ≥ 1, and is finite elsewhere."""
     n = statistics.pulls.astype(jnp.float32)
     pulls = jnp.maximum(n, 1)
     return ticks.to_float(statistics.reward) / pulls / jnp.maximum(lam, ticks.to_float(statistics.cost) / pulls), n
 
 
 def _counted(statistics: ArmStatistics, cells: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
-    """With one more pull of every cell that was ``played``, ``bool[cells]``."""
+    """The statistics with one more pull of each of these ``cells``, a mask over all."""
     reward, cost = (jnp.where(cells, x, 0) for x in (reward, cost))
     return statistics._replace(
         pulls=statistics.pulls + cells,
@@ -178,7 +178,7 @@ class StoOO(_RatioTree):
         whole_number("StoOO.depth", self.depth, 1, 22)
 
     def init(self, spec: ContinuumSpec) -> Leaves:
-        """One leaf: [0, 1]."""
+        """The state before the first round: one leaf, [0, 1]."""
         zeros = jnp.zeros((self.capacity,), jnp.int32)
         return Leaves(jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False))
 

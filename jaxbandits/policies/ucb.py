@@ -344,7 +344,7 @@ class EstimatedBudgetUCB(IndexPolicy):
     factor: ArrayLike = leaf(default=2.0, at_least=0)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The same, λ̂ = min c̄."""
+        """The score of :class:`BudgetUCB` with λ̂ = min c̄ for λ."""
         return index(arms, hoeffding_radius(jnp.sqrt(self.factor), arms), least_mean_cost(arms))
 
 

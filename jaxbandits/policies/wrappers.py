@@ -35,7 +35,7 @@ class Around(Policy):
         return spec
 
     def learnt(self, state: Pytree) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state
 
     def check(self, spec: Any) -> None:
@@ -113,7 +113,7 @@ class Guarded(Around):
 
 
 class Known(NamedTuple):
-    """What whoever decides knows."""
+    """What a decider remembers while outcomes are on their way."""
 
     learnt: Pytree  # the policy's state: all that has arrived
     open: jax.Array  # i32[K]: requests whose outcome is not known
@@ -158,7 +158,7 @@ def learn(
 ) -> Known:
     """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one costs its bound.
 
-    ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
+    ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """
     # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
     view, outcome = View(arrival.round + 1, None, available), Feedback(arrival.reward, arrival.cost)
@@ -228,7 +228,7 @@ class InFlight(Around):
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
-        """Among what is known."""
+        """The statistics among what the decider remembers."""
         return state.memory.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:

@@ -483,9 +483,8 @@ class OnPoints(Around):
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns what its arm brought; a point that is none of the K teaches nothing."""
         is_point = to_ticks(self.points) == to_ticks(observation.action)
-        inner_observation = observation._replace(
-            view=self._view(observation.view), action=jnp.argmax(is_point).astype(jnp.int32)
-        )
+        arm = jnp.argmax(is_point).astype(jnp.int32)
+        inner_observation = observation._replace(view=self._view(observation.view), action=arm)
         return select_tree(jnp.any(is_point), self.policy.update(state, key, inner_observation), state)
 
     def _view(self, view: View) -> View:
