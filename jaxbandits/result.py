@@ -576,6 +576,7 @@ class ResultPlots:
         over: str,
         *,
         settings: Sequence[str] | Mapping[str, str] | None = None,
+        title: str | None = None,
         ax: Axes | None = None,
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
@@ -586,6 +587,8 @@ class ResultPlots:
             over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
                 these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
+            title: over the picture: ``""`` for none, where a caption says it; else of what the curves are means, and
+                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`).
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
@@ -610,14 +613,16 @@ class ResultPlots:
         if unknown := [label for label in curves if label not in labels]:
             raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
         rows = [labels.index(label) for label in curves]
-        means = mean(self._result.regret, over=over)
-        units = counted(means.units, "run" if over == "replicate" else "instance")
+        regret = mean(self._result.regret[rows], over=over)
+        units = counted(regret.units, "run" if over == "replicate" else "instance")
+        doubts = ", ".join(warning.partition(":")[0] for warning in regret.warnings)
+        intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
         names = [settings[label] for label in curves] if isinstance(settings, Mapping) else map(in_greek, curves)
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
             list(names),
-            [part.values[rows] for part in (means.value, means.low, means.high)],
-            title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
+            [part.values for part in (regret.value, regret.low, regret.high)],
+            title=f"mean of {units}, {intervals}{f' (in doubt: {doubts})' * bool(doubts)}" if title is None else title,
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,

@@ -116,6 +116,10 @@ def test_pictures_show_what_the_result_says() -> None:
     assert lines[0].get_ydata()[-1] == pytest.approx(float(found.value[2, -1]))
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(float(found.high[2].max())) and "further instances" in figure.axes[0].get_title()
+    assert result.plot.regret(over="instance", title="").axes[0].get_title() == ""
+    doubts = jb.statistics.mean(result.regret[[0]], over="instance").warnings
+    title = result.plot.regret(over="instance", settings=[result.settings[0]]).axes[0].get_title()
+    assert doubts and all(doubt.partition(":")[0] in title for doubt in doubts)
     with pytest.raises(jb.InputError, match="over: 'mark' given"):
         result.plot.regret(over="mark")
     with pytest.raises(jb.InputError, match="settings: 'none' given"):

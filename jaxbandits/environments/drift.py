@@ -346,7 +346,7 @@ def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tupl
 
 
 def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float) -> Iterator[_Ending]:
-    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, up to a clock of ``limit``.
+    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, to a clock of ``limit``.
 
     At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j, only prices from
     :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V: at a lower one segment j is played

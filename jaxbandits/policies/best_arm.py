@@ -192,7 +192,7 @@ class Elimination(_Survivors):
         return Phases(super().init(spec), none, jnp.int32(0), ticks.zero(), jnp.int32(0))
 
     def share(self, phase: jax.Array, arms: jax.Array, width: int) -> jax.Array:
-        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``; ``width`` columns for the arms."""
+        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``, of ``width`` columns of arms."""
         if self.rule == "halving":
             phases = 32 - jax.lax.clz(jnp.maximum(arms - 1, 1))
             return jnp.minimum((phase + 1).astype(jnp.float32) / phases, 1)
