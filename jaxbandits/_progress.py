@@ -31,7 +31,7 @@ def usual_progress(choice: bool | None) -> bool | str:
 class Bar:
     """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the context takes it away.
 
-    ``shown`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
+    ``style`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
     and ``{total}`` for the work done and all of it.
     """
 

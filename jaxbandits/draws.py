@@ -72,7 +72,7 @@ def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array
         >>> [round(float(u), 3) for u in draws.uniform(jax.random.key(0), 5, draws.Role.USER, 2)]
         [0.867, 0.163]
     """
-    return streams.uniform_float(_words(key, round, role, arms)[0])
+    return streams.uniform(_words(key, round, role, arms)[0])
 
 
 def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool = False) -> Any:

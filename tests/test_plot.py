@@ -62,7 +62,7 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "assert 'matplotlib' not in sys.modules\n"
         "import numpy as np, jaxbandits._plots\n"
         "y = np.ones((1, 2))\n"
-        "jaxbandits._plots.encoded(jaxbandits._plots.drawn(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
+        "jaxbandits._plots.encoded(jaxbandits._plots.line_chart(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -97,7 +97,7 @@ def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
     return ArmStatistics(stats.pulls + more.pulls, *sums)  # type: ignore[arg-type]
 
 
-def with_open_pulls(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
+def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
     """The statistics as they would be if every open pull had brought its arm's current means (rounded down to a tick).
 
     An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1: so that it is not

@@ -263,6 +263,6 @@ def uniform_ticks(word: jax.Array) -> jax.Array:
     return (word >> 8).astype(jnp.int32)
 
 
-def uniform_float(word: jax.Array) -> jax.Array:
+def uniform(word: jax.Array) -> jax.Array:
     """A uniform float32 in [0, 1), a multiple of 2⁻²⁴."""
     return uniform_ticks(word).astype(jnp.float32) * np.float32(2.0**-24)

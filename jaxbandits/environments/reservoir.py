@@ -88,7 +88,7 @@ class RatioLaw(ReservoirLaw):
 
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         first, second = _draw(key, arm)
-        inputs = (streams.uniform_float(first), self.beta[()], self.best_ratio[()])
+        inputs = (streams.uniform(first), self.beta[()], self.best_ratio[()])
         u, beta, best = jax.lax.optimization_barrier(inputs)
         ratio = best * (1 - jnp.power(u, 1 / beta))
         highest = jnp.minimum(np.float32(ticks.ONE) / ratio, ticks.ONE).astype(jnp.int32)

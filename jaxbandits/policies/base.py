@@ -234,7 +234,7 @@ class ArmTotals(OneCost):
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
-        return state, self.select(arm_statistics.with_open_pulls(state, open), key, view)[1]
+        return state, self.select(arm_statistics.counted(state, open), key, view)[1]
 
 
 # --- Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited
@@ -463,7 +463,7 @@ class MixturePolicy(ArmTotals):
         """Draw from the planned mixture."""
         state, view, mine = jax.lax.optimization_barrier((state, view, self))
         state, mixture = mine.plan(state, view)
-        uniform = streams.uniform_float(streams.policy_words(key, view.round, Role.MIX)[0])
+        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
 
 

@@ -842,7 +842,7 @@ class SquareCBwK(_Game):
         d = found.rows.shape[1] - 1
         greed = 2 * jnp.sqrt(arms * rounds / (d * jnp.log(rounds))) if self.greed is None else self.greed
         chance = self.probabilities(net, view.available, state.may_rest, greed)
-        uniform = streams.uniform_float(streams.policy_words(key, view.round, Role.MIX)[0])
+        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         arm, total = jnp.int32(0), jnp.float32(0)
         for k in range(arms):  # as many arms and the null arm as lie below the uniform
             total = total + chance[k]

@@ -754,7 +754,7 @@ class Restarting(_Forgetting):
         chance = self.explore
         if self.growing:
             chance = chance * jnp.sqrt((1 + state.restarts).astype(jnp.float32))
-        forced = (streams.uniform_float(coin) < chance) & jnp.any(view.available)
+        forced = (streams.uniform(coin) < chance) & jnp.any(view.available)
         action = jnp.where(forced, streams.available_arm(word, view.available), action)
         return state._replace(inner=inner), action
 

@@ -242,7 +242,7 @@ class KUBE(IndexPolicy):
             arm = largest(jnp.where(fits(packed.room), scores, -jnp.inf), key, view)
             units = jnp.maximum(jnp.floor(packed.room / price[arm]), 1)
             total = packed.units + units
-            coin = streams.uniform_float(streams.policy_words(key, view.round, Role.MIX, arm)[0])
+            coin = streams.uniform(streams.policy_words(key, view.round, Role.MIX, arm)[0])
             return Packing(
                 jax.lax.rem(packed.room, price[arm]), total, jnp.where(coin * total < units, arm, packed.arm)
             )

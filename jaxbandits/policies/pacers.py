@@ -142,7 +142,7 @@ class PricePacer(ArmTotals):
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
-        money, learnt = allowance_of(view), arm_statistics.with_open_pulls(state.learnt, open)
+        money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         if money.whole.shape != (self.budgets,):
             raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}")
         arms = arm_statistics.as_floats(learnt, view.round)

@@ -18,7 +18,7 @@ from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, with_open_pulls
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
 from jaxbandits.core.capabilities import RESTS, why_not
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Observation, Policy, View
@@ -176,7 +176,7 @@ class _ArmsOfSeveral(ArmTotals):
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means."""
-        after, arm = self.select(self.with_learnt(state, with_open_pulls(state.learnt, open)), key, view)
+        after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
 
@@ -429,7 +429,7 @@ class PDBwKWithTime(ArmTotals):
         self, state: TimedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[TimedState, jax.Array]:
         """Open pulls count at their arm's current means."""
-        used, arm = self.select(state._replace(learnt=with_open_pulls(state.learnt, open)), key, view)
+        used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
         return used._replace(learnt=state.learnt), arm
 
     def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
@@ -478,7 +478,7 @@ class _ByProgram(Policy):
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         """Draw from the solution, by one uniform of the round (role ``MIX``)."""
         state, mu, vertex = self.program(state, key, view)
-        uniform = streams.uniform_float(streams.policy_words(key, view.round, Role.MIX)[0])
+        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         empty = ~jnp.any(vertex.level > 0)  # nothing brings anything, or nothing more fits
         return state, jnp.where(empty, largest(mu, key, view), draw_arm(vertex, uniform))
 
@@ -876,7 +876,7 @@ class LagrangeBwK(Policy):
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
         weight = jnp.exp(-rate * state.resources)
-        coin = streams.uniform_float(streams.policy_words(key, view.round, _RESOURCE)[0])
+        coin = streams.uniform(streams.policy_words(key, view.round, _RESOURCE)[0])
         goal = coin * sum(weight[j] for j in range(m))
         resource = sum((sum(weight[i] for i in range(j + 1)) <= goal).astype(jnp.int32) for j in range(m - 1))
         state = state._replace(resource=jnp.int32(0) + resource, available=view.available)

@@ -81,7 +81,7 @@ class BGreedy(IndexPolicy):
         arms = jnp.sum(view.available, dtype=jnp.int32)
         at_random = streams.available_arm(coin[1], view.available)
         before = jnp.maximum(view.round - 1, 1).astype(jnp.float32)
-        explore = streams.uniform_float(coin[0]) * before < self.a * arms.astype(jnp.float32)
+        explore = streams.uniform(coin[0]) * before < self.a * arms.astype(jnp.float32)
         starting = jnp.any((state.pulls == 0) & view.available)
         return state, jnp.where(explore & ~starting, at_random, greedy)
 

@@ -96,7 +96,7 @@ _below = jax.jit(streams.below)
 def test_uniforms(word: int) -> None:
     w = jnp.uint32(word)
     assert int(streams.uniform_ticks(w)) == word >> 8
-    assert float(streams.uniform_float(w)) == (word >> 8) / 2**24
+    assert float(streams.uniform(w)) == (word >> 8) / 2**24
 
 
 @jax.jit

@@ -375,7 +375,7 @@ def test_open_pulls_count_at_their_arms_means():
     cost[3] = 7 * ticks.ONE
     open_ = np.array([0, 3, 1000, 5, 10**6, 10**6])
     stats = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), ticks.split(reward), ticks.split(cost), None, None)
-    got = arm_statistics.with_open_pulls(stats, jnp.asarray(open_, jnp.int32))
+    got = arm_statistics.counted(stats, jnp.asarray(open_, jnp.int32))
     known = np.maximum(n, 1)
     assert ticks.join(got.reward).tolist() == (reward + open_ * (reward // known)).tolist()
     assert ticks.join(got.cost).tolist() == (cost + open_ * np.where(n > 0, cost // known, ticks.ONE)).tolist()

@@ -116,7 +116,7 @@ def test_statistics_of_several_resources_are_those_of_each():
         both = arm_statistics.record(both, arm, reward, cost)
         single = [arm_statistics.record(s, arm, reward, cost[..., j]) for j, s in enumerate(single)]
     opened = jnp.array([0, 3, 1, 0], jnp.int32)
-    for change in (lambda s: s, lambda s: arm_statistics.with_open_pulls(s, opened)):
+    for change in (lambda s: s, lambda s: arm_statistics.counted(s, opened)):
         for j in range(3):
             mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
             ours = arm_statistics.as_floats(change(both), jnp.int32(40))

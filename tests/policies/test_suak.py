@@ -64,7 +64,7 @@ def _traced(policy, reward, cost, limit):
     start = (policy.init(FiniteSpec(arms, null_arm=True)), ticks.zero(), (zero, zero, zero), jnp.bool_(True))
     times = jnp.arange(1, rounds + 1, dtype=jnp.int32)
     _, seen = jax.lax.scan(play, start, times)
-    return seen, streams.uniform_float(jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times))
+    return seen, streams.uniform(jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times))
 
 
 def near_tie(twin, uniform):

@@ -196,7 +196,7 @@ def propensities(
 
 @jit
 def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    statistics = arm_statistics.with_open_pulls(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(statistics, view))
 
 
