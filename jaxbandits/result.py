@@ -498,6 +498,7 @@ class Result:
             sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}
             fields["about"] = About.from_json(manifest["about"])
+            # Accounts that must be there come first: a file without one is refused by its name.
             for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *arrays):
                 kind, _, rest = name.partition("/")
                 shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])

@@ -93,6 +93,7 @@ def most_rounds(
                 f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
                 f"bound that {kind}.largest states"
             )
+    # The first of two limits: a total beyond its two limbs, and sums in float32 that a round no longer changes.
     bound = max(bounds)
     limit = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
     must = f"at most {limit}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"

@@ -381,6 +381,7 @@ class Queue:
             with PROGRAM(self.task.program):
                 return driver.compiled(device.platform, self.batches)(engine, *takes)
 
+        # Threads trace one after the other, and compile side by side, each program once.
         with _TRACING:
             if self.stop.is_set():
                 return program, key

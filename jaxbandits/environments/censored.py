@@ -342,6 +342,7 @@ def copula_arms(
     if not (np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS).all():
         raise bad("correlation", kappa.tolist(), "in (-1, 1), also when rounded to 2**-15")
     spec = CensoredSpec.of(len(rewards[0]), limits, cost, penalty, tau_max)
+    # The mixture of two normal draws in whole numbers of 2⁻¹⁵: the same outcomes in every program.
     law = CopulaLaw(
         reward=_tables(rewards, _reward_knots),
         consumption=_tables(consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)),

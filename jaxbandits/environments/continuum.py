@@ -476,6 +476,7 @@ class LoggedAuctions(Points):
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
         levels = np.arange(unit + 1)
         cost = ticks.from_units(levels / unit)
+        # A bid wins every auction whose price is not above it, and pays that price: sums run over prices.
         earned = np.cumsum(np.bincount(whole, weights=gain, minlength=unit + 1))
         paid = np.cumsum(np.bincount(whole, weights=cost[whole], minlength=unit + 1))
         return LoggedAuctions(

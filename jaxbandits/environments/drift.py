@@ -407,6 +407,7 @@ def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
     for s in rows:
         plan.append((int(start[s]), int((cheap if s < j else dear)[s])))
         more = cost[s, dear[s]] - cost[s, cheap[s]]
+        # What the cheap arms leave of the budget buys whole rounds of the dearer one, last in its segment.
         if s < j and more > 0 and extra > 0:
             rounds = int(min(lengths[s], extra // more))
             extra -= rounds * more

@@ -106,6 +106,7 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         raise InputError("environment: absent arms or several resources given; bounds need all arms and one cost")
     means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
     if kind is OmegaUCB:
+        # τ_B of the theorem is a whole number, and so a constant of every derivative.
         taus = [int(2 * b / c.min()) for b, c in zip(per_instance(constraint.budget), means["mean_cost"], strict=True)]
 
         def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:

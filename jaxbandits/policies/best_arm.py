@@ -219,12 +219,14 @@ class Elimination(_Survivors):
         def beside(x: jax.Array) -> tuple[jax.Array, jax.Array]:
             return x[:, None], x[None, :]
 
+        # By mean, then by a draw of this round, then by id: no two arms are equal, so as many stay as should.
         (row_order, column_order), (row_id, column_id), (row_mean, column_mean) = (
             beside(x) for x in (order, ids, means.reward)
         )
         before = (row_order < column_order) | ((row_order == column_order) & (row_id < column_id))
         better = (row_mean > column_mean) | ((row_mean == column_mean) & before)
 
+        # A phase is over as soon as one more pull might pass its share of the money.
         def over(now: Phases) -> jax.Array:
             goal = policy.share(now.phase, now.arms, width) * budget
             return (jnp.sum(now.alive, dtype=jnp.int32) > 1) & (spent > goal - policy.largest)

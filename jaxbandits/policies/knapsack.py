@@ -323,6 +323,7 @@ class MRCB(ArmTotals):
         endless = jnp.sum(free, dtype=jnp.int32) >= self.pulls
         first = top(jnp.where(endless, free.astype(jnp.float32), upper), order)
 
+        # Dinkelbach's method: the best set for the ratio of the last set, until the ratio no longer grows.
         def improves(tried: tuple[jax.Array, jax.Array]) -> jax.Array:
             arms, before = tried
             return ~endless & (ratio(arms) > before)

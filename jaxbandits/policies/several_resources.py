@@ -970,6 +970,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
         policy, before, paid, room, every = jax.lax.optimization_barrier(
             (self, state.price, paid, amounts.rest, amounts.budget)
         )
+        # The price moves by what the last round paid, against the even pace of what is left.
         target = jnp.maximum(room[:-1] / room[-1], np.float32(1 / ticks.ONE))
         eta = policy.eta / jnp.sqrt(every[-1])
         after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)

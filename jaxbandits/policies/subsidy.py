@@ -327,11 +327,13 @@ class PECS(_KnownCosts):
 
         dear = of(prices, best)
         cheaper = state.opened & (prices < dear) | (prices == dear) & (ids < state.best)
+        # The cheapest arm that may be good enough is tried against the best one, level by level.
         candidates = cheaper & ~state.dropped & state.opened
         arm = first(candidates & available)
         mask = ids == arm
         level = of(state.tried, mask)
         tau, width = self.needed(level)
+        # The best arm has more pulls: its width is that of its own level, at most κ above the arm's.
         tau_best, width_best = self.needed(jnp.minimum(state.level, level + self.kappa))
         short, short_best = of(means.n, mask) < tau, of(means.n, best) < tau_best
         share, value, best_value = 1 - self.alpha, of(means.reward, mask), of(means.reward, best)

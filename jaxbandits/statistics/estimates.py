@@ -233,6 +233,7 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
         remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
+    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place only.
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     heavy = (share > HALF) & (number > 1)
     of_sample = skew * math.sqrt(number)

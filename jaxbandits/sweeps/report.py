@@ -141,6 +141,7 @@ def _everywhere(result: SweepResult) -> list[str]:
     lines = [f"In all {len(result.cells())} cases at once:"]
     for policy in result.policies:
         curves = [result.curve(policy, *cell) for cell in result.cells()]
+        # Values of several parameters have no common axis to compare cases on.
         if not curves[0].has_intervals or len(curves[0].parameters) != 1:
             continue
         ((name, x),) = curves[0].parameters.items()

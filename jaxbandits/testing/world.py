@@ -319,7 +319,8 @@ def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, st
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
-        outside = sample[((sample < low) | (sample > bound)) & _where_valid(outcomes, sample)]
+        valid = np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
+        outside = sample[((sample < low) | (sample > bound)) & valid]
         beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
         assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
         for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
@@ -328,10 +329,6 @@ def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, st
             place = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
             scores.append((distance(draws, means, low, bound), place))
     return scores
-
-
-def _where_valid(outcomes: Outcome, sample: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
 
 
 _FEW = 300  # outcomes other than the commonest, for the mean to be near enough to a normal law: its skew is then 0.06
