@@ -293,7 +293,7 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
 
 
-def trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
+def lane_trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
     """A lane from its start to its end, in which the engine does everything once: for the digest of a program."""
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)

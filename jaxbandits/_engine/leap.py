@@ -402,7 +402,7 @@ def added(statistics: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
 # --- many lanes
 
 
-class TunerState(NamedTuple):
+class LeapTuner(NamedTuple):
     """What the engine knows of the slots' pace."""
 
     mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
@@ -417,14 +417,14 @@ class _Macro(NamedTuple):
     ended: jax.Array  # f32[]: leads that ended so far
 
 
-def tuner(slots: int) -> TunerState:
+def tuner(slots: int) -> LeapTuner:
     """Before anything was seen: leads are short at the start of a run."""
-    return TunerState(jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
+    return LeapTuner(jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
 
 
 def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
-) -> tuple[Carry, TunerState]:
+    environment: Environment, lanes: Lane, carry: Carry, tuner: LeapTuner, rounds: jax.Array
+) -> tuple[Carry, LeapTuner]:
     """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
     assert isinstance(environment, AddressedArms)
     choice = _best_length(tuner.mean_lead, environment.spec.arms)
@@ -455,7 +455,7 @@ def chunk(
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
-    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), TunerState(mean, done.lanes.pace)
+    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), LeapTuner(mean, done.lanes.pace)
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:

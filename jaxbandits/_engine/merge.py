@@ -260,7 +260,7 @@ def finish(
     return carry._replace(state=select_tree(holds, merged, state)), tried, holds
 
 
-class TunerState(NamedTuple):
+class MergeTuner(NamedTuple):
     """For how many pulls the next level is chosen, slot by slot."""
 
     target: jax.Array  # f32[slot]
@@ -270,12 +270,12 @@ class _Macro(NamedTuple):
     """A chunk, between two macro-steps."""
 
     carry: Carry  # [slot]
-    target: jax.Array  # f32[slot]: as in TunerState
+    target: jax.Array  # f32[slot]: as in MergeTuner
 
 
-def tuner(slots: int) -> TunerState:
+def tuner(slots: int) -> MergeTuner:
     """The first guess for every slot."""
-    return TunerState(jnp.full((slots,), 256.0, jnp.float32))
+    return MergeTuner(jnp.full((slots,), 256.0, jnp.float32))
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
@@ -287,8 +287,8 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
 
 
 def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
-) -> tuple[Carry, TunerState]:
+    environment: Environment, lanes: Lane, carry: Carry, tuner: MergeTuner, rounds: jax.Array
+) -> tuple[Carry, MergeTuner]:
     """Some macro-steps of all lanes, ``[slot]``."""
     assert isinstance(environment, Continuum)
     ordinary = jax.vmap(partial(scan.step, environment))
@@ -309,4 +309,4 @@ def chunk(
         return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * target, _MOST)))
 
     done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.target))
-    return done.carry, TunerState(done.target)
+    return done.carry, MergeTuner(done.target)

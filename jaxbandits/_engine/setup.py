@@ -370,7 +370,7 @@ def program_of(engine: ModuleType, policy: Policy, environment: Environment, con
         world = scan.KnownWorld(world)
     nouns = policy, shapes(constraint, 1)
     lane: Any = scan.Lane(_i32(), words, words, *nouns, marks, _i32())  # type: ignore[arg-type]
-    return traced(functools.partial(driver.trial, engine), world, lane)
+    return traced(functools.partial(driver.lane_trial, engine), world, lane)
 
 
 def _i32(*shape: int) -> Any:
