@@ -482,8 +482,8 @@ class Detector:
         """(state, alarm) after the number ``x`` (float32)."""
 
 
-class Sums(NamedTuple):
-    """Of a detector that adds up deviations: how many numbers, their sum, and how far up and down they have gone."""
+class DeviationSums(NamedTuple):
+    """What a detector of deviations remembers: how many numbers, their sum, and the deviations added up each way."""
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]: of the first M numbers, or of all
@@ -491,7 +491,7 @@ class Sums(NamedTuple):
     down: jax.Array
 
 
-def _cumulated(state: Sums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
+def _cumulated(state: DeviationSums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(state.down + (mean - x - slack), 0)
 
 
@@ -521,17 +521,17 @@ class CUSUM(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
-    def init(self) -> Sums:
+    def init(self) -> DeviationSums:
         """The state before the first round: nothing is learnt."""
-        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
-    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+    def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Learn the mean, then add up deviations from it."""
         learns = state.n < self.first
         mean = state.total / jnp.maximum(state.n, 1).astype(jnp.float32)
         up, down = (jnp.where(learns, 0, g) for g in _cumulated(state, x, mean, self.slack))
         counted = state.n + learns.astype(jnp.int32)
-        after = Sums(counted, state.total + jnp.where(learns, x, 0), up, down)
+        after = DeviationSums(counted, state.total + jnp.where(learns, x, 0), up, down)
         return after, jnp.maximum(up, down) >= self.threshold
 
 
@@ -554,15 +554,15 @@ class PageHinkley(Detector):
     threshold: ArrayLike = leaf(above=0)
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
-    def init(self) -> Sums:
+    def init(self) -> DeviationSums:
         """The state before the first round: nothing is learnt."""
-        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
-    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+    def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Move the mean, add up deviations from it."""
         n, total = state.n + 1, state.total + x
         up, down = _cumulated(state, x, total / n.astype(jnp.float32), self.slack)
-        return Sums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
+        return DeviationSums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
 
 
 class Splits(NamedTuple):
