@@ -36,12 +36,12 @@ class Span(NamedTuple):
 
 
 def whole_span() -> Span:
-    """All of [0, 1]."""
+    """The span of all points of [0, 1]."""
     return Span(jnp.int32(0), jnp.int32(ticks.ONE))
 
 
 def empty_span() -> Span:
-    """No point."""
+    """The span without any point."""
     return Span(jnp.int32(0), jnp.int32(-1))
 
 

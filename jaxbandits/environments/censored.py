@@ -249,7 +249,7 @@ class Marginal(Protocol):
     """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)`` are."""
 
     def ppf(self, q: Any) -> Any:
-        """Its quantile function."""
+        """The quantile function of the law."""
 
 
 @pytree
@@ -529,7 +529,7 @@ class ProbitNormal:
     sigma: float
 
     def ppf(self, q: Any) -> Any:
-        """Quantile function."""
+        """The quantile function of the law."""
         from scipy import special  # slow to import
 
         return special.ndtr(self.b + self.sigma * special.ndtri(q))

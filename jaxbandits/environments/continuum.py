@@ -440,7 +440,7 @@ class LoggedAuctions(Points):
 
     @staticmethod
     def of(price: Any, reward: Any, *, low: int = 0, high: int | None = None, top: int | None = None) -> LoggedAuctions:
-        """One log as one instance.
+        """A world of one instance from one log of auctions.
 
         Args:
             price: market price of every auction, whole numbers ≥ 0, ``[R]``.

@@ -59,7 +59,7 @@ class FixedDelay(DelayLaw):
         whole_number("rounds", self.rounds, 0, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """``rounds``."""
+        """The delay, the same for every request: ``rounds``."""
         return jnp.int32(self.rounds)
 
 
@@ -134,7 +134,7 @@ class TableDelay(DelayLaw):
         return TableDelay.of(q ** np.arange(length), lost, instances)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """By the inverse of the distribution function."""
+        """A delay by the inverse of the distribution function."""
         table = self.cumulated[:]
         later = jnp.sum((streams.uniform_ticks(word) >= table).astype(jnp.int32), dtype=jnp.int32)
         return jnp.where(later < table.shape[0], later, NEVER)
@@ -158,7 +158,7 @@ class Waiting(NamedTuple):
 
 
 class DelayedState(NamedTuple):
-    """The world's own state, and who waits."""
+    """The world's own state, and the requests whose outcomes are on their way."""
 
     world: Pytree
     waiting: Waiting
@@ -213,7 +213,7 @@ class Delayed(AroundWorld):
 
     @property
     def resources(self) -> int:
-        """Those of the world, or one for each group."""
+        """The number of costs of the world, or of groups, each with a cost of its own."""
         return self.spec.budgets
 
     def check(self) -> None:
@@ -281,7 +281,7 @@ class Delayed(AroundWorld):
         return DelayedState(select_tree(skip, state.world, world), waiting), outcome, arrivals, arrivals.number == 0
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
-        """The world's, and how many requests are ``open``."""
+        """The summary of the world, and how many requests are ``open``."""
         open_ = jnp.sum((state.waiting.due > 0).astype(jnp.int32), dtype=jnp.int32)
         return self.environment.summary(state.world) | {"open": open_}
 
@@ -295,7 +295,7 @@ class Delayed(AroundWorld):
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
     def prices(self) -> np.ndarray | None:
-        """Those of the arms, to each budget."""
+        """The prices of the arms, to each budget."""
         prices = self.environment.prices()
         if prices is None or self.environment.spec.resources is not None:
             return prices

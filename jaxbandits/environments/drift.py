@@ -77,7 +77,7 @@ class Piecewise(AroundWorld):
 
     @staticmethod
     def of(worlds: Sequence[Environment], at: Any = ()) -> Piecewise:
-        """Worlds one after the other.
+        """A world that is each of these worlds in turn.
 
         Args:
             worlds: of one class, with leaves of the same shapes: as many instances and arms (laws of one kind).
@@ -137,7 +137,7 @@ class Piecewise(AroundWorld):
 
     @property
     def spec(self) -> Any:
-        """The same in all segments."""
+        """The spec, the same in all segments."""
         return self.segments.spec
 
     def _by_segment(self) -> Environment:
@@ -159,7 +159,7 @@ class Piecewise(AroundWorld):
         return np.where((of_segments == of_segments[:, :1]).all(axis=1), of_segments[:, 0], 0)
 
     def check(self) -> None:
-        """The worlds, and that no arm comes or goes."""
+        """Check the world of each segment, and that no arm comes or goes."""
         self._by_segment().check()
         exists = ~np.isnan(self._tables()[0])
         if (exists != exists[:, :1]).any():
@@ -182,7 +182,7 @@ class Piecewise(AroundWorld):
         return self._at(jnp.int32(0)).available()
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """That of the round's segment, if it has any."""
+        """The context of the round's segment, if it has any."""
         if getattr(self.spec, "context", None) is None:  # then the program is as if there were no such thing
             return None
         return self._at(self.segment(round)).context(key, round)
@@ -306,7 +306,7 @@ def _ratios(reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
 
 
 def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Gained by one arm, ``[S]``, played until it has cost ``clock``."""
+    """What one arm, ``[S]``, brings until it has cost ``clock``."""
     spent, gained = (np.append(0, np.cumsum(_lengths(start)[:-1] * x[:-1])) for x in (cost, reward))
     last = np.searchsorted(spent, clock, side="right") - 1
     more = clock - spent[last]
@@ -315,7 +315,7 @@ def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.nd
 
 
 def _by_round(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Gained with the best arm of each round."""
+    """What the best arm of each round brings."""
     return _alone(start, reward.max(axis=1), cost[:, 0], clock)
 
 

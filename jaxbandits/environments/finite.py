@@ -199,7 +199,7 @@ class AddressedArms(Environment):
         return None
 
     def open(self, state: jax.Array, round: jax.Array) -> jax.Array | None:
-        """By :meth:`opening` of every arm."""
+        """Which arms are open, by :meth:`opening` of each."""
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
         if self.opening(arms[0], state[0], round) is None:
             return None
@@ -474,7 +474,7 @@ class AroundWorld(Environment):
     @property
     @abstractmethod
     def world(self) -> Environment:
-        """The one inside."""
+        """The world inside."""
 
     def check(self) -> None:
         self.world.check()

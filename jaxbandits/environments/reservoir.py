@@ -325,7 +325,7 @@ class Reservoir(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        """As many arms as there is room for."""
+        """The spec: as many arms as there is room for."""
         return FiniteSpec(arms=self.capacity)
 
     @property
@@ -341,7 +341,7 @@ class Reservoir(AddressedArms):
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:
-        """All of them."""
+        """All arms are available."""
         return jnp.ones((self.capacity,), bool)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -379,7 +379,7 @@ def _capacity(capacity: Any) -> int:
 
 
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:
-    """Float64 ``[instance]``, every number finite and above 0."""
+    """``value`` as float64 ``[instance]``, every number finite and above 0."""
     array = positive(name, value)
     in_float32(name, array)
     return per_instance(name, array, instances)

@@ -81,7 +81,7 @@ _FITS: dict[type, tuple[Any, Any]] = {
 
 
 def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
-    """The bound of a policy."""
+    """The function of a policy's bound, its arguments by name, and the theorem."""
     name, every = type(policy).__name__, environment.instances
     kind = next((kind for kind in _FITS if isinstance(policy, kind)), None)
     if kind is None or isinstance(policy, OmegaStarUCB):
@@ -98,7 +98,7 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         raise bad("policy", policy, "a policy with one setting, no arrays of them")
 
     def per_instance(x: Any) -> np.ndarray:
-        """A number of every instance, or of all, ``f64[instance]``."""
+        """A number for each instance, or one for all, as ``f64[instance]``."""
         return np.broadcast_to(np.asarray(x, np.float64), (every,))
 
     values = (environment.arms if kind is SUAK else environment).values()

@@ -82,7 +82,7 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
 
 
 def check_replicates(replicates: Any, baseline: str = "none") -> None:
-    """At least two runs, and a baseline that there is."""
+    """Refuse fewer than two replicates, and a baseline that does not exist."""
     whole_number("replicates", replicates, 2)
     one_of("baseline", baseline, BASELINES)
 

@@ -24,7 +24,7 @@ _RUN = 33  # the role that tells apart independent runs of one policy in one wor
 
 
 class Watched(NamedTuple):
-    """A policy's state, and what was seen."""
+    """A policy's state, and the score of its actions."""
 
     policy: Pytree
     score: Total  # [P]

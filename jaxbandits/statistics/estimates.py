@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 22  # values that a function of a sample copies at a time
 
 
 class Moments(NamedTuple):
-    """Of the mean of the strata's means, ``[…]`` each."""
+    """Moments of the mean of the strata's means, ``[…]`` each."""
 
     mean: np.ndarray
     error: np.ndarray  # its standard error
@@ -253,7 +253,7 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
 
 
 def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each place three numbers.
+    """Three signs of a doubtful mean, for each place.
 
     What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit, in widths of the
     interval that is left; and the size of the mean's skewness.
@@ -382,7 +382,7 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Inter
 
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
-    """Means, and what is doubtful about them: see :func:`mean`."""
+    """A function from samples to means, intervals and doubts: what :func:`mean` asks for."""
     return lambda values: IntervalEnds(*mean_ends(values, level), doubts_of(values, over, "mean", level))
 
 
