@@ -132,8 +132,8 @@ def simulate(
         ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
         parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
     result = join_settings(parts)
-    took = {"seconds": time.perf_counter() - began, "processor": processor_name()}
-    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **took))  # type: ignore[arg-type]
+    facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
+    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
@@ -141,9 +141,9 @@ def simulate(
         warnings.warn(apart, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
-        stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
-        if early := int(((result.ended == ready.ends_with) & stood).sum()):
-            ended = f"{early} of {stood.size} lanes ended by {type(ready).__name__}.ended before their clock did"
+        is_short = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+        if early := int(((result.ended == ready.ends_with) & is_short).sum()):
+            ended = f"{early} of {is_short.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(f"{ended}: their regret means nothing; see result.rounds and result.spent", stacklevel=2)
     return result
 

@@ -353,10 +353,10 @@ def play_ties(
     arms, certain = tie_winners(tied, policy_key, rounds)
     arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
     # What an arm has brought earlier in this very block counts when it is drawn again.
-    again = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
+    repeats = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
 
     def so_far(x: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(again, x[:, None], 0), axis=0, dtype=jnp.int32)
+        return jnp.sum(jnp.where(repeats, x[:, None], 0), axis=0, dtype=jnp.int32)
 
     base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.statistics)
     n = in_run(lane, base.pulls, arms) + so_far(jnp.ones_like(steps))

@@ -41,17 +41,17 @@ class CallLength:
         self._first = True  # is the first call still to come?
         self.chunk, self.chunks = 1, 1  # length and number for the next call
 
-    def learn(self, took: float, chunks: int) -> None:
+    def learn(self, seconds: float, chunks: int) -> None:
         """A call took so many seconds for so many chunks."""
         first, self._first = self._first, False
         if first:  # it was compiled, too
             return
-        if took > 2 * _SECONDS_PER_CALL:
+        if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
             else:
                 self.chunk = max(self.chunk // 2, 1)
-        elif took < _SECONDS_PER_CALL and chunks >= self.chunks:
+        elif seconds < _SECONDS_PER_CALL and chunks >= self.chunks:
             if self.chunk == self._full_length:
                 self.chunks = min(2 * self.chunks, 1 << 20)
             else:
@@ -288,11 +288,11 @@ class Queue:
                 return empty
             batch, outcome, report = program(*arguments, batch, limits)
             running, fresh = int(report.running), False
-            took = time.perf_counter() - began
-            call.learn(took, int(report.chunks))
+            seconds = time.perf_counter() - began
+            call.learn(seconds, int(report.chunks))
             self._shares[number] = float(report.share)
             if narrows and before <= fewer:
-                _WAITED[program_key] += took
+                _WAITED[program_key] += seconds
             if slots == self.slots:
                 empty = batch
             if not (narrows and 0 < running <= fewer):

@@ -265,9 +265,9 @@ def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
 def wait(world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome) -> tuple[Ledger, jax.Array]:
     """Account and status after a round in which no arm was open; the lane ends where none will open again."""
     passed = book(lane.constraint, ledger, nothing)
-    ever = world.opens_next(state, ledger.rounds + 1) < NEVER
-    status = jnp.where(ever, status_after(lane, passed), jnp.int32(Status.CLOSED))
-    return select_tree(ever, passed, ledger), status
+    reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
+    status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
+    return select_tree(reopens, passed, ledger), status
 
 
 def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:

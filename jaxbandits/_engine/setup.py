@@ -335,7 +335,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     this package's, its tests have played the round.
     """
     program, failed = None, None
-    if theirs := any(map(is_users, (policy, environment, constraint))):
+    if has_user_code := any(map(is_users, (policy, environment, constraint))):
         try:
             program = program_of(scan, policy, environment, constraint)
         except Exception as problem:  # told below, by the method where it is
@@ -350,7 +350,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
             raise InputError(
                 f"{kinds[0]}.blank_action: an action of {dtypes} given; for {kinds[1]} it must be {may_be}"
             )
-        if theirs:
+        if has_user_code:
             _play_a_round(policy, blank, environment, constraint)
         if failed is not None:
             raise failed

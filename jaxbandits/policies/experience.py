@@ -303,7 +303,7 @@ class InBatches(Around):
     def _opened(self, state: BatchedState, round: jax.Array) -> tuple[BatchedState, jax.Array]:
         """The state with all that is known by this round, and the pulls that are open, ``i32[K]``."""
         now = (round - 1) // self.size
-        comes = (state.batch >= 0) & (state.batch < now - self.later)
+        arrived = (state.batch >= 0) & (state.batch < now - self.later)
 
         def sums(x: jax.Array, mask: jax.Array) -> jax.Array:
             return jnp.sum(jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
@@ -311,16 +311,16 @@ class InBatches(Around):
         def learn(state: BatchedState) -> BatchedState:
             # Batches come one by one, as a rule; ticks of several must carry.
             def learn_batch(place: jax.Array, state: BatchedState) -> BatchedState:
-                more = jax.tree.map(lambda x: jnp.where(comes[place], x[place], 0), state.brought)
-                brought = jax.tree.map(lambda x: x.at[place].set(jnp.where(comes[place], 0, x[place])), state.brought)
+                more = jax.tree.map(lambda x: jnp.where(arrived[place], x[place], 0), state.brought)
+                brought = jax.tree.map(lambda x: x.at[place].set(jnp.where(arrived[place], 0, x[place])), state.brought)
                 inner = self.policy.with_history(state.inner, more)  # type: ignore[attr-defined]
-                batch = state.batch.at[place].set(jnp.where(comes[place], -1, state.batch[place]))
+                batch = state.batch.at[place].set(jnp.where(arrived[place], -1, state.batch[place]))
                 return BatchedState(inner, batch, brought)
 
             return jax.lax.fori_loop(0, self.later + 1, learn_batch, state)
 
-        state = jax.lax.cond(jnp.any(comes), learn, lambda state: state, state)
-        return state, sums(state.brought.pulls, jnp.ones_like(comes))
+        state = jax.lax.cond(jnp.any(arrived), learn, lambda state: state, state)
+        return state, sums(state.brought.pulls, jnp.ones_like(arrived))
 
     def select(self, state: BatchedState, key: jax.Array, view: View) -> tuple[BatchedState, Pytree]:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.brought.pulls[0]))

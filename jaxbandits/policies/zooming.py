@@ -162,7 +162,7 @@ class ZoomingPolicy(PointPolicy):
 
 
 def misfits(
-    name: str, value: Any, extremes: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], is_what: str, so: str
+    name: str, value: Any, extremes: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], claim: str, consequence: str
 ) -> list[str]:
     """A line if a bound ``[setting, 1 or instance]`` does not hold of what a grid shows of each instance."""
     bounds = np.asarray(value, np.float64)
@@ -171,7 +171,9 @@ def misfits(
         return []
     setting, instance = np.argwhere(misfit)[0]
     place = f"in instance {instance} ({int(misfit.any(axis=0).sum())} of {extremes.size} instances)"
-    return [f"{name}: {bounds[setting, instance]:g} {is_what} {extremes[instance]:g} found on a grid {place}: {so}"]
+    return [
+        f"{name}: {bounds[setting, instance]:g} {claim} {extremes[instance]:g} found on a grid {place}: {consequence}"
+    ]
 
 
 def too_large(name: str, lam: Any, environment: Environment) -> list[str]:

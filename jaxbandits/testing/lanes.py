@@ -294,8 +294,8 @@ class Subject:
         """The replicates of an instance by the plain loop, as long as the longest lane of ``base``; host arrays."""
         if instance not in self._steps:
             rounds = int(self.base.ledger["rounds"][..., -1].max())
-            who = self.first, self.environment, self.constraint, self.key
-            steps = episode(*who, rounds, instance=instance, replicates=self.replicates)
+            nouns = self.first, self.environment, self.constraint, self.key
+            steps = episode(*nouns, rounds, instance=instance, replicates=self.replicates)
             self._steps[instance] = jax.device_get(steps)
         return self._steps[instance]
 

@@ -99,8 +99,8 @@ def check_environment(
         allowance = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
         assert worst <= allowed, f"{place} is {worst:.2f} standard errors from the stated one; {allowance}"
         # of worlds whose means change, and of those with arms without end, `values` says something else
-        stands = type(environment).benchmarks is Environment.benchmarks
-        if actions is None and stands and environment.values()[0].shape[1] >= len(tried):
+        means_stay = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
             for instance, outcomes in enumerate(samples):
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
