@@ -75,12 +75,12 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
         "y = np.ones((1, 2))\n"
         "takes = dict(x=y[0], names=['a'], parts=(y, y, y), title='', across='', up='')\n"
         "with DrawingProcess(apart=True) as pictures:\n"
-        "    there = pictures.submit(Drawing('drawn', takes)).result()\n"
+        "    there = pictures.submit(Drawing('line_chart', takes)).result()\n"
         "    assert not {'matplotlib', 'jax'} & set(sys.modules), 'drawn here'\n"
-        "    wrong = pictures.submit(Drawing('drawn', takes | {'parts': (y, y)})).exception()\n"
+        "    wrong = pictures.submit(Drawing('line_chart', takes | {'parts': (y, y)})).exception()\n"
         "    assert isinstance(wrong, ValueError), wrong\n"
         "    pictures._process.kill()\n"
-        "    assert pictures.submit(Drawing('drawn', takes)).result() == there == Drawing('drawn', takes).draw()\n"
+        "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == Drawing('line_chart', takes).draw()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

@@ -49,7 +49,7 @@ class Task:
     order: np.ndarray  # lane numbers, longest first
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
-    record_mark: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
+    record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
     program: str | None = None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
 
     @property

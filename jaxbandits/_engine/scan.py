@@ -83,7 +83,7 @@ class Account(NamedTuple):
 
     ledger: Ledger
     clock: Total  # written with it, and not computed again from many lanes: the method is one lane's, with its leaves
-    record_mark: Mapping[str, jax.Array]  # of the world's summary, what was asked for beside
+    record: Mapping[str, jax.Array]  # of the world's summary, what was asked for beside
 
 
 def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Account:
@@ -160,7 +160,7 @@ class Lane(NamedTuple):
     constraint: Constraint  # leaves of one instance
     marks: Total  # [M]: where on the clock to record
     cap: jax.Array  # i32[]: most rounds
-    record_mark: Mapping[str, None] | None = None  # names of what is recorded at marks: a structure without leaves
+    record: Mapping[str, None] | None = None  # names of what is recorded at marks: a structure without leaves
 
 
 class LaneState(NamedTuple):

@@ -235,8 +235,8 @@ class Piecewise(AroundWorld):
         """
         is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        clock = money if is_solved else None
-        return {name: functools.partial(self._benchmark, name, clock) for name in ("moving", "fixed")}
+        by_money = money if is_solved else None
+        return {name: functools.partial(self._benchmark, name, by_money) for name in ("moving", "fixed")}
 
     def _benchmark(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""

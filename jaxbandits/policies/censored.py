@@ -378,7 +378,7 @@ class UCBReduction(PairPolicy):
         'one'
     """
 
-    pair_width: str = static(default="lambda")
+    width: str = static(default="lambda")
     alpha: ArrayLike = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
