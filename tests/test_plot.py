@@ -80,7 +80,8 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
         "    wrong = pictures.submit(Drawing('line_chart', takes | {'parts': (y, y)})).exception()\n"
         "    assert isinstance(wrong, ValueError), wrong\n"
         "    pictures._process.kill()\n"
-        "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == Drawing('line_chart', takes).draw()\n"
+        "    here = Drawing('line_chart', takes).draw()\n"
+        "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == here\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

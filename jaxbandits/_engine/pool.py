@@ -270,7 +270,7 @@ class Queue:
         """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where that pays."""
         task, slots, fresh, running = self.task, self.slots, True, numbers.size
         lanes = driver.constants(task, np.resize(numbers, slots), device)
-        batch, program, program_key, start = empty, None, None, time.perf_counter()
+        batch, program, program_key, seconds = empty, None, None, 0.0
         while running and not self.stop.is_set():
             fewer = slots // _FEWER
             narrows = device.platform == "cpu" and fewer >= _FEWEST
@@ -278,7 +278,7 @@ class Queue:
             quota = slots - fewer - 1 if narrows and running > fewer else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
             arguments = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
-            began, before = time.perf_counter(), running
+            before = running
             if batch is None:
                 state = self._blank(device)
                 batch = driver.Batch(state.carry, state.tuner)
@@ -286,18 +286,20 @@ class Queue:
                 program, program_key = self._prepared(device, arguments, batch, limits)
             if self.stop.is_set():  # while this one waited for another one's compiling
                 return empty
+            began = time.perf_counter()  # compiled by now: only what is played counts as waited
             batch, outcome, report = program(*arguments, batch, limits)
             running, fresh = int(report.running), False
-            seconds = time.perf_counter() - began
-            call.learn(seconds, int(report.chunks))
+            call_seconds = time.perf_counter() - began
+            seconds += call_seconds
+            call.learn(call_seconds, int(report.chunks))
             self._shares[number] = float(report.share)
             if narrows and before <= fewer:
-                _WAITED[program_key] += seconds
+                _WAITED[program_key] += call_seconds
             if slots == self.slots:
                 empty = batch
             if not (narrows and 0 < running <= fewer):
                 continue
-            if _WAITED[program_key] < _COMPILES or time.perf_counter() - start < _LONG:
+            if _WAITED[program_key] < _COMPILES or seconds < _LONG:
                 continue
             runs = jax.device_get(batch.carry.state.status)[: numbers.size] == Status.RUNNING
             self._keep_ended(number, numbers, ~runs, outcome)

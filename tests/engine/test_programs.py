@@ -7,7 +7,7 @@ import jax
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._engine import leap, programs, scan
+from jaxbandits._engine import leap, pool, programs, scan
 from jaxbandits.policies import MUCB, UCB1, BudgetedThompson, OmegaUCB
 from tests.contract.worlds import with_its_own
 
@@ -64,8 +64,9 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert played(MUCB(), **options) == wanted
 
 
-def test_a_file_is_of_one_program(folder: Path) -> None:
+def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers share it; static fields, engines, constraints and the source have others."""
+    monkeypatch.setattr(pool, "_COMPILES", 0.3)  # no time of a compiler's is time that idle slots waited
     several = [
         lambda: played(OmegaUCB(rho=0.25), engine="scan"),
         lambda: played(OmegaUCB(rho=0.5), engine="scan"),
