@@ -13,7 +13,7 @@ from jaxbandits._numerics import beta
 from jaxbandits.core import arm_statistics, select_tree, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.environments import FiniteSpec
-from jaxbandits.policies.base import ArmTotals, fewest, largest, left
+from jaxbandits.policies.base import ArmTotals, fewest, largest, money_left
 
 
 @jb.pytree
@@ -82,7 +82,7 @@ class Cap(jb.Policy):
         return state
 
     def select(self, state: jax.Array, key: jax.Array, view: jb.View) -> tuple[jax.Array, jax.Array]:
-        return state, jnp.where(ticks.exceeds(left(view), ticks.zero()), self.preferred, self.cheapest)
+        return state, jnp.where(ticks.exceeds(money_left(view), ticks.zero()), self.preferred, self.cheapest)
 
 
 class Cells(NamedTuple):

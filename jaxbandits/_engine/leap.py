@@ -51,7 +51,7 @@ from jaxbandits.core.pytrees import select_tree, walk
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.policies.base import IndexPolicy, evaluate_totals, exceeds, largest, safe_round, tie_winners
+from jaxbandits.policies.base import IndexPolicy, evaluate_totals, largest, safe_round, surely_exceeds, tie_winners
 
 PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
@@ -240,7 +240,7 @@ def lead_block(environment: AddressedArms, length: int, lane: Lane, carry: Carry
     before = added(statistics, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
-    sure = exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
+    sure = surely_exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
 
     expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)

@@ -26,8 +26,8 @@ from jaxbandits.policies.base import (
     fewest,
     first_pulls,
     floor_ticks,
-    left,
     means,
+    money_left,
     radius,
 )
 
@@ -174,7 +174,7 @@ class Pacer(MixturePolicy):
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         """Move the price, then play the best arm at it."""
-        now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        now = money_left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
         descent = self.optimiser or _mirror_descent()
@@ -443,7 +443,7 @@ class SUAK(MixturePolicy):
 
         explore = jnp.any(uncertain)
         broke = ticks.exceeds(ticks.count(jnp.int32(1)), state.slack)  # S_p + 1 > c N_p
-        over = ticks.exceeds(ticks.count(jnp.int32(1)), left(view))  # S_c + 1 > c t
+        over = ticks.exceeds(ticks.count(jnp.int32(1)), money_left(view))  # S_c + 1 > c t
         counts = explore & (broke | ~over)  # N_p grows
         state = state._replace(
             slack=ticks.add(state.slack, jnp.where(counts, floor_ticks(self.c), 0)),
@@ -459,7 +459,7 @@ class SUAK(MixturePolicy):
         optimist = bounds(state.learnt, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
         base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(available))
         omega = d / (2 + d - self.c)
-        spare = ticks.to_float(left(view)) - log / omega**2
+        spare = ticks.to_float(money_left(view)) - log / omega**2
         cost = jnp.append(means(state.learnt)[1], 0.0)
         ids = jax.lax.iota(jnp.int32, cost.shape[0])
         high, low = (jnp.sum(jnp.where(ids == arm, cost, 0.0)) for arm in (base.high, base.low))

@@ -15,7 +15,7 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, left
+from jaxbandits.policies.base import ArmTotals, money_left
 from jaxbandits.policies.subsidy import ArmMeans, best_mean, means_of
 
 SPREADS = ("pulls", "root", "money")
@@ -204,7 +204,7 @@ class Elimination(_Survivors):
         return jnp.where(phase + 2 >= arms, 1, spent.astype(jnp.float32) / whole.astype(jnp.float32))
 
     def select(self, state: Phases, key: jax.Array, view: View) -> tuple[Phases, jax.Array]:
-        begins, money = state.arms == 0, left(view)
+        begins, money = state.arms == 0, money_left(view)
         state = state._replace(
             alive=jnp.where(begins, view.available, state.alive),
             arms=jnp.where(begins, jnp.sum(view.available, dtype=jnp.int32), state.arms),

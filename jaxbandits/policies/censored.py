@@ -22,7 +22,7 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import evaluate, largest
+from jaxbandits.policies.base import evaluate_arms, largest
 
 # --- Estimates of the probability P(C > τ) that a limit is exceeded
 #
@@ -311,7 +311,7 @@ class RCUCB(PairPolicy):
     def scores(self, state: Sums, round: jax.Array) -> jax.Array:
         """The index of every pair at a round, ``f32[n·m]``."""
         pairs = pairs_of(state, SURVIVALS[self.survival], jnp.log(round.astype(jnp.float32)))
-        return evaluate(self, pairs)  # type: ignore[arg-type]
+        return evaluate_arms(self, pairs)  # type: ignore[arg-type]
 
     def select(self, state: Sums, key: jax.Array, view: View) -> tuple[Sums, PairAction]:
         spec = state.spec
@@ -411,7 +411,7 @@ class UCBReduction(PairPolicy):
             payoff=ticks.to_float(state.payoff),
             factor=jnp.asarray(of_limits(spec, factor)),
         )
-        return evaluate(self, arms)  # type: ignore[arg-type]
+        return evaluate_arms(self, arms)  # type: ignore[arg-type]
 
     def select(self, state: Payoffs, key: jax.Array, view: View) -> tuple[Payoffs, PairAction]:
         return state, choose(self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0)
@@ -629,7 +629,7 @@ class ZRCUCB(PairPolicy):
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
         """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and absent arms."""
-        scores = evaluate(self, self.pairs(state, available))  # type: ignore[arg-type]
+        scores = evaluate_arms(self, self.pairs(state, available))  # type: ignore[arg-type]
         return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 
     def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:

@@ -24,7 +24,7 @@ from jaxbandits.policies.base import (
     Plan,
     chooses_by_logits,
     chooses_by_score,
-    evaluate,
+    evaluate_arms,
     gumbel,
     largest,
 )
@@ -461,7 +461,7 @@ class Discounted(Around):
             return inner.select(Posterior(*map(ticks.to_float, sums)), key, view)[1]  # type: ignore[arg-type]
         arms = _as_floats(sums, t)
         if chooses_by_score(inner):
-            return largest(evaluate(inner, arms), key, view, fresh=arms.n == 0)
+            return largest(evaluate_arms(inner, arms), key, view, fresh=arms.n == 0)
         policy, arms, available = jax.lax.optimization_barrier((inner, arms, view.available))
         logits = one_for_each_arm(inner, "logits", policy.logits(arms, available), arms.n.shape)
         return largest(logits + gumbel(key, view.round, arms.n.shape[0]), key, view)

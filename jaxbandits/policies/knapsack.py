@@ -22,11 +22,11 @@ from jaxbandits.policies.base import (
     ArmTotals,
     IndexPolicy,
     Plan,
-    evaluate,
+    evaluate_arms,
     fewest,
     first_of_largest,
     largest,
-    left,
+    money_left,
     sortable,
 )
 from jaxbandits.policies.ucb import hoeffding_radius
@@ -144,7 +144,7 @@ class EpsilonFirst(ArmTotals):
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
         """The arms in turn while exploring, then the one with the largest ratio."""
-        money = left(view)
+        money = money_left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
         exploring = spent < self.epsilon * ticks.to_float(budget)
@@ -229,9 +229,9 @@ class KUBE(IndexPolicy):
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """Pack greedily, draw one unit."""
-        money = left(view)
+        money = money_left(view)
         arms = as_floats(state, view.round)
-        scores, price = evaluate(self, arms), arms.cost / arms.n
+        scores, price = evaluate_arms(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0
         densest = largest(scores, key, view, fresh=fresh)
 

@@ -26,7 +26,7 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, left
+from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, money_left
 from jaxbandits.policies.pacers import next_price
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
@@ -131,7 +131,7 @@ class Amounts(NamedTuple):
 
 def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
-    money = left(view)
+    money = money_left(view)
     if not isinstance(money, Total):
         raise InputError("constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
@@ -779,7 +779,7 @@ class KnapsackOracle(_ByProgram):
 # Bubeck, Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems, 2012 (EXP3.P).
 
 
-class GameState(NamedTuple):
+class LagrangeState(NamedTuple):
     """The weights of both players, the budgets, and whom the second one named."""
 
     arms: jax.Array  # f32[K]: G̃, less its largest
@@ -831,13 +831,13 @@ class LagrangeBwK(Policy):
 
     plays: ClassVar[type] = FiniteSpec
 
-    def init(self, spec: FiniteSpec) -> GameState:
+    def init(self, spec: FiniteSpec) -> LagrangeState:
         """The state before the first round: even weights."""
         d = resources_of(spec)
         even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
-        return GameState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
+        return LagrangeState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
 
-    def probabilities(self, state: GameState, available: jax.Array) -> jax.Array:
+    def probabilities(self, state: LagrangeState, available: jax.Array) -> jax.Array:
         """p of EXP3.P, ``f32[K]``."""
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
         horizon = ticks.to_float(state.budget)[-1]
@@ -847,7 +847,7 @@ class LagrangeBwK(Policy):
         weight = jnp.where(available, jnp.exp(eta * gain), 0)
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
-    def update(self, state: GameState, key: jax.Array, observation: Observation) -> GameState:
+    def update(self, state: LagrangeState, key: jax.Array, observation: Observation) -> LagrangeState:
         """Both players learn from the round."""
         available, feedback = state.available, observation.feedback  # of the round in which it was drawn
         state, policy = jax.lax.optimization_barrier((state, self))
@@ -865,7 +865,7 @@ class LagrangeBwK(Policy):
         losses = state.resources + gain
         return state._replace(arms=total, resources=losses - jnp.min(losses))
 
-    def select(self, state: GameState, key: jax.Array, view: View) -> tuple[GameState, jax.Array]:
+    def select(self, state: LagrangeState, key: jax.Array, view: View) -> tuple[LagrangeState, jax.Array]:
         """An arm and a resource."""
         budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:

@@ -13,7 +13,7 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
 from jaxbandits.core.protocol import View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.streams import Role
-from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, Plan, evaluate, largest
+from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, Plan, evaluate_arms, largest
 
 # --- The best arm: what a policy that knows the true means would play for ever
 
@@ -76,7 +76,7 @@ class BGreedy(IndexPolicy):
         return arms.reward / (arms.cost + 1e-10)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        greedy = largest(evaluate(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
+        greedy = largest(evaluate_arms(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
         arms = jnp.sum(view.available, dtype=jnp.int32)
         at_random = streams.available_arm(coin[1], view.available)

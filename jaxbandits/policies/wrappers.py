@@ -16,7 +16,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
-from jaxbandits.policies.base import left
+from jaxbandits.policies.base import money_left
 
 
 class Around(Policy):
@@ -100,7 +100,7 @@ class Guarded(Around):
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         bound = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
         needed = ticks.add(ticks.zero(), bound)
-        skip = jnp.any(ticks.exceeds(needed, left(view)))
+        skip = jnp.any(ticks.exceeds(needed, money_left(view)))
         acted, action = self.policy.select(state, key, view)
         return select_tree(skip, state, acted), jnp.where(skip, jnp.int32(SKIP), action)
 

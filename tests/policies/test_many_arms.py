@@ -32,7 +32,7 @@ from jaxbandits.policies import (
     rcb_i,
     room_needed,
 )
-from jaxbandits.policies.base import evaluate, evaluate_state
+from jaxbandits.policies.base import evaluate_arms, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
 from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
@@ -110,7 +110,7 @@ def test_twins(
 @pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
 def test_the_printed_vectors(sequence: Any, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, RCB(sequence))
-    assert float(evaluate(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
+    assert float(evaluate_arms(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
     twin = twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence
     assert twins.rcb(SEEN_F, twin)[0] == pytest.approx(index, abs=5.1e-7)
 
