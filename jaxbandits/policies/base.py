@@ -35,7 +35,7 @@ class Exploration:
 
     @abstractmethod
     def at(self, t: jax.Array) -> jax.Array:
-        """𝓔_t."""
+        """𝓔_t, the value at round t."""
 
 
 @pytree
@@ -182,7 +182,7 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost."""
+        """Check that an arm has one cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
@@ -191,7 +191,7 @@ class Plan(OneCost):
     """A policy that learns nothing. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
-        """Nothing to remember."""
+        """The state, which holds nothing."""
         return jnp.zeros((), jnp.int32)
 
     def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
@@ -211,7 +211,7 @@ class ArmTotals(OneCost):
     spreads: ClassVar[bool] = False
 
     def init(self, spec: FiniteSpec) -> Any:
-        """Empty statistics."""
+        """The statistics before the first round."""
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -326,7 +326,7 @@ def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
 
 
 def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
-    """:func:`evaluate` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
+    """:func:`evaluate_arms` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
 
     Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
     wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
@@ -341,7 +341,7 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
 def safe_round(round: jax.Array) -> jax.Array:
     """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
 
-    But for the margin of :func:`exceeds`. If the square root in ε falls by a unit in the last place, an index such as
+    But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the last place, an index such as
     :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where ln t is
     larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
     """
@@ -454,7 +454,7 @@ class MixturePolicy(ArmTotals):
         """(state, mixture) of the coming round."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a null arm."""
+        """Check that an arm has one cost, and that there is a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")

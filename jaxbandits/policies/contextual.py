@@ -60,11 +60,11 @@ class Features:
 
     @abstractmethod
     def size(self, d: int) -> int:
-        """D − 1."""
+        """The number of features, D − 1."""
 
     @abstractmethod
     def of(self, x: jax.Array) -> jax.Array:
-        """The features of contexts."""
+        """The features of a context, or of many."""
 
     def norm(self, d: int) -> float:
         """E‖x‖² of features, which the ridge goes by: their number, as at unit variance."""
@@ -227,7 +227,7 @@ class Model(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """Of a request."""
+    """What the models say of a request."""
 
     rows: jax.Array  # f32[K, D]: x̃
     reward: jax.Array  # f32[K]: r̂
@@ -301,7 +301,7 @@ class _Linear(Policy):
         return jnp.append(jnp.asarray(self.free, jnp.float32), jnp.full((self.features.size(d),), p, jnp.float32))
 
     def untaught(self, spec: FiniteSpec) -> Model:
-        """Models of nothing."""
+        """The models before the first round."""
         diagonal = self.prior(jnp.zeros(spec.context), spec.arms)  # type: ignore[arg-type]
         d, arms, costs = diagonal.shape[0], spec.arms, resources_of(spec)
         models = 1 if self.shared else arms
@@ -372,7 +372,7 @@ class _Linear(Policy):
 
 
 def _rested(arm: jax.Array, rests: jax.Array, arms: int) -> jax.Array:
-    """The null arm where one rests."""
+    """The arm, or the null arm where the policy rests."""
     return jnp.where(rests, jnp.int32(arms), arm)
 
 
@@ -380,7 +380,7 @@ def _rested(arm: jax.Array, rests: jax.Array, arms: int) -> jax.Array:
 
 
 class RequestBounds(NamedTuple):
-    """Of a request."""
+    """Optimistic value and cost of each arm for a request."""
 
     upper: jax.Array  # f32[K]: U
     lower: jax.Array  # f32[K, J]: L
@@ -409,7 +409,7 @@ class _Optimistic(_Linear):
                 raise bad(f"{name}.cost_guess", "a guess of one cost", f"left out: there are {spec.resources} costs")
 
     def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
-        """U, L and whose turn it is."""
+        """U, L, and which arms must be pulled first."""
         estimates, n = self.estimates(model, view), model.pulls
         above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
         estimates, above, mean, policy = jax.lax.optimization_barrier((estimates, above, model.mean_cost, self))
@@ -495,7 +495,7 @@ class LinUCB(_Optimistic):
     price: ArrayLike = leaf(default=0.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> LinearState:
-        """Nothing known."""
+        """The state before the first round: no request was served."""
         return LinearState(self.untaught(spec), jnp.bool_(spec.null_arm))
 
     def select_while_open(
@@ -568,7 +568,7 @@ class ContextualPacer(_Optimistic):
     budgets: int | None = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacedState:
-        """Nothing known, no price yet."""
+        """The state before the first round: no request was served, no price is set."""
         number = resources_of(spec) if self.budgets is None else whole_number("budgets", self.budgets, 1, 64)
         return PacedState(self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32))
 
@@ -673,11 +673,11 @@ class LinearRate(_Optimistic):
             raise bad("environment", f"{spec.resources} resources", "one with one cost for LinearRate")
 
     def init(self, spec: FiniteSpec) -> RateState:
-        """Nothing known."""
+        """The state before the first round: no request was served."""
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
 
     def update(self, state: RateState, key: jax.Array, observation: Observation) -> RateState:
-        """The models, and the totals."""
+        """Learn, and add up what was earned and paid."""
         feedback = observation.feedback
         cost = jnp.sum(jnp.atleast_1d(feedback.cost), dtype=jnp.int32)
         state = state._replace(earned=ticks.add(state.earned, feedback.reward), paid=ticks.add(state.paid, cost))
@@ -686,7 +686,7 @@ class LinearRate(_Optimistic):
     def select_while_open(
         self, state: RateState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[RateState, jax.Array]:
-        """The best at the rate so far."""
+        """The best arm net of its cost at the rate so far."""
         bounds = self.bounds(state.model, key, view, open)
         rate = ticks.to_float(state.earned) / jnp.maximum(ticks.to_float(state.paid), np.float32(1 / ticks.ONE))
         arm, _ = self.best(bounds, rate[None], bounds.lower, key, view, jnp.bool_(False))
@@ -718,7 +718,7 @@ class _Game(_Linear):
     scale: ArrayLike = leaf(default=None, above=0)
 
     def init(self, spec: FiniteSpec) -> GameState:
-        """Nothing known, even weights."""
+        """The state before the first round: no request was served, all weights are even."""
         costs = resources_of(spec)
         amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
         return GameState(self.untaught(spec), jnp.bool_(spec.null_arm), *amounts, jnp.zeros((costs,), jnp.float32))
@@ -870,7 +870,7 @@ class SquareCBwK(_Game):
 
 
 class PriceState(NamedTuple):
-    """The prices; below 0: not set yet."""
+    """The prices (below 0: not set yet), and whether there is a null arm."""
 
     price: jax.Array  # f32[J]
     may_rest: jax.Array  # bool[]
@@ -919,12 +919,12 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Contexts."""
+        """Check that the world shows contexts."""
         if spec.context is None:
             raise bad("environment", "no contexts", "one with contexts for ContextualOracle, such as ContextualArms")
 
     def init(self, spec: FiniteSpec) -> PriceState:
-        """The prices."""
+        """The state before the first round: no price is set."""
         return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
 
     def update(self, state: PriceState, key: jax.Array, observation: Observation) -> PriceState:

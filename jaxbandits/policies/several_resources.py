@@ -274,7 +274,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same bits."""
         arms = pulled(learnt, round)
-        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate`
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate_arms`
         wide, arms = jax.lax.optimization_barrier((wide, arms))
         d = arms.cost.shape[1]
         columns = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)]

@@ -200,7 +200,7 @@ def radius_and_index(
     """(radius of the ball in ticks, index) of points with these totals, of any one shape.
 
     The one place where both are computed; broadcasts and a barrier make it the same elementwise program everywhere (see
-    :func:`jaxbandits.policies.base.evaluate`).
+    :func:`jaxbandits.policies.base.evaluate_arms`).
     """
     n, r, c = pulls.astype(jnp.float32), ticks.to_float(reward), ticks.to_float(cost)
     wide = jax.tree.map(lambda x: jnp.broadcast_to(x, n.shape), policy)
