@@ -81,8 +81,8 @@ def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool
     Example:
         >>> import jax
         >>> from jaxbandits import draws
-        >>> one, other = draws.normal(jax.random.key(0), 5, 1, 3, pair=True)
-        >>> round(float(one[2]), 6), round(float(other[2]), 6)
+        >>> first, second = draws.normal(jax.random.key(0), 5, 1, 3, pair=True)
+        >>> round(float(first[2]), 6), round(float(second[2]), 6)
         (0.431511, -0.218356)
     """
     width = laws.fast_width(arms)

@@ -299,9 +299,9 @@ def tune(
         >>> import jax
         >>> import jaxbandits as jb
         >>> problem = jb.tuning.random_problem("bernoulli", arms=2, budget=20.0)
-        >>> found = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
+        >>> tuned = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
         ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
-        >>> found.path.shape, found.over_best is None
+        >>> tuned.path.shape, tuned.over_best is None
         ((4, 1), True)
     """
     import optax

@@ -52,8 +52,8 @@ def estimate(
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.4], [0.4, 0.6])
         >>> budget = jb.TotalBudget(100.0, last_pull="counts")
-        >>> found = jb.gradients.bound.estimate(jb.policies.OmegaUCB(rho=1.0), arms, budget, wrt="rho")
-        >>> found.about["theorem"], found.gradient["rho"].shape
+        >>> estimate = jb.gradients.bound.estimate(jb.policies.OmegaUCB(rho=1.0), arms, budget, wrt="rho")
+        >>> estimate.about["theorem"], estimate.gradient["rho"].shape
         ('Heyden et al., Theorem 5', (1, 1))
     """
     names = names_of(wrt)

@@ -56,8 +56,8 @@ def estimate(
     Example:
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.exact.estimate(jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta")
-        >>> round(float(found.value[0, 0]), 6), round(float(found.gradient["theta"][0, 0]), 6)
+        >>> estimate = jb.gradients.exact.estimate(jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta")
+        >>> round(float(estimate.value[0, 0]), 6), round(float(estimate.gradient["theta"][0, 0]), 6)
         (1.316552, 0.335158)
     """
     names = names_of(wrt)

@@ -101,9 +101,9 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.policy_score.estimate(
+        >>> estimate = jb.gradients.policy_score.estimate(
         ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
-        >>> found.gradient["theta"].shape
+        >>> estimate.gradient["theta"].shape
         (1, 1)
     """
     names = names_of(wrt)

@@ -78,9 +78,9 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.score_function.estimate(
+        >>> estimate = jb.gradients.score_function.estimate(
         ...     jb.policies.OmegaUCB(), arms, jb.Horizon(20), wrt="mean_reward", key=jax.random.key(0), replicates=50)
-        >>> found.gradient["mean_reward"].shape
+        >>> estimate.gradient["mean_reward"].shape
         (1, 1, 2)
     """
     names = names_of(wrt)

@@ -62,9 +62,9 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.smoothed.estimate(
+        >>> estimate = jb.gradients.smoothed.estimate(
         ...     jb.policies.OmegaUCB(), arms, jb.Horizon(20), wrt="rho", key=jax.random.key(0), replicates=64)
-        >>> found.gradient["rho"].shape, found.about["sigma"]
+        >>> estimate.gradient["rho"].shape, estimate.about["sigma"]
         ((1, 1), 0.3)
     """
     names = names_of(wrt)

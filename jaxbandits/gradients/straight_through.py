@@ -131,9 +131,9 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.straight_through.estimate(
+        >>> estimate = jb.gradients.straight_through.estimate(
         ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
-        >>> found.about["unbiased_for"]
+        >>> estimate.about["unbiased_for"]
         'nothing'
     """
     names = names_of(wrt)

@@ -134,8 +134,8 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
         >>> from jaxbandits import oracles
         >>> def uniform(counts):
         ...     return np.full((1, *counts.pulls.shape), 0.5)
-        >>> found = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
-        >>> found.pulls.round(9).tolist(), found.by_mean_reward.shape
+        >>> exact = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
         ([[3.0, 3.0]], (1, 2))
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))

@@ -246,8 +246,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.PrimalDualBwK()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.943 of the fluid optimum'
     """
 
@@ -531,8 +531,8 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         >>> import jaxbandits as jb
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(jb.policies.UCBBwK(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(jb.policies.UCBBwK(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.949 of the fluid optimum'
     """
 
@@ -593,8 +593,8 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.EpsilonFirstLP()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.992 of the fluid optimum'
     """
 
@@ -666,8 +666,8 @@ class ThompsonLP(_ByProgram):
         >>> import jaxbandits as jb
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(jb.policies.ThompsonLP(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(jb.policies.ThompsonLP(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.994 of the fluid optimum'
     """
 
@@ -743,8 +743,8 @@ class KnapsackOracle(_ByProgram):
         >>> world = jb.environments.FiniteArms.bernoulli(mean_reward, mean_cost)
         >>> oracle = jb.policies.KnapsackOracle(mean_reward[0], mean_cost[0])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(oracle, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(oracle, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.994 of the fluid optimum'
     """
 
@@ -937,8 +937,8 @@ class DualMirrorDescent(_ArmsOfSeveral):
         >>> world = jb.environments.WithNullArm(arms)
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.DualMirrorDescent()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.979 of the fluid optimum'
     """
 

@@ -51,8 +51,8 @@ def bootstrap_interval(
     Example:
         >>> import numpy as np, xarray
         >>> x = xarray.DataArray(np.random.default_rng(0).exponential(size=(50, 1)), dims=("instance", "replicate"))
-        >>> found = bootstrap_interval(x, over="instance")
-        >>> found.low < found.value < found.high
+        >>> estimate = bootstrap_interval(x, over="instance")
+        >>> estimate.low < estimate.value < estimate.high
         True
     """
     whole_number("resamples", resamples, 100)

@@ -410,8 +410,8 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
 
     Example:
         >>> import numpy as np
-        >>> found = mean(np.random.default_rng(0).exponential(size=100), over="run")
-        >>> found.low < 1 < found.high, found.units, found.warnings
+        >>> estimate = mean(np.random.default_rng(0).exponential(size=100), over="run")
+        >>> estimate.low < 1 < estimate.high, estimate.units, estimate.warnings
         (True, 100, ())
     """
     return interval(x, over, level, of_means(over, level))
@@ -440,8 +440,8 @@ def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: fl
 
     Example:
         >>> import numpy as np
-        >>> found = quantile(np.arange(401.0), 0.9, over="run")
-        >>> found.value, round(found.low, 1), round(found.high, 1)
+        >>> estimate = quantile(np.arange(401.0), 0.9, over="run")
+        >>> estimate.value, round(estimate.low, 1), round(estimate.high, 1)
         (360.0, 348.3, 371.7)
     """
     check_level("q", q)

@@ -142,8 +142,8 @@ def runs_needed(
     Example:
         >>> import numpy as np, xarray
         >>> d = xarray.DataArray(np.random.default_rng(1).normal(0.5, 2.0, size=40), dims="replicate")
-        >>> found = runs_needed(d, 0 * d, over="replicate")
-        >>> bool(found["more"] > 0), bool(found["least"] < found["needed"] < found["most"])
+        >>> plan = runs_needed(d, 0 * d, over="replicate")
+        >>> bool(plan["more"] > 0), bool(plan["least"] < plan["needed"] < plan["most"])
         (True, True)
     """
     import xarray

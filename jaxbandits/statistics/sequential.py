@@ -66,8 +66,8 @@ def clear_pairs(
         >>> import numpy as np, xarray
         >>> noise = np.random.default_rng(0).uniform(size=200)
         >>> x = xarray.DataArray([noise, noise / 2], dims=("setting", "replicate"))
-        >>> found = clear_pairs(x, bound=1.0, over="replicate")
-        >>> found.most.values.tolist(), bool(0 < found.average[0, 1] < 200)
+        >>> clear = clear_pairs(x, bound=1.0, over="replicate")
+        >>> clear.most.values.tolist(), bool(0 < clear.average[0, 1] < 200)
         ([[0, 9], [0, 0]], True)
     """
     check_axes(x, among, over)

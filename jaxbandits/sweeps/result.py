@@ -293,11 +293,11 @@ class SweepPlots:
         Example:
             >>> import jax
             >>> import jaxbandits as jb
-            >>> found = jb.sweep(jb.Sweep(
+            >>> sweep = jb.sweep(jb.Sweep(
             ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]), over="instance", marks=1,
             ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=8, arms=3),
             ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
-            >>> figure = found.plot.sensitivity(width="column")
+            >>> figure = sweep.plot.sensitivity(width="column")
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
             (3.25, 'ρ, log scale')
         """

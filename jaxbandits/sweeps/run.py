@@ -76,10 +76,10 @@ def sweep(
     Example:
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-        >>> found = jb.sweep(jb.Sweep(
+        >>> result = jb.sweep(jb.Sweep(
         ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]), environments=arms,
         ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), replicates=8, engine="scan"))
-        >>> found.data["regret"].dims
+        >>> result.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """
     if executor is not None and not callable(getattr(executor, "submit", None)):
