@@ -342,8 +342,8 @@ def safe_round(round: jax.Array) -> jax.Array:
     """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
 
     But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the last place, an index
-    such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where ln t
-    is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
+    such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where
+    ln t is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
     """
     t = round.astype(jnp.float32)
     later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
