@@ -18,6 +18,7 @@ from jaxbandits.core.checks import InputError, bad
 
 NAMES = (
     "b_zoom",
+    "contexts",
     "drift",
     "gradients",
     "knapsacks",

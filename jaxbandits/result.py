@@ -291,8 +291,8 @@ class Result:
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
         against one who knows the means of every round, and whose pulls cost as much on average
-        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
-        lanes that ended as invalid.
+        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
+        benchmark is an estimate, too (:attr:`benchmark_error`). NaN of lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
 
@@ -308,6 +308,17 @@ class Result:
         if "fixed:expected_clock" not in self.ledger:
             raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
+
+    @property
+    def benchmark_error(self) -> xarray.DataArray:
+        """Standard error of the benchmark of :attr:`regret`, in the unit of reward; 0 where it is exact.
+
+        Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
+        lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
+        difference of regrets at one clock it drops out. That of contexts of a table (``Rows``) is exact.
+        """
+        error = self.ledger.get("error:expected_clock", np.zeros(self.ledger["rounds"].shape))
+        return self._array(ticks.to_units(error), "benchmark_error", "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
         """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent or not.
@@ -551,6 +562,23 @@ def join_settings(results: Sequence[Result]) -> Result:
     )
 
 
+def sampled_benchmark(result: Result) -> str | None:
+    """Where chance in the benchmark is more than a tenth of all mean regrets, in a line; else None."""
+    if "error:expected_clock" not in result.ledger:
+        return None
+    ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
+    possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
+    regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
+    at = int(np.argmax(error - 0.1 * regret))
+    if error[at] <= 0.1 * regret[at]:
+        return None
+    return (
+        "regret: its benchmark is that of sampled contexts, with a standard error of "
+        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
+        f"most {regret[at]:.3g}; see result.benchmark_error (of contexts of a table, Rows, it is exact)"
+    )
+
+
 # --- Pictures
 
 
@@ -589,7 +617,8 @@ class ResultPlots:
                 these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
             title: over the picture: ``""`` for none, where a caption says it; else of what the curves are means, and
-                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`).
+                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`), chance
+                in the benchmark (:attr:`Result.benchmark_error`) among it.
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
@@ -616,14 +645,16 @@ class ResultPlots:
         rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
         units = counted(regret.units, "run" if over == "replicate" else "instance")
-        doubts = ", ".join(warning.partition(":")[0] for warning in regret.warnings)
+        doubts = [warning.partition(":")[0] for warning in regret.warnings]
+        doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
+        doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
         names = [settings[label] for label in curves] if isinstance(settings, Mapping) else map(in_greek, curves)
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
             list(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
-            title=f"mean of {units}, {intervals}{f' (in doubt: {doubts})' * bool(doubts)}" if title is None else title,
+            title=f"mean of {units}, {intervals}{doubtful}" if title is None else title,
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,

@@ -66,7 +66,7 @@ class ExploreThenCommit(ArmTotals):
 
 @jb.pytree
 class Cap(jb.Policy):
-    """The preferred arm while the account is not overdrawn, else the cheapest.
+    """The preferred arm while the account is not overdrawn, else the cheapest; where it is closed, any.
 
     Source: LiteLLM's provider budgets: a provider above its budget is left out until there is money again.
     """
@@ -82,7 +82,10 @@ class Cap(jb.Policy):
         return state
 
     def select(self, state: jax.Array, key: jax.Array, view: jb.View) -> tuple[jax.Array, jax.Array]:
-        return state, jnp.where(ticks.exceeds(money_left(view), ticks.zero()), self.preferred, self.cheapest)
+        paid = ticks.exceeds(money_left(view), ticks.zero())
+        ids = jax.lax.iota(jnp.int32, view.available.shape[0])
+        rank = 2 * (ids == jnp.where(paid, self.preferred, self.cheapest)) + (ids == self.cheapest)
+        return state, largest(rank.astype(jnp.float32), key, view)
 
 
 class Cells(NamedTuple):

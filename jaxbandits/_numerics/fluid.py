@@ -125,6 +125,7 @@ class ContextValue(NamedTuple):
         value: the difference, at least 0.
         low, high: an interval of the value at 95 %; it is a point where the law of contexts is a table.
         price: of each resource, ``[J]``; with money as the clock ρ* itself.
+        error: standard error of ``contextual``; 0 where the law of contexts is a table.
     """
 
     contextual: float
@@ -133,6 +134,7 @@ class ContextValue(NamedTuple):
     low: float
     high: float
     price: np.ndarray
+    error: float = 0.0
 
 
 _Z = 1.959964
@@ -163,9 +165,8 @@ def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | 
     error = (rows - net @ mixture).std() / np.sqrt(len(rows))
     value, first_value = float(rows.mean()) - fixed, best.value - _without_context(r, c, budget)[0]
     low = max(min(value, first_value) - _Z * error, 0.0)
-    return ContextValue(
-        float(rows.mean()), fixed, max(value, 0.0), low, max(value, first_value) + _Z * error, best.price
-    )
+    high, chance = max(value, first_value) + _Z * error, float(rows.std() / np.sqrt(len(rows)))
+    return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, high, best.price, chance)
 
 
 def _without_context(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -192,7 +193,8 @@ def _value_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.n
     if exact:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     slack = (gain - ratio * paid) / paid.mean()
+    chance = float(slack.std() / np.sqrt(len(rows)))
     slack = slack - (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
     error = float(slack.std() / np.sqrt(len(rows)))
     low, high = max(min(ratio, last) - fixed - _Z * error, 0.0), max(ratio, last) - fixed + _Z * error
-    return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]))
+    return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), chance)

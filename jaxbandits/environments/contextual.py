@@ -476,13 +476,15 @@ class ContextualArms(Environment):
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see :meth:`value_of_context`.
 
-        Both grow evenly with the clock. NaN under a constraint of one's own.
+        Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
+        they are those of 2¹⁴ contexts, and ``"error"`` is the standard error of the first.
         """
         found, pace = self.compared(constraint, SAMPLE), constraints.a_round(constraint)
-        rates = np.full((2, self.instances), np.nan)
+        names = ("moving", "fixed") + (("error",) if self.contexts.table() is None else ())
+        rates = np.full((3, self.instances), np.nan)
         if found is not None and pace is not None:
-            rates = np.array([[x.contextual for x in found], [x.fixed for x in found]]) / pace.units
-        return {name: partial(_evenly, rate) for name, rate in zip(("moving", "fixed"), rates, strict=True)}
+            rates = np.array([[x.contextual, x.fixed, x.error] for x in found]).T / pace.units
+        return {name: partial(_evenly, rate) for name, rate in zip(names, rates, strict=False)}
 
 
 def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:

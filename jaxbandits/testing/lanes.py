@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -313,6 +313,18 @@ class Subject:
         """Places of the first two rounds of ``steps``, and of about ``number`` others."""
         rounds = self.steps.over.shape[0]
         return sorted({0, min(1, rounds - 1), *np.linspace(0, rounds - 1, number).astype(int).tolist()})
+
+    @cached_property
+    def decided(self) -> Callable[[Pytree, Observation], tuple[Any, Any]]:
+        """(state, action) by ``step``, and by ``select`` alone: one program for all who ask for it."""
+        leaves, words = one_setting(self.first, self.environment), self.policy_words
+
+        @jax.jit
+        def both(before: Pytree, seen: Observation) -> tuple[Any, Any]:
+            key = typed(words)
+            return leaves.step(before, key, seen), leaves.select(before, key, seen.view)
+
+        return both
 
     @cached_property
     def policy_words(self) -> jax.Array:

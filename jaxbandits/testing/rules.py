@@ -22,8 +22,16 @@ from jaxbandits.core.checks import InputError, in_a_line, written
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
+from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
-from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
+from jaxbandits.policies.base import (
+    IndexPolicy,
+    and_null,
+    chooses_by_score,
+    evaluate_state,
+    margin,
+    safe_round,
+)
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.result import pick
 from jaxbandits.testing.lanes import (
@@ -80,20 +88,34 @@ def agrees_without_jit(subject: Subject) -> None:
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
     """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
-    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
-
-    @jax.jit
-    def played(before: Any, seen: Any) -> Any:
-        return leaves.step(before, typed(words), seen), leaves.select(before, typed(words), seen.view)
-
     for i in subject.sampled(3):
         now = subject.round(i)
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             seen = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
-            got, must = played(now.before, seen)
+            got, must = subject.decided(now.before, seen)
             equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+
+
+def leaves_closed_arms_alone(subject: Subject) -> None:
+    """The arm that it is about to pull closes: then it pulls another one, rests, or skips the round."""
+    null_arm = getattr(subject.environment.spec, "null_arm", False)
+    for i in subject.sampled(16):
+        now = subject.round(i)
+        available, arm = now.observation.view.available, now.action
+        if available is None or not isinstance(arm, jax.Array) or arm.shape:
+            return  # a point, a pair of an arm and a limit, or a set is no arm that closes
+        # The null arm K and the skip −1 never close, nor does here the last arm that is open.
+        if not 0 <= int(arm) < available.size or int(available.sum()) == 1:
+            continue
+        remaining = available.at[arm].set(False)
+        view = now.observation.view._replace(available=remaining)
+        (_, action), _ = subject.decided(now.before, now.observation._replace(view=view))
+        allowed = np.flatnonzero(and_null(remaining) if null_arm else remaining)
+        assert action == SKIP or action in allowed, (
+            f"round {i + 1}: arm {action} is chosen, though view.available says that it is closed"
+        )
 
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
@@ -411,6 +433,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
+    leaves_closed_arms_alone,
     learns_from_the_context_of_the_decision,
     other_values_compile_nothing,
     sweep_equals_loop,

@@ -48,6 +48,11 @@ def blunder(self: Any, state: Any, key: Any, observation: Any) -> Any:
     return self.select(self.update(state, key, observation), key, observation.view)
 
 
+def heedless(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """Whoever was pulled least, open or not."""
+    return state, jnp.argmin(state.pulls).astype(jnp.int32)
+
+
 def positional(self: Any, state: Any, key: Any, view: Any) -> Any:
     """It draws for all arms at once: how many there are changes the draws."""
     draws = jax.random.permutation(streams.at(key, view.round, 0), state.pulls.size)
@@ -146,6 +151,11 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
             policy("Odd", select=positional),
             "what_it_is_played_with_changes_nothing",
             "two absent arms: .* differs",
+        ),
+        (
+            policy("Heedless", select=heedless),
+            "leaves_closed_arms_alone",
+            r"^round 1: arm 0 is chosen, though view\.available says that it is closed$",
         ),
         (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
         (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),

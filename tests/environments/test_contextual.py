@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -30,6 +31,7 @@ from jaxbandits.environments import (
 )
 from jaxbandits.environments.noise import Bernoulli, Tent
 from jaxbandits.policies import Bonus, ContextualOracle, ContextualPacer, LinearRate, LinUCB
+from jaxbandits.policies.base import Plan, largest
 from jaxbandits.testing import assert_same_results, check_environment
 
 KEY = jax.random.key(50)
@@ -97,6 +99,7 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
         jb.policies.DualMirrorDescent(),
     ]
     result = jb.simulate(policies, WithNullArm(world), limit, key=KEY, replicates=64, marks=2)
+    assert not result.benchmark_error.values.any()
     reward = result.reward.values[:, 0, :, -1] / rounds
     mean, error = reward.mean(axis=1), reward.std(axis=1) / 8
     assert (mean < best.contextual + 4 * error).all()
@@ -108,18 +111,56 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
     np.testing.assert_allclose(apart, best.value * spent / (rounds / 4) * rounds, rtol=1e-3)
 
 
+SPHERE = ContextualArms.linear(
+    [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]],
+    [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]],
+    UnitSphere(2),
+)
+ANGLE = 2 * np.pi * (np.arange(4096) + 0.5) / 4096
+CIRCLE = Rows.of(np.stack([np.cos(ANGLE), np.sin(ANGLE)], axis=1))
+
+
 @pytest.mark.integration
 def test_laws_without_end_are_sampled() -> None:
-    reward = [[0.5, 0.3, -0.1], [0.5, -0.3, 0.2], [0.3, 0.1, 0.1]]
-    theta = reward, [[0.3, 0.05, 0.0], [0.4, 0.0, 0.1], [0.4, 0.0, 0.2]]
-    world = ContextualArms.linear(*theta, UnitSphere(2))
-    angle = 2 * np.pi * (np.arange(4096) + 0.5) / 4096
-    exact = ContextualArms.linear(*theta, Rows.of(np.stack([np.cos(angle), np.sin(angle)], axis=1)))
+    exact = dataclasses.replace(SPHERE, contexts=CIRCLE)
     for limit in (jb.AverageCost(c=0.32, rounds=100), jb.TotalBudget(50.0, last_pull="counts"), jb.Horizon(100)):
-        sampled, told = (x.value_of_context(limit)[0] for x in (world, exact))
+        sampled, told = (x.value_of_context(limit)[0] for x in (SPHERE, exact))
         assert sampled.low < told.value < sampled.high and sampled.high - sampled.low < 0.05
         assert told.low == told.value == told.high
         assert sampled.contextual == pytest.approx(told.contextual, abs=0.02)
+
+
+@pytest.mark.parametrize("budget", [np.zeros(0), np.array([0.32]), None])
+def test_the_error_of_a_sampled_benchmark_is_its_spread(budget: Any) -> None:
+    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in SPHERE.sampled(2**14))
+    parts = list(zip(reward, cost, strict=True))
+    values = [fluid.compared([parts[i], parts[i + 1]], budget) for i in range(63)]
+    spread = np.std([x.contextual for x in values], ddof=1)
+    assert np.mean([x.error for x in values]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 62))
+
+
+@jb.pytree
+class Informed(Plan):
+    """The largest mean, which it knows: no regret but for chance in the benchmark."""
+
+    theta: Any = jb.leaf(core=2)
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        theta = jnp.asarray(self.theta)
+        return state, largest(theta[:, 0] + theta[:, 1:] @ view.context, key, view)
+
+
+@pytest.mark.integration
+def test_a_result_says_how_far_its_benchmark_may_be_off() -> None:
+    policy, limit = Informed(theta=np.asarray(SPHERE.reward.theta)[0, :, 0]), jb.Horizon(2000)
+    message = r"^regret: its benchmark is that of sampled contexts, .* error of \d"
+    with pytest.warns(UserWarning, match=message):
+        result = jb.simulate(policy, SPHERE, limit, key=KEY, replicates=4, marks=[0.5, 1.0])
+    error = SPHERE.value_of_context(limit, samples=2**14)[0].error
+    stated = result.benchmark_error.values[0, 0]
+    np.testing.assert_allclose(stated, [[1000 * error, 2000 * error]] * 4, rtol=1e-6)
+    title = result.plot.regret(over="replicate").axes[0].get_title()
+    assert "sampled benchmark" in " ".join(title.split())
 
 
 # --- Laws of contexts and outcomes
