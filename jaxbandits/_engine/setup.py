@@ -27,8 +27,8 @@ from jaxbandits.core.checks import (
     in_a_line,
     numbers,
     refuse_traced,
+    user_method,
     whole_number,
-    written,
 )
 from jaxbandits.core.fingerprint import is_users, traced
 from jaxbandits.core.protocol import (
@@ -478,7 +478,7 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
     except InputError:
         raise
     except Exception as problem:
-        name = written(owner, method, problem)
+        name = user_method(owner, method, problem)
         raise InputError(f"{name}: fails when traced for one lane: {in_a_line(problem)}") from problem
 
 

@@ -140,7 +140,7 @@ class ContextValue(NamedTuple):
 _Z = 1.959964
 
 
-def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
+def context_value(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
     """The value of context on one exact table of means, or on two samples: prices from the first, values on the second.
 
     The optimum on the sample that it is found on is too high on average; so is the dual at any price but the best one.

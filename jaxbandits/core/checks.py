@@ -215,7 +215,7 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
-        raise InputError(f"{written(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(f"{user_method(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
 
 
 def in_a_line(problem: BaseException) -> str:
@@ -234,7 +234,7 @@ def in_a_line(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {text}{at}"
 
 
-def written(owner: object, method: str, problem: BaseException) -> str:
+def user_method(owner: object, method: str, problem: BaseException) -> str:
     """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
         if _is_user_code(frame.f_code.co_filename):

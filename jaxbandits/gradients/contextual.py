@@ -19,7 +19,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Policy
 from jaxbandits.core.pytrees import pytree, static
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, drawn
+from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, sample_contexts
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.environments.noise import Bernoulli
 from jaxbandits.gradients import estimates
@@ -94,7 +94,7 @@ def score_runs(
     if isinstance(environment, WithNullArm):
         scored = dataclasses.replace(environment, arms=scored)
     ready = constraint.prepare(environment)
-    best = world.compared(ready, SAMPLE)
+    best = world.context_values(ready, SAMPLE)
     if not best or getattr(ready, "last_pull", "counts") != "counts":
         must = "a Horizon, an AverageCost or a TotalBudget with last_pull='counts' (with several costs and rounds)"
         raise bad("constraint", repr(constraint), f"{must} where arms have contexts")
@@ -207,7 +207,7 @@ def _weighted(
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
     def instance(world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array) -> Any:
-        contexts = drawn(world, rounds) if rows is None else rows
+        contexts = sample_contexts(world, rounds) if rows is None else rows
 
         def total(thetas: dict[str, jax.Array]) -> jax.Array:
             means = {name: dataclasses.replace(getattr(world, name), theta=theta) for name, theta in thetas.items()}

@@ -268,7 +268,7 @@ class Subject:
         return jax.tree.map(lambda x: x[:1], every)
 
     @cached_property
-    def others(self) -> list[Policy]:
+    def variants(self) -> list[Policy]:
         """The same policy with other values of its leaves, as far as their ranges allow (none if it has none)."""
         variants: list[Policy] = []
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625) if jax.tree.leaves(self.first) else ():
@@ -320,9 +320,9 @@ class Subject:
         leaves, words = one_setting(self.first, self.environment), self.policy_words
 
         @jax.jit
-        def both(before: Pytree, seen: Observation) -> tuple[Any, Any]:
+        def both(before: Pytree, observation: Observation) -> tuple[Any, Any]:
             key = typed(words)
-            return leaves.step(before, key, seen), leaves.select(before, key, seen.view)
+            return leaves.step(before, key, observation), leaves.select(before, key, observation.view)
 
         return both
 

@@ -14,7 +14,7 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
-from jaxbandits.core.checks import InputError, in_a_line, written
+from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree, select_tree
@@ -110,7 +110,7 @@ def check_environment(
     except InputError:
         raise
     except Exception as problem:
-        raise InputError(f"{written(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(f"{user_method(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
     return worst
 
 
