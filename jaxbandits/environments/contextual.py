@@ -454,7 +454,7 @@ class ContextualArms(Environment):
             >>> world = jb.environments.ContextualArms.linear(
             ...     [[0.3, 0.4], [0.9, -0.1]], [[0.2, 0.0], [0.7, 0.0]], rows)
             >>> value = world.value_of_context(jb.AverageCost(c=0.25, rounds=1000))[0]
-            >>> round(found.contextual, 4), round(found.fixed, 4), round(found.value, 4)
+            >>> round(value.contextual, 4), round(value.fixed, 4), round(value.value, 4)
             (0.56, 0.535, 0.025)
         """
         return self.context_values(constraint.prepare(self), samples) or []

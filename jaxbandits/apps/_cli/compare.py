@@ -18,7 +18,17 @@ from typing import Any
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
 from jaxbandits.apps._cli import console
-from jaxbandits.apps._cli.console import Parser, nearest, number, numbers, one_of, option, refused, say, whole
+from jaxbandits.apps._cli.console import (
+    Parser,
+    name_in,
+    nearest,
+    number_in,
+    number_list,
+    option_name,
+    refused,
+    say,
+    whole_in,
+)
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison._reading.columns import ROLES
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
@@ -48,23 +58,23 @@ def reading_of(arguments: argparse.Namespace, without: Collection[str] = ()) -> 
     return {name: getattr(arguments, name) for name in READING if name not in without}
 
 
-def add_options(made: Parser, owner: type, without: Collection[str] = ()) -> None:
+def add_options(command: Parser, owner: type, without: Collection[str] = ()) -> None:
     """The fields of :class:`ReadingOptions` or of :class:`Options` as options of a command."""
     for field in dataclasses.fields(owner):
         if field.name in without or not (about := field.metadata["about"]):
             continue
-        kind, name = field.metadata["kind"], option(field.metadata["spelt"] or field.name)
-        more: dict[str, Any] = {"dest": field.name, "help": about, "default": field.default}
+        kind, name = field.metadata["kind"], option_name(field.metadata["spelt"] or field.name)
+        settings: dict[str, Any] = {"dest": field.name, "help": about, "default": field.default}
         if isinstance(kind, tuple):
             words = [word.replace(" ", "-") for word in kind]
-            more |= {"type": one_of(words), "metavar": "|".join(words)}
+            settings |= {"type": name_in(words), "metavar": "|".join(words)}
         elif kind == "flag":
-            more |= {"action": "store_true"}
+            settings |= {"action": "store_true"}
         else:
             words, convert = field.metadata["words"], _CONVERTERS[kind]
-            more |= {"metavar": field.metadata["metavar"], "type": _either(words, convert) if words else convert}
-            more |= {"action": "append", "default": []} if kind == "texts" else {}
-        made.add_argument(name, **more)
+            settings |= {"metavar": field.metadata["metavar"], "type": _either(words, convert) if words else convert}
+            settings |= {"action": "append", "default": []} if kind == "texts" else {}
+        command.add_argument(name, **settings)
 
 
 def _either(words: Collection[str], convert: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -83,25 +93,25 @@ def _either(words: Collection[str], convert: Callable[[str], Any]) -> Callable[[
 
 def columns_of(text: str) -> dict[str, str]:
     """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+2?)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
         raise refused(text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}")
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
-        role = one_of(ROLES)(role.replace("-", "_").lower())
-        if role in found or not title.strip():
+        role = name_in(ROLES)(role.replace("-", "_").lower())
+        if role in titles or not title.strip():
             raise refused(text, f"given one title for each key, and {role} is not")
-        found[role] = title.strip()
-    return found
+        titles[role] = title.strip()
+    return titles
 
 
 _CONVERTERS: Mapping[str, Callable[[str], Any]] = {
-    "number": number(),
-    "whole": whole(),
+    "number": number_in(),
+    "whole": whole_in(),
     "text": str,
     "texts": str,
     "columns": columns_of,
-    "marks": whole(1, 10_000),
+    "marks": whole_in(1, 10_000),
 }
 
 
@@ -126,28 +136,28 @@ MEANINGS: Mapping[str, str] = {
 
 def policy_names(text: str) -> list[str]:
     """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by commas, each once."""
-    found = [part.strip(" ") for part in text.split(",")]
-    for name in found:
+    names = [part.strip(" ") for part in text.split(",")]
+    for name in names:
         if name != "all" and name not in _NAMES and ".py:" not in name:
-            known = ", ".join([*_NAMES, "all", "mine.py:MyPolicy"])
-            raise refused(name, f"one of {known}{nearest(name, _NAMES)}")
-        if found.count(name) > 1:
+            choices = ", ".join([*_NAMES, "all", "mine.py:MyPolicy"])
+            raise refused(name, f"one of {choices}{nearest(name, _NAMES)}")
+        if names.count(name) > 1:
             raise refused(name, "given once")
-    return found
+    return names
 
 
 def parameters() -> dict[str, tuple[str, list[str]]]:
     """For each parameter of the named policies: its default(s), and the policies that have it."""
-    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for name, kind in (each for kinds in _KINDS.values() for each in kinds.items()):
+    uses: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for name, kind in (pair for kinds in _KINDS.values() for pair in kinds.items()):
         for field in leaf_fields(kind):
             if (name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT) or field.name == "bounds":
                 continue
-            defaults, users = found.setdefault(field.name, ({}, {}))
+            defaults, users = uses.setdefault(field.name, ({}, {}))
             missing = field.default is dataclasses.MISSING
             defaults["none, it must be given" if missing else f"{field.default:g}"] = None
             users[name] = None
-    return {field: (", ".join(defaults), list(users)) for field, (defaults, users) in found.items()}
+    return {field: (", ".join(defaults), list(users)) for field, (defaults, users) in uses.items()}
 
 
 def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[str]]:
@@ -157,26 +167,26 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
         InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
             constraint; a file or class that cannot be used.
     """
-    fitting: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
-    fitting = fitting if arguments.constraint is None else AVERAGE_COST_POLICIES
+    choices: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    choices = choices if arguments.constraint is None else AVERAGE_COST_POLICIES
     stated = {name for name, value in vars(arguments).items() if value is not None}
-    needs = {name: _missing(kind, stated) for name, kind in fitting.items()}
+    needs = {name: _missing(kind, stated) for name, kind in choices.items()}
     kinds, notes = dict[str, type[Policy]](), list[str]()
     for name in arguments.policies:
         if name == "all":
-            kinds |= {each: kind for each, kind in fitting.items() if not needs[each]}
-        elif name in _NAMES and name not in fitting:
-            other = next(what for what, kinds in _KINDS.items() if name in kinds)
-            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for {other}")
+            kinds |= {complete: kind for complete, kind in choices.items() if not needs[complete]}
+        elif name in _NAMES and name not in choices:
+            constraint_name = next(label for label, kinds in _KINDS.items() if name in kinds)
+            raise bad("--policies", name, f"one of {', '.join(choices)}: it is for {constraint_name}")
         else:
-            kinds[name] = fitting[name] if name in fitting else loaded(name)
-    left = [f"{x} ({option(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
-    if "all" in arguments.policies and left:
-        notes.append(f"note: --policies all is without those that need a parameter: {', '.join(left)}")
-    had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
+            kinds[name] = choices[name] if name in choices else loaded(name)
+    incomplete = [f"{x} ({option_name(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
+    if "all" in arguments.policies and incomplete:
+        notes.append(f"note: --policies all is without those that need a parameter: {', '.join(incomplete)}")
+    fields = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
     for parameter, (_, users) in parameters().items():
-        if (values := getattr(arguments, parameter)) is not None and parameter not in had:
-            raise bad(option(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
+        if (values := getattr(arguments, parameter)) is not None and parameter not in fields:
+            raise bad(option_name(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
     return [_settings(name, kind, arguments) for name, kind in kinds.items()], notes
 
 
@@ -190,9 +200,9 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
     options = vars(arguments)
     stated = {name for name, value in options.items() if value is not None}
     if missing := _missing(kind, stated):
-        known = missing[0] in options
-        what = f"{option(missing[0])}: not given" if known else f"--policies: {name} given"
-        raise InputError(f"{what}; {name} has no default for {'it' if known else missing[0]}")
+        is_option = missing[0] in options
+        subject = f"{option_name(missing[0])}: not given" if is_option else f"--policies: {name} given"
+        raise InputError(f"{subject}; {name} has no default for {'it' if is_option else missing[0]}")
     names = [field.name for field in leaf_fields(kind)]
     values = {x: options[x] for x in names if isinstance(options.get(x), list)}
     if arguments.constraint is not None:  # the plan puts in the constraint's own
@@ -202,19 +212,19 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
 
 def loaded(name: str) -> type[Policy]:
     """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is no policy."""
-    file, _, wanted = name.rpartition(":")
+    file, _, class_name = name.rpartition(":")
     module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
     module.__file__ = file
     sys.modules[module.__name__] = module  # dataclasses look their module up
-    why = f"{wanted} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
+    reason = f"{class_name} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
     try:
         exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
-        kind = getattr(module, wanted)
+        kind = getattr(module, class_name)
         if isinstance(kind, type) and issubclass(kind, Policy) and dataclasses.is_dataclass(kind):
             return kind
     except Exception as problem:  # whatever a stranger's file raises
-        why = f"{type(problem).__name__}: {problem}"
-    raise bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
+        reason = f"{type(problem).__name__}: {problem}"
+    raise bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({reason})")
 
 
 # --- The command
@@ -228,13 +238,13 @@ Example:
 
 
 def parser() -> Parser:
-    """Of the command's options."""
-    made = Parser(
+    """The parser of ``compare``."""
+    command = Parser(
         prog="jaxbandits compare",
         description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
         epilog=_EPILOG,
     )
-    add, yes = made.add_argument, argparse.BooleanOptionalAction
+    add, yes = command.add_argument, argparse.BooleanOptionalAction
     add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
     add("--budget", required=True, type=budgets, metavar="B",
         help="budget of each instance, in the file's unit of cost; B,B2 where --columns names a cost2")  # fmt: skip
@@ -246,8 +256,8 @@ def parser() -> Parser:
         help="spend the budget (budget), or spend it at no more than C a round on average, in every round")  # fmt: skip
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
-        add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
-    add_options(made, Options, without=READING)
+        add(option_name(name), type=number_list, metavar="X,Y,…", help=f"{text}; each value is one setting")
+    add_options(command, Options, without=READING)
     files = ", ".join((*FILES, *ANSWER_FILES))
     add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
@@ -256,16 +266,16 @@ def parser() -> Parser:
     add("--check", action=yes, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
-    add_options(made, ReadingOptions)
+    add_options(command, ReadingOptions)
     add("--progress", action=yes,
         help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
-    return made
+    return command
 
 
-def run(arguments: argparse.Namespace, given: list[str]) -> int:
-    """Do the job; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
-    (policies, notes), asked = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
-    if asked and not arguments.answer:
+def run(arguments: argparse.Namespace, argv: list[str]) -> int:
+    """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
+    (policies, notes), extra_policies = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
+    if extra_policies and not arguments.answer:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
@@ -274,7 +284,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     with DrawingProcess(apart=cores() > 1) as pictures:
         with console.named_as_options({*vars(arguments)}):
             plan = plans.prepare(arguments.arms, arguments.budget, policies, **options)
-            for name in asked:
+            for name in extra_policies:
                 setting_called(name, plan.played.labels)
         if arguments.answer:
             splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
@@ -284,29 +294,29 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         comparison = run_plan(plan, progress=progress)
         from jaxbandits.apps.comparison.report import answer_files, check_of, closing, drawings, next_sections, text_of
 
-        command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
+        command, answer, paths = shlex.join(["jaxbandits", *argv]), None, list[Path]()
         try:
             # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
-            written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
+            paths += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
             if arguments.answer:
-                answer = answer_of(comparison, asked, check=False, progress=progress)
+                answer = answer_of(comparison, extra_policies, check=False, progress=progress)
             say(text_of(comparison, answer, arguments.explain))
-            regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
+            regret, pages = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
                 # When the answer stands there: what to do next, and another noise while pictures are drawn.
                 answer = dataclasses.replace(answer, next=next_split(answer, progress))
                 say("".join(f"\n{section.text()}\n" for section in next_sections(answer)).rstrip("\n"))
-                drawn = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
+                charts = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
                 if arguments.check:
                     answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
                     say("\n" + "\n".join(check_of(answer)))
-                made = answer_files(answer, {name: picture.result() for name, picture in drawn.items()}, command)
-            put_all(out, {"regret.png": regret.result(), **made})
+                pages = answer_files(answer, {name: picture.result() for name, picture in charts.items()}, command)
+            put_all(out, {"regret.png": regret.result(), **pages})
         except OSError as problem:
             return console.unwritten(problem)
         except KeyboardInterrupt:
-            there = ", ".join(map(str, written)) or "nothing more"
-            print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
+            done = ", ".join(map(str, paths)) or "nothing more"
+            print(f"interrupted: all runs finished; {done} written", file=sys.stderr)
             return 130
     last = [*notes, closing(answer)] if answer else notes
     say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
@@ -323,7 +333,7 @@ def _import_xarray() -> None:
 
 def budgets(text: str) -> float | list[float]:
     """A converter: a budget, or one for each cost, separated by commas."""
-    return numbers(text) if "," in text else number()(text)
+    return number_list(text) if "," in text else number_in()(text)
 
 
 def constraint(text: str) -> float | None:
@@ -332,7 +342,7 @@ def constraint(text: str) -> float | None:
     may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
     if kind != "average-cost" and text != "budget":
         raise refused(text, may_be)
-    return None if text == "budget" else number(above=0, may_be=may_be)(bound)
+    return None if text == "budget" else number_in(above=0, may_be=may_be)(bound)
 
 
 # --- ``jaxbandits demo``: the same on the shipped sample
@@ -342,20 +352,20 @@ _CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0
 
 
 def demo_parser() -> Parser:
-    """Of the options of ``demo``."""
-    made = Parser(
+    """The parser of ``demo``."""
+    command = Parser(
         prog="jaxbandits demo",
         description="Compare three policies on the shipped ads; some ten seconds the first time.",
     )
-    made.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
-    return made
+    command.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
+    return command
 
 
-def run_demo(arguments: argparse.Namespace, given: list[str]) -> int:
+def run_demo(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Show the command for files of one's own, and run it."""
     with resources.as_file(resources.files("jaxbandits") / "data" / "sample_ads.csv") as sample:
         command = ["compare", "--arms", str(sample), *_CHOSEN, "--out", arguments.out]
         say(f"$ {shlex.join(['jaxbandits', *command])}\n")
-        chosen = parser().parse(command[1:])
-        chosen.job = "compare"
-        return run(chosen, command)
+        options = parser().parse(command[1:])
+        options.job = "compare"
+        return run(options, command)

@@ -36,27 +36,27 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
 
-    def add_choice(self, name: str, known: Sequence[str], about: str, default: str | None = None) -> None:
+    def add_choice(self, name: str, choices: Sequence[str], about: str, default: str | None = None) -> None:
         """An option that takes one of some names."""
-        self.add_argument(name, type=one_of(known), metavar="|".join(known), help=about, default=default)
+        self.add_argument(name, type=name_in(choices), metavar="|".join(choices), help=about, default=default)
 
-    def parse(self, given: Sequence[str]) -> argparse.Namespace:
+    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
 
         Raises:
             InputError: naming the argument.
         """
-        known = self._option_string_actions
-        named = given[: given.index("--")] if "--" in given else given
+        names = self._option_string_actions
+        named = argv[: argv.index("--")] if "--" in argv else argv
         for name in (part.partition("=")[0] for part in named):
-            if name.startswith("--") and name not in known:  # before argparse tells what else is missing
-                raise InputError(f"{line(name)}: unknown option{nearest(name, known)} (see {self.prog} --help)")
+            if name.startswith("--") and name not in names:  # before argparse says which options are missing
+                raise InputError(f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)")
         try:
-            arguments, left = self.parse_known_args(given)
+            arguments, rest = self.parse_known_args(argv)
         except argparse.ArgumentError as problem:
             self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
-        if left := [part for part in left if part != "--"]:
-            raise InputError(f"{quoted(left[0])}: not expected here (see {self.prog} --help)")
+        if rest := [part for part in rest if part != "--"]:
+            raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -70,16 +70,16 @@ class Parser(argparse.ArgumentParser):
         say(self.format_help().rstrip("\n"))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean X?`` where one of the known names is like this one."""
-    spelt = {text.lower().replace("-", "_"): text for text in known}
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """``; did you mean X?`` where one of the choices is spelt like this name."""
+    spelt = {text.lower().replace("-", "_"): text for text in choices}
     near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
-def listed(name: str, known: Collection[str]) -> str:
-    """The known names, and which of them was probably meant."""
-    return f"{', '.join(known)}{nearest(name, known)}"
+def listed(name: str, choices: Collection[str]) -> str:
+    """The choices, and which of them was probably meant."""
+    return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
 # --- Converters
@@ -90,53 +90,52 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
-def number(*, above: float = -math.inf, most: float = math.inf, may_be: str = "") -> Callable[[str], float]:
-    """A converter to a finite number, perhaps in a range."""
-    ends = [f"above {above:g}"] * math.isfinite(above) + [f"at most {most:g}"] * math.isfinite(most)
-    may_be = may_be or " ".join(["a finite number", *" and ".join(ends).split()])
+def number_in(*, above: float = -math.inf, may_be: str = "") -> Callable[[str], float]:
+    """A converter to a finite number, perhaps above a bound."""
+    may_be = may_be or ("a finite number" if above == -math.inf else f"a finite number above {above:g}")
 
     def convert(text: str) -> float:
         with contextlib.suppress(ValueError):
-            if "_" not in text and math.isfinite(value := float(text)) and above < value <= most:
+            if "_" not in text and math.isfinite(value := float(text)) and value > above:
                 return value
         raise refused(text, may_be)
 
     return convert
 
 
-def numbers(text: str) -> list[float]:
+def number_list(text: str) -> list[float]:
     """A converter to numbers, separated by commas."""
-    each, values = number(), list[float]()
+    convert, values = number_in(), list[float]()
     for part in text.split(","):
         try:
-            values.append(each(part))
+            values.append(convert(part))
         except argparse.ArgumentTypeError:
-            must = f"numbers, separated by commas, and not {quoted(text)}"
-            raise refused(part, must) from None
+            may_be = f"numbers, separated by commas, and not {quoted(text)}"
+            raise refused(part, may_be) from None
     return values
 
 
-def whole(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+def whole_in(low: int | None = None, high: int | None = None) -> Callable[[str], int]:
     """A converter to a whole number, perhaps in a range."""
-    ends = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most:,}"
+    ends = "" if low is None else f" of at least {low}" if high is None else f" from {low} to {high:,}"
 
     def convert(text: str) -> int:
         with contextlib.suppress(ValueError):
             value = int(text)
-            if (least is None or value >= least) and (most is None or value <= most):
+            if (low is None or value >= low) and (high is None or value <= high):
                 return value
         raise refused(text, f"a whole number{ends}")
 
     return convert
 
 
-def one_of(names: Iterable[str]) -> Callable[[str], str]:
+def name_in(names: Iterable[str]) -> Callable[[str], str]:
     """A converter that takes one of some names."""
-    known = tuple(names)
+    choices = tuple(names)
 
     def convert(text: str) -> str:
-        if text not in known:
-            raise refused(text, f"one of {listed(text, known)}")
+        if text not in choices:
+            raise refused(text, f"one of {listed(text, choices)}")
         return text
 
     return convert
@@ -164,31 +163,31 @@ def complain(problem: object) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def option(parameter: str) -> str:
+def option_name(parameter: str) -> str:
     """``--min-cost`` for ``min_cost``."""
     return f"--{parameter.replace('_', '-')}"
 
 
 OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
-"""Options that are not called as the argument of the library is."""
+"""Options whose name is not that of the library's argument."""
 
 
 @contextlib.contextmanager
 def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Errors of the library, ``runs: 0 given; …``, as those of a command with these, ``--runs: 0 given; …``."""
+    """Turn errors of the library, ``runs: 0 given; …``, into those of a command with these options, ``--runs: …``."""
     try:
         yield
     except InputError as problem:
         name, colon, rest = str(problem).partition(":")
-        own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
-        own = OTHERWISE.get(own, own)
-        if own not in options:
+        field = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
+        field = OTHERWISE.get(field, field)
+        if field not in options:
             raise
-        raise InputError(f"{option(own)}{colon}{rest}") from None
+        raise InputError(f"{option_name(field)}{colon}{rest}") from None
 
 
 def unwritten(problem: OSError) -> int:
-    """Say it; the exit code."""
+    """Complain that the output could not be written; gives the exit code."""
     complain(f"--out: could not be written ({problem})")
     return 1
 
@@ -200,14 +199,14 @@ def unwritten(problem: OSError) -> int:
 
 
 VARIABLE = "JAXBANDITS_CACHE"
-_MOST_BYTES = 1 << 29  # a program of an engine takes 50 to 200 kB
+_LARGEST_FOLDER = 1 << 29  # a program of an engine takes 50 to 200 kB
 
 
 def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
-    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. Whoever has told jax of a folder
-    (``JAX_COMPILATION_CACHE_DIR``) keeps it. A folder that cannot be made is not used; entries that cannot be read are
+    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax itself
+    (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used; entries that cannot be read are
     ignored and compiled anew.
     """
     import jax
@@ -230,24 +229,24 @@ def keep_programs() -> None:
 
 
 def programs_folder() -> Path | None:
-    """Where programs are kept: a folder for this kind of processor and this jax; None if they are not to be kept."""
+    """The folder of programs for this kind of processor and this version of jax; None where none are to be kept."""
     import jax
 
-    told, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
-    if told.lower() in ("off", "false", "no", "0"):
+    setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
+    if setting.lower() in ("off", "false", "no", "0"):
         return None
-    base = told or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
+    base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
     return Path(base).expanduser() / "programs" / f"{checks.processor()}-jax-{jax.__version__}"
 
 
 def _prune(folder: Path) -> None:
-    """Drop the entries that were written first until those that stay take half of what may be kept."""
-    found = sorted(((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime)
-    sizes = itertools.accumulate(state.st_size for state, _ in found)  # of the newest n
-    if sum(state.st_size for state, _ in found) > _MOST_BYTES:
-        for size, (_, entry) in zip(sizes, found, strict=True):
-            if size > _MOST_BYTES // 2:
+    """If the folder is too large, drop the oldest entries, so that the rest takes half of what it may."""
+    entries = sorted(((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime)
+    sizes = itertools.accumulate(state.st_size for state, _ in entries)  # together, of the newest n
+    if sum(state.st_size for state, _ in entries) > _LARGEST_FOLDER:
+        for size, (_, entry) in zip(sizes, entries, strict=True):
+            if size > _LARGEST_FOLDER // 2:
                 with contextlib.suppress(OSError):
                     entry.unlink()
 
@@ -268,20 +267,20 @@ _JOBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
+    """Run the command with these arguments, by default those of the process.
 
-    ``argv`` are the arguments, default those of the process.
+    The exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # it is closed, or is not Python's own
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else report(lost)  # it comes again
+    sys.unraisablehook = lambda error: None if error.exc_type is KeyboardInterrupt else report(error)  # it comes again
     if before is signal.default_int_handler and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _CtrlC())
     try:
-        return _run(given)
+        return _run(arguments)
     except InputError as problem:
         complain(problem)
         return 2
@@ -310,10 +309,10 @@ class _CtrlC:
         raise KeyboardInterrupt
 
 
-def _run(given: list[str]) -> int:
+def _run(argv: list[str]) -> int:
     from jaxbandits import __version__
 
-    job = given[0] if given else None
+    job = argv[0] if argv else None
     if job is None or job.startswith("-"):
         commands = [f"  {name:7}  {about}" for name, (about, *_) in _JOBS.items()]
         parser = Parser(
@@ -323,16 +322,16 @@ def _run(given: list[str]) -> int:
             epilog="\n".join(["commands (each has --help):", *commands]),
         )
         parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
-        parser.parse(given)
+        parser.parse(argv)
         raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
     if job not in _JOBS:
         raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
     _, module, make, run = _JOBS[job]
-    found: Any = importlib.import_module(module)
-    arguments = getattr(found, make)().parse(given[1:])
+    job_module: Any = importlib.import_module(module)
+    arguments = getattr(job_module, make)().parse(argv[1:])
     arguments.job = job
     keep_programs()
-    return getattr(found, run)(arguments, given)
+    return getattr(job_module, run)(arguments, argv)
 
 
 if __name__ == "__main__":

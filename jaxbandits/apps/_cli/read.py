@@ -9,90 +9,91 @@ from collections.abc import Callable
 
 from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
-from jaxbandits.apps._cli.console import Parser, named_as_options, option, say
+from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, estimates, interval_names
 from jaxbandits.apps.comparison.options import ReadingOptions
 from jaxbandits.apps.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.statistics import Estimate
 
-_MOST_INSTANCES, _MOST_ARMS = 6, 40
-_MOST_PULLS = 100_000  # that the suggested budget pays for
+_INSTANCES_SHOWN, _ARMS_SHOWN = 6, 40
+_PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
 
 
 def parser() -> Parser:
-    """Of the command's options."""
-    made = Parser(
+    """The parser of ``read``."""
+    command = Parser(
         prog="jaxbandits read",
         description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
     )
-    made.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
-    add_options(made, ReadingOptions)
-    return made
+    command.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    add_options(command, ReadingOptions)
+    return command
 
 
-def run(arguments: argparse.Namespace, given: list[str]) -> int:
-    """Do the job; the exit code is 0."""
+def run(arguments: argparse.Namespace, argv: list[str]) -> int:
+    """Show the file; the exit code is 0."""
     with named_as_options({*vars(arguments)}):
         table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
-    many = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
-    head = [f"read {arguments.file}: {table.kind}{many}, {sum(sizes):,} arms", *(f"  {note}" for note in table.notes)]
+    instances = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
+    head = [f"read {arguments.file}: {table.kind}{instances}, {sum(sizes):,} arms"]
+    head += [f"  {note}" for note in table.notes]
     parts = ["\n".join(map(line, head))]
-    for instance in table.instances[:_MOST_INSTANCES]:
+    for instance in table.instances[:_INSTANCES_SHOWN]:
         title = f"{line(instance.name)}:\n" if len(sizes) > 1 else ""
-        parts.append(title + _instance(table, instance, _MOST_ARMS // min(len(sizes), _MOST_INSTANCES)))
-    if len(sizes) > _MOST_INSTANCES:
-        parts.append(f"… and {counted(len(sizes) - _MOST_INSTANCES, 'more instance')}")
+        parts.append(title + _instance(table, instance, _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN)))
+    if len(sizes) > _INSTANCES_SHOWN:
+        parts.append(f"… and {counted(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
     names = ", ".join(dict.fromkeys(name for i in table.instances for name in interval_names(i)))
-    how = "(no intervals: totals and means alone do not say how sure they are)"
+    footnote = "(no intervals: totals and means alone do not say how sure they are)"
     if names:
-        how = f"(in brackets: 95 % intervals, each by itself: {names})"
-    say("\n\n".join([*parts, f"{how}\ngo on with:\n  {_next(table, arguments)}"]))
+        footnote = f"(in brackets: 95 % intervals, each by itself: {names})"
+    say("\n\n".join([*parts, f"{footnote}\ngo on with:\n  {_next(table, arguments)}"]))
     return 0
 
 
-def _instance(table: ArmsTable, instance: Instance, most: int) -> str:
+def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
     style, pull, result = table.style, table.pull_unit, table.reward_unit
     evidence = instance.evidence or NO_EVIDENCE
-    one = {"conversions": "conversion"}.get(result, result)
+    singular = {"conversions": "conversion"}.get(result, result)
 
     def in_all(arm: int | slice) -> list[str]:
         totals = evidence.totals(arm)
         return [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])] if totals else []
 
     header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
-    header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {one}"]
+    header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {singular}"]
     header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
-    for arm, (name, found) in enumerate(zip(instance.arms[:most], estimates(instance)[:most], strict=True)):
-        rate, price, per = found
-        known = [_rate(style, rate, evidence.whole), _with_ends(price, style.money), _with_ends(per, style.money)]
-        known += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-        rows.append([name, *in_all(arm), *known])
+    for arm, (name, triple) in enumerate(zip(instance.arms[:row_limit], estimates(instance)[:row_limit], strict=True)):
+        rate, price, per = triple
+        cells = [_rate(style, rate, evidence.whole), _with_ends(price, style.money), _with_ends(per, style.money)]
+        cells += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
+        rows.append([name, *in_all(arm), *cells])
     rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
-    more = len(instance.arms) - most
+    more = len(instance.arms) - row_limit
     rest = f"\n… and {counted(more, 'more arm')}, which the last line counts" if more > 0 else ""
     return Table(header, rows).text() + rest
 
 
-def _rate(style: NumberStyle, found: Estimate, percent: bool) -> str:
+def _rate(style: NumberStyle, estimate: Estimate, percent: bool) -> str:
     if percent:
-        return _with_ends(found, lambda value: style.number(100 * value, 2), " %")
-    return _with_ends(found, lambda value: style.number(value, _decimals(value)))
+        return _with_ends(estimate, lambda value: style.number(100 * value, 2), " %")
+    return _with_ends(estimate, lambda value: style.number(value, _decimals(value)))
 
 
 def _decimals(value: float) -> int:
     return 2 if value >= 1 or value == 0 else min(2 - math.floor(math.log10(value)), 9)
 
 
-def _with_ends(found: Estimate, written: Callable[[float], str], sign: str = "") -> str:
+def _with_ends(estimate: Estimate, spell: Callable[[float], str], sign: str = "") -> str:
     """``2.50 % (1.90 to 3.30)``; a dash for what is infinite."""
     value, low, high = (
-        written(x) if math.isfinite(x) else "∞" if x > 0 else "–" for x in (found.value, found.low, found.high)
+        spell(x) if math.isfinite(x) else "∞" if x > 0 else "–" for x in (estimate.value, estimate.low, estimate.high)
     )
-    return f"{value}{sign}" + (f" ({low} to {high})" if not math.isnan(found.low) else "")
+    return f"{value}{sign}" + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
 
 
 def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
@@ -100,7 +101,7 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     widest = max(table.instances, key=lambda instance: len(instance.arms))
     price = float(widest.mean_money.mean())
     spent = None if widest.evidence is None or widest.evidence.spent is None else float(widest.evidence.spent.sum())
-    budget = min(spent or 1000 * price, _MOST_PULLS * price)
+    budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
     rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
     policies = "omega_ucb,bts,m_ucb"
@@ -114,5 +115,5 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         elif value not in (None, "published"):
             text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else value
             text = f"{value:.15g}" if isinstance(value, float) else text
-            command += [x for one in (text if isinstance(text, list) else [text]) for x in (option(name), one)]
+            command += [x for item in (text if isinstance(text, list) else [text]) for x in (option_name(name), item)]
     return shlex.join([*command, "--budget", rounded, "--policies", policies])

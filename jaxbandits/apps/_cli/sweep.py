@@ -10,7 +10,7 @@ from typing import Any
 
 from jaxbandits._progress import usual_progress
 from jaxbandits._tables import line
-from jaxbandits.apps._cli.console import Parser, complain, named_as_options, say, whole
+from jaxbandits.apps._cli.console import Parser, complain, named_as_options, say, whole_in
 from jaxbandits.core.checks import InputError, bad
 
 _EPILOG = """\
@@ -24,33 +24,33 @@ Who plays: this process, or with --on
 
 
 def sweep_parser() -> Parser:
-    """Of the options of ``sweep``."""
-    made = Parser(
+    """The parser of ``sweep``."""
+    command = Parser(
         prog="jaxbandits sweep",
         description="Play every policy, setting, environment and budget of a spec; save block by block.",
         epilog=_EPILOG,
     )
-    add = made.add_argument
+    add = command.add_argument
     add("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
     add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
-    add("--workers", type=whole(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
+    add("--workers", type=whole_in(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
     add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
-    return made
+    return command
 
 
 def status_parser() -> Parser:
-    """Of the options of ``status``."""
-    made = Parser(
+    """The parser of ``status``."""
+    command = Parser(
         prog="jaxbandits status",
         description="Say what is done of a sweep, what is left, and how long that will take.",
     )
-    made.add_argument("folder", metavar="DIR", help="what was --out")
-    return made
+    command.add_argument("folder", metavar="DIR", help="what was --out")
+    return command
 
 
-def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
+def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.report import summary
@@ -61,23 +61,24 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         raise InputError("--out: missing; it must be given (or --dry-run)")
     if arguments.on is not None and arguments.workers is not None:
         raise bad("--workers", arguments.workers, "left out with --on")
-    kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
+    state = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
         with named_as_options({*vars(arguments)}):
             spec = load_spec(arguments.spec)
             if arguments.dry_run:
                 say("\n".join(_forecast(make_plan(spec), arguments)))
                 return 0
-            shown = usual_progress(arguments.progress)
-            with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
-                found = sweep(spec, out, executor=executor, workers=arguments.workers, progress=shown, notice=_notice)
-        say(f"{summary(found)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
+            options = {"workers": arguments.workers, "progress": usual_progress(arguments.progress)}
+            engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
+            with engine as executor:
+                result = sweep(spec, out, executor=executor, notice=_notice, **options)
+        say(f"{summary(result)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
         return 0
     except (StorageError, UnfinishedError) as problem:
-        complain(problem.strerror if isinstance(problem, OSError) else f"{problem}; {kept}")
+        complain(problem.strerror if isinstance(problem, OSError) else f"{problem}; {state}")
         return 1
     except KeyboardInterrupt:
-        print(f"interrupted; {kept}", file=sys.stderr)
+        print(f"interrupted; {state}", file=sys.stderr)
         return 130
 
 
@@ -106,7 +107,7 @@ def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
+def run_status(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The command ``status``."""
     say("\n".join(status_lines(Path(arguments.folder))))
     return 0
@@ -119,26 +120,28 @@ def status_lines(path: Path) -> list[str]:
     folder = Folder(path)
     blocks = folder.manifest()["blocks"]
     done, damaged = folder.sound()
-    left = [block for number, block in enumerate(blocks) if number not in done]
-    total, rest = (sum(block["seconds"] for block in part) for part in (blocks, left))
+    waiting = [block for number, block in enumerate(blocks) if number not in done]
+    total, rest = (sum(block["seconds"] for block in part) for part in (blocks, waiting))
     lines = [f"{line(str(path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
     lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
-    if not left:
+    if not waiting:
         report = (path / "result.nc").exists()
         return [*lines, "finished: summary.txt says what was found" if report else "the report is still to be written"]
-    for name in dict.fromkeys(block["of"] for block in left):
+    for name in dict.fromkeys(block["of"] for block in waiting):
         of_it = [number for number, block in enumerate(blocks) if block["of"] == name]
         lines.append(f"  {line(name)}: {sum(number in done for number in of_it)} of {len(of_it)} blocks")
     runs = [notes for notes in read_logs(path) if any(note["event"] == "block" for note in notes)]
     if runs:
-        played = [note for note in runs[-1] if note["event"] == "block"]
-        seconds = max(played[-1]["time"] - runs[-1][0]["time"], 1e-3)
-        names = sorted({note["worker"] for note in played})
+        block_notes = [note for note in runs[-1] if note["event"] == "block"]
+        seconds = max(block_notes[-1]["time"] - runs[-1][0]["time"], 1e-3)
+        names = sorted({note["worker"] for note in block_notes})
         for name in names if len(names) > 1 else ():
-            mine = [note for note in played if note["worker"] == name]
-            lanes, rounds = (sum(note[what] for note in mine) for what in ("lanes", "rounds"))
-            lines.append(f"  worker {line(name)}: {len(mine)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s")
-        pace = sum(note["seconds"] for note in played) / seconds  # expected work of one core, done per second
+            of_worker = [note for note in block_notes if note["worker"] == name]
+            lanes, rounds = (sum(note[quantity] for note in of_worker) for quantity in ("lanes", "rounds"))
+            lines.append(
+                f"  worker {line(name)}: {len(of_worker)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s"
+            )
+        pace = sum(note["seconds"] for note in block_notes) / seconds  # expected work of one core, done per second
         lines.append(f"time left: about {_duration(rest / pace)} at the pace of the latest run")
     else:
         lines.append("time left: unknown before the first block of a run is done")

@@ -13,14 +13,14 @@ from jaxbandits._files import check_folder
 from jaxbandits.apps._cli.compare import add_options, reading_of
 from jaxbandits.apps._cli.console import (
     Parser,
+    name_in,
     named_as_options,
     nearest,
-    number,
-    one_of,
-    option,
+    number_in,
+    option_name,
     say,
     unwritten,
-    whole,
+    whole_in,
 )
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.options import ReadingOptions
@@ -42,37 +42,37 @@ Examples:
 
 
 def parser() -> Parser:
-    """Of the command's options."""
-    made = Parser(
+    """The parser of ``tune``."""
+    command = Parser(
         prog="jaxbandits tune",
         description="Descend the expected regret over a distribution of instances; compare on fresh ones.",
         epilog=_EPILOG,
     )
-    add, positive, many = made.add_argument, number(above=0), 2**24
-    add("--policy", required=True, type=one_of(POLICIES), metavar="NAME", help=f"one of: {', '.join(POLICIES)}")
+    add, positive, limit = command.add_argument, number_in(above=0), 2**24
+    add("--policy", required=True, type=name_in(POLICIES), metavar="NAME", help=f"one of: {', '.join(POLICIES)}")
     add("--parameter", metavar="NAME", help="what to tune (default: the policy's first)")
     add("--start", type=positive, metavar="X", help="where to start (default: the policy's default)")
     add("--temperature", type=positive, metavar="X", help="soften the index, and tune the temperature too, from X")
-    made.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
-    add("--k", type=whole(2, many), metavar="K", help="arms of a random instance (10)")
+    command.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
+    add("--k", type=whole_in(2, limit), metavar="K", help="arms of a random instance (10)")
     add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
-    add_options(made, ReadingOptions, without=("instances",))
+    add_options(command, ReadingOptions, without=("instances",))
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
-    add("--steps", type=whole(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
-    add("--instances", type=whole(1, many), default=20, metavar="N",
+    add("--steps", type=whole_in(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
+    add("--instances", type=whole_in(1, limit), default=20, metavar="N",
         help="fresh instances in each step, two runs on each (20)")  # fmt: skip
-    add("--grid", type=whole(2, 10**4), default=0, metavar="N",
+    add("--grid", type=whole_in(2, 10**4), default=0, metavar="N",
         help="compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)")  # fmt: skip
-    add("--fresh", type=whole(2, many), default=200, metavar="N", help="instances of the final comparison (200)")
-    add("--seed", type=whole(0, 2**32 - 1), default=0, metavar="S",
+    add("--fresh", type=whole_in(2, limit), default=200, metavar="N", help="instances of the final comparison (200)")
+    add("--seed", type=whole_in(0, 2**32 - 1), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
     add("--out", default="jaxbandits-tune", metavar="DIR", help=f"folder for {', '.join(FILES)} (jaxbandits-tune)")
-    return made
+    return command
 
 
-def run(arguments: argparse.Namespace, given: list[str]) -> int:
-    """Do the job; see :func:`jaxbandits.tune`. The exit code is 0, or 1 if nothing could be written."""
+def run(arguments: argparse.Namespace, argv: list[str]) -> int:
+    """Tune, see :func:`jaxbandits.tune`; the exit code is 0, or 1 if nothing could be written."""
     policy, names = _policy(arguments)
     grid = np.zeros((0, len(names)))
     if arguments.grid:
@@ -80,15 +80,15 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             raise InputError("--grid: given with --temperature; a grid is over one parameter")
         grid = float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)
     check_folder("--out", arguments.out, FILES, "tune")
-    alike = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
+    options = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
     with named_as_options({*vars(arguments)}):
-        found = tune(policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike)
-    about = {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
+        result = tune(policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **options)
+    about = {"command": shlex.join(["jaxbandits", *argv]), "arguments": vars(arguments)}
     try:
-        written = found.save(arguments.out, about)
+        paths = result.save(arguments.out, about)
     except OSError as problem:
         return unwritten(problem)
-    say("\n".join([*found.lines(), f"written: {', '.join(map(str, written))}"]))
+    say("\n".join([*result.lines(), f"written: {', '.join(map(str, paths))}"]))
     return 0
 
 
@@ -100,10 +100,10 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
     name = next(iter(leaves)) if arguments.parameter is None else arguments.parameter
     if name not in leaves:
         raise bad("--parameter", name, f"one of {', '.join(leaves)}, as {arguments.policy} has{nearest(name, leaves)}")
-    given = {} if arguments.start is None else {name: arguments.start}
-    if missing := [x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in given]:
+    values = {} if arguments.start is None else {name: arguments.start}
+    if missing := [x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in values]:
         raise InputError(f"--start: missing; it must be given, for {arguments.policy} has no default for {missing[0]}")
-    policy = kind(**given)
+    policy = kind(**values)
     if arguments.temperature is None:
         return policy, (name,)
     if not isinstance(policy, IndexPolicy):
@@ -112,10 +112,10 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
-    reading, which = reading_of(arguments, without=("instances",)), "without" if arguments.arms is None else "with"
+    reading, relation = reading_of(arguments, without=("instances",)), "without" if arguments.arms is None else "with"
     for name in reading if arguments.arms is None else ("k", "family"):
         if (value := getattr(arguments, name)) not in (None, [], False):
-            raise bad(option(name), value, f"left out {which} --arms")
+            raise bad(option_name(name), value, f"left out {relation} --arms")
     if arguments.arms is None:
         return random_problem(arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5)
     if arguments.budget is None:

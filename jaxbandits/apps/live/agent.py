@@ -1,7 +1,7 @@
 """A policy that serves requests: any number of threads and processes, one file, budgets that renew.
 
-Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so it has happened
-wholly or not at all, and the next one, of whatever process, begins where it ended.
+Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so
+it has happened wholly or not at all, and the next call of whatever process goes on from there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, Layout, Ledger, unit_of
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
-from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked, money
+from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked_terms, in_currency
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
     InputError,
@@ -40,7 +40,7 @@ from jaxbandits.core.checks import (
 from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
-_USUAL = Breaker()
+_USUAL_BREAKER = Breaker()
 _FIXED = ("reward_bound", "key", "start", "context")  # what a file keeps for ever: its numbers are in these
 _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "retention")
 
@@ -66,38 +66,39 @@ class Agent:
     """Requests in flight and budgets that renew, decided as the simulator decides them.
 
     Any number of threads may share an agent, and any number of processes may make one of the same file. Money is whole
-    billionths of the currency, of what is written: bounds and costs rounded up, budgets down. An open request is
-    charged what is held for it; while none costs more, no period pays more than it grants. What costs more is booked
-    all the same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on what
-    cannot be meant and :class:`Broken` where the file cannot be written; then nothing has changed.
+    billionths of the currency, as written: bounds and costs are rounded up, budgets down. An open request is charged
+    what is held for it; while none costs more, no period pays more than it grants. A higher cost is booked all the
+    same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on arguments
+    that cannot be right and :class:`Broken` where the file cannot be written; then nothing has changed.
 
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer`` or ``EvenPace``
             where budgets are to last, ``ContextualPacer`` where it sees the request. Inside ``Discounted`` where prices
             and quality change.
-        arms: names, and the most that a request to each can cost, in money; 0 for one that is free.
+        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is free.
         reward_bound: rewards are from 0 to this.
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
-        traffic: how many requests are expected, for policies that pace; see :class:`Traffic` for what None learns.
+        traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
         context: how many numbers are known of a request, d; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory. With a file that is there the agent goes on: arguments that differ
-            from those of the last who did so become the terms, what :meth:`change`, :meth:`add_arm` and
-            :meth:`remove_arm` did since stays.
+        file: where all is kept; None: in memory. With a file that is there the agent goes on. Arguments that differ
+            from those of its last start become the terms; what :meth:`change`, :meth:`add_arm` and :meth:`remove_arm`
+            did since stays.
         hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's last thousand costs,
-            such as 0.99: then dear arms are payable for longer, and what costs more may overspend a period (by
+            such as 0.99: then dear arms are payable for longer, and costs above it may overspend a period (by
             ``at_risk`` of :meth:`statistics` at most).
-        lost: what a request is charged whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
-            arm's costs, which is right on average if those cost what the others cost, or its ``"bound"``.
-        breaker: when an arm is set aside that fails again and again, see :class:`Breaker`; None: never.
+        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
+            arm's costs, which is right on average if those requests cost what others do, or its ``"bound"``.
+        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None: never.
         times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless it is confirmed.
         retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90 days.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock: what time it is, default :func:`time.time`.
-        tolerance: a reading so many seconds away from what it can be is refused, until :meth:`resume` takes it at its
-            word. Default: an hour, by :func:`time.monotonic`; of a clock that was given a week, by the last event.
-        patience: seconds to wait for other processes to finish their calls.
-        sync: wait for the disk after every call. Without, a machine (no process) that dies may lose the last calls.
+        clock: a function that gives the time, default :func:`time.time`.
+        tolerance: a reading further than so many seconds from what it can be is refused, until :meth:`resume` takes it
+            at its word. Default: an hour, by :func:`time.monotonic`; for your own clock a week, by the last event.
+        patience: seconds to wait for calls of other processes.
+        sync: wait for the disk after every call. Without it the last calls may be lost when the machine dies, but not
+            when a process does.
 
     Raises:
         InputError: naming the argument, before anything is compiled or written.
@@ -131,7 +132,7 @@ class Agent:
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
-        breaker: Breaker | None = _USUAL,
+        breaker: Breaker | None = _USUAL_BREAKER,
         times_bound: float = 100.0,
         retention: float = 90 * 86400.0,
         start: float = 0.0,
@@ -146,27 +147,28 @@ class Agent:
         terms: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
         terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
         terms |= {"reward_bound": reward_bound, "start": start, "context": context}
-        arguments = checked(terms, arms) | {"key": words.tolist()}
-        layout = Layout(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
+        arguments = checked_terms(terms, arms) | {"key": words.tolist()}
+        # Compiled before the file is touched: a first start that fails leaves nothing behind.
+        setup = Setup(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
-        with self._transaction(begun=False) as ledger:
+        with self._transaction(serving=False) as ledger:
             if fresh := not ledger.row("SELECT 1 FROM sqlite_master"):
-                ledger.begin(layout, arguments)
+                ledger.begin(setup, arguments)
         if not fresh:
             self._go_on(arguments)
 
     @classmethod
-    def load(cls, file: Any, *, policy: Policy | None = None, **how: Any) -> Agent:
-        """The agent of a file that is there, on its own terms: for a page of numbers, say.
+    def load(cls, file: Any, *, policy: Policy | None = None, **options: Any) -> Agent:
+        """The agent of a file that is there, on the terms in it: to show its numbers, say.
 
         Args:
             file: the file.
-            policy: a policy of your own must be given; those of ``jb.policies`` are made again.
-            **how: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
+            policy: needed for a class of your own; those of ``jb.policies`` are made again.
+            **options: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
-        agent._open(file, None if policy is None else of_one_setting(policy), new=False, **how)
-        with agent._transaction(begun=False) as ledger:
+        agent._open(file, None if policy is None else of_one_setting(policy), new=False, **options)
+        with agent._transaction(serving=False) as ledger:
             if not ledger.row("SELECT 1 FROM sqlite_master"):
                 raise bad("file", str(file), "a file in which an agent has begun")
             ledger.load()
@@ -175,8 +177,8 @@ class Agent:
     def __repr__(self) -> str:
         """Policy, arms, open requests."""
         with self._transaction(write=False) as ledger:
-            terms, waiting = ledger.layout.terms, ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0]
-        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {waiting:,} open>"
+            terms, open_requests = ledger.setup.terms, ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0]
+        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {open_requests:,} open>"
 
     # --- the file ----------------------------------------------------------------------------------------------
 
@@ -193,89 +195,114 @@ class Agent:
         self._clock = Clock(clock, tolerance)
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process = threading.RLock(), os.getpid()
-        wait = positive_number("patience", patience)
+        self._patience = positive_number("patience", patience)
         try:
             if self._place is not None:
                 self._place = self._place.resolve()
-                os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
+                if new and not self._place.exists():
+                    # Whoever closes a file that is there lets go of the locks that SQLite holds on it in this process.
+                    os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
-            (written,) = db.execute("PRAGMA user_version").fetchone()
-            if db.execute("SELECT 1 FROM sqlite_master").fetchone() and written != FORMAT:
+            place, wait = self._place or ":memory:", self._patience
+            db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                db.execute("PRAGMA page_size = 1024")  # a call changes a few bytes on each of six pages
+            elif version != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-            db.execute("PRAGMA wal_autocheckpoint = 4000")
+            db.execute("PRAGMA wal_autocheckpoint = 8000")
+            db.execute("PRAGMA busy_timeout = 1")  # SQLite's pauses grow to 100 ms: _transaction asks again instead
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
         except sqlite3.Error as problem:
-            why = "a log of version 1.1 is not read" if "not a database" in str(problem) else str(problem)
-            raise bad("file", str(file), f"a new file, or one of an agent ({why})") from None
-        self._ledger = Ledger(db, policy)
+            reason = "a log of version 1.1 is not read" if "not a database" in str(problem) else str(problem)
+            raise bad("file", str(file), f"a new file, or one of an agent ({reason})") from None
+        self._ledger = ServiceLedger(db, policy)
 
     @contextlib.contextmanager
-    def _transaction(self, write: bool = True, begun: bool = True) -> Iterator[Ledger]:
+    def _transaction(self, write: bool = True, serving: bool = True) -> Iterator[ServiceLedger]:
         """One call: wholly, or not at all."""
         if os.getpid() != self._process:
             raise Broken(
                 f"this agent is that of process {self._process}, and a fork has neither its connection nor jax's "
                 "threads; make it after the fork (gunicorn: without --preload)"
             )
-        ledger, db, begin = self._ledger, self._ledger.db, "BEGIN IMMEDIATE" if write else "BEGIN"
+        ledger, db = self._ledger, self._ledger.db
         with self._lock:
             try:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
-                db.execute(begin)
-                while begun and not ledger.current():  # another process changed the terms
+                while not self._begin(write, serving):  # another process changed the terms
                     db.execute("ROLLBACK")
                     db.execute("BEGIN")  # who reads keeps nobody waiting while it compiles
                     ledger.load()
                     db.execute("ROLLBACK")
-                    db.execute(begin)
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {moved}; nothing has changed") from problem
+                reason = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
+                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
-                raise (Misuse(str(wrong)) if begun and not isinstance(wrong, Misuse) else wrong) from None
+                raise (Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
                         db.execute("ROLLBACK")
 
+    def _begin(self, write: bool, serving: bool) -> bool:
+        """Begin as soon as the file is free; False where the terms are no longer those that were read."""
+        ledger, until = self._ledger, time.monotonic() + self._patience
+        while True:
+            try:
+                ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                return not serving or ledger.is_current()
+            except sqlite3.OperationalError as problem:
+                # SQLite has waited a millisecond.
+                if problem.sqlite_errorcode & 255 != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                if ledger.db.in_transaction:
+                    ledger.db.execute("ROLLBACK")
+
     def _go_on(self, arguments: dict[str, Any]) -> None:
-        """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
-        with self._transaction(begun=False) as ledger:
+        """Go on with a file that is there: arguments that differ from those of the last start become the terms."""
+        with self._transaction(serving=False) as ledger:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
             raise InputError(f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent")
-        change = {name: value for name, value in arguments.items() if value != last[name]}
-        if "arms" in change:  # those that joined or left since stay as they are
-            arms, now = dict(self._ledger.layout.terms["arms"]), change["arms"]
-            arms |= {name: bound for name, bound in now.items() if bound != last["arms"].get(name)}
-            change["arms"] = {name: bound for name, bound in arms.items() if name in now or name not in last["arms"]}
-        if change:
-            self._change(change, arguments)
+        differing = {name: value for name, value in arguments.items() if value != last[name]}
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            if "arms" not in differing:
+                return differing
+            now, before = differing["arms"], last["arms"]  # arms that joined or left since stay as they are
+            arms = setup.terms["arms"] | {arm: bound for arm, bound in now.items() if bound != before.get(arm)}
+            return differing | {"arms": {arm: arms[arm] for arm in arms if arm in now or arm not in before}}
+
+        if differing:
+            self._change(change_of, arguments)
 
     def _change(
-        self, change: dict[str, Any], arguments: dict[str, Any] | None = None, policy: Policy | None = None
+        self,
+        change_of: Callable[[Setup], dict[str, Any]],
+        arguments: dict[str, Any] | None = None,
+        policy: Policy | None = None,
     ) -> None:
-        """Terms that were checked become those that hold."""
+        """Other terms from now on: those of ``change_of(setup)``, which is asked again if others were quicker."""
         while True:
             with self._transaction(write=False) as ledger:
-                terms, names = ledger.settle_terms(change)
-                version = ledger.row("SELECT version FROM terms")[0]
-            chosen = policy if policy is not None else policy_of(terms["policy"], ledger.policy)
-            layout = Layout(terms, names, chosen)  # a compile, in which nobody need wait
+                terms, names = ledger.after_change(change_of(ledger.setup))
+                version, custom = ledger.service["version"], ledger.policy if policy is None else of_one_setting(policy)
+            new_policy = policy_of(terms["policy"], custom)
+            setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
-                if ledger.row("SELECT version FROM terms")[0] == version:
-                    ledger.policy = chosen
-                    return ledger.change(self._time(ledger), layout, arguments)
+                if ledger.service["version"] == version:
+                    ledger.policy = new_policy
+                    return ledger.change(self._time(ledger), setup, arguments)
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -289,68 +316,67 @@ class Agent:
         context: Any = None,
         must: bool = False,
     ) -> Any:
-        """Decide about a request, or about ``n``: a :class:`Ticket` each; None where no arm can serve.
+        """Decide about a request, or about ``n``: a :class:`Ticket` each.
 
-        None, too, where the policy keeps the money for later requests. An arm serves unless it left, is set aside, or a
-        budget that pays for it cannot pay what it holds, or has no request left.
+        None where no arm can serve, or where the policy keeps the money for later requests. An arm serves unless it
+        left, is set aside, or a budget that pays for it cannot pay what it holds, or has no request left.
 
         Args:
-            n: how many; then it is a list.
+            n: how many; then a list is given.
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
             context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
-        conditions = {"available": None if available is None else list(available), "caller": caller}
+        names = None if available is None else list(available)
+        conditions: dict[str, Any] = {"available": names, "caller": caller}
         conditions["request"] = None if request is None else str(request)
         conditions = {name: value for name, value in conditions.items() if value is not None}
         with self._transaction() as ledger:
             if caller is not None and (not isinstance(caller, str) or not caller):
                 raise bad("caller", caller, "a name, as text")
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
-            seen = self._seen(ledger, context)
-            requests = [ledger.choose(now, seen, **conditions) for _ in range(times)]
-            if must and requests[0] is None:
-                renews = self._renews(ledger, now, conditions.get("available"), caller)
-                why = (
-                    "the policy keeps the money for later requests"
-                    if renews is None
-                    else "no arm can be paid, or has requests left"
-                )
-                if not conditions.get("available", ledger.layout.there):
-                    why = "there is no arm"
-        if must and requests[0] is None:
-            raise Unpayable(f"{why}; renews_at says {renews}", renews)
+            context_bytes = self._context_bytes(ledger, context)
+            requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
+            refused = must and requests[0] is None
+            renews = ledger.renews_at(now, names, caller) if refused else None
+        if refused:
+            reason = "no arm can be paid, or has requests left"
+            if renews is None:
+                reason = "the policy keeps the money for later requests"
+            if not (ledger.setup.there if names is None else names):
+                reason = "there is no arm"
+            raise Unpayable(f"{reason}; renews_at says {renews}", renews)
         tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
 
     @staticmethod
-    def _seen(ledger: Ledger, context: Any) -> bytes | None:
-        d = ledger.layout.terms["context"]
-        if d is None and context is not None:
+    def _context_bytes(ledger: ServiceLedger, context: Any) -> bytes | None:
+        size = ledger.setup.terms["context"]
+        if size is None and context is not None:
             raise bad("context", context, "left out, since the agent was made without `context`")
-        if d is None:
+        if size is None:
             return None
-        seen = None if context is None else in_float32("context", context)
-        if seen is None or seen.shape != (d,) or not np.isfinite(seen).all():
-            raise bad("context", context, f"the {d} numbers that are known of this request, all finite")
-        return seen.tobytes()
+        numbers = None if context is None else in_float32("context", context)
+        if numbers is None or numbers.shape != (size,) or not np.isfinite(numbers).all():
+            raise bad("context", context, f"the {size} numbers that are known of this request, all finite")
+        return numbers.tobytes()
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
-        """The outcome of a request, once, in any order; the money that it did not cost is free again.
+        """The outcome of a request, once for each, in any order; money that was held and not spent is free again.
 
-        That of a request that was given up (:meth:`expire`) is booked in the period in which it was decided, and its
-        reward learnt unless it was learnt that it failed. A cost above the arm's bound is booked and learnt, too.
+        It is booked in the period of the decision, also where the request was given up (:meth:`expire`); then its
+        reward is learnt unless the request was learnt as a failure. A cost above the arm's bound is booked and learnt.
 
         Args:
             ticket: or its id.
-            reward: from 0 to ``reward_bound``; None: it is not known, only the money is settled.
+            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is settled.
             cost: in money, at least 0; a number, a :class:`~decimal.Decimal` or its text.
-            confirm: book a cost that is above ``times_bound`` times its bound, too.
+            confirm: book also a cost above ``times_bound`` times its bound.
 
         Raises:
-            Settled: it was told before.
+            Settled: the request was settled before.
         """
         self._settle("learn", ticket, reward, cost, confirm)
 
@@ -361,220 +387,221 @@ class Agent:
 
         Args:
             ticket: or its id.
-            cost: what it cost all the same, 0 if nothing; None: nobody knows, and it is charged as ``lost`` says.
+            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as ``lost`` says.
             confirm: as for :meth:`learn`.
         """
         self._settle("fail", ticket, 0.0, cost, confirm)
 
     def cancel(self, ticket: Ticket | int) -> None:
-        """The request was not made: nothing is learnt, and what was held for it is free again.
+        """The request was never sent: nothing is learnt, and what was held for it is free again.
 
-        One that was made and failed is for :meth:`fail`: where nobody says so the arm is chosen on.
+        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing arm is chosen on.
         """
         self._settle("cancel", ticket)
 
     def _settle(self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False) -> None:
-        """One outcome, checked."""
+        """Check an outcome, and book it."""
         with self._transaction() as ledger:
-            terms, request = ledger.layout.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
-            arm = ledger.layout.names[request["arm"]]
+            terms, request = ledger.setup.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
+            arm, bound = ledger.setup.names[request["arm"]], ledger.setup.bounds[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
             if reward is not None:
-                value = number("reward", float(reward) if isinstance(reward, Decimal) else reward)
-                most = terms["reward_bound"]
-                if not 0 <= value <= most:
-                    raise bad("reward", reward, f"from 0 to {most:g}")
-                if value and not ledger.layout.reward_ticks(value):
-                    raise bad("reward", reward, f"0, or at least {most / 2 / ticks.ONE:.3g}, half a tick")
+                value = float(reward) if isinstance(reward, (float, Decimal)) else number("reward", reward)
+                largest = terms["reward_bound"]
+                if not 0 <= value <= largest:
+                    raise bad("reward", reward, f"from 0 to {largest:g}")
+                if value and not ledger.setup.reward_ticks(value):
+                    raise bad("reward", reward, f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick")
                 reward = value
             if cost is not None or do == "learn":
-                paid, most = billionths("cost", cost), terms["times_bound"] * ledger.layout.bounds[request["arm"]]
-                if paid > most and not confirm:
-                    may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {most / BILLION:g}"
+                paid, largest = billionths("cost", cost), terms["times_bound"] * bound
+                if paid > largest and not confirm:
+                    may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {largest / BILLION:g}"
                     raise bad("cost", cost, f"{may_be}, or be told with confirm=True")
                 cost = paid
-            ledger.outcome(self._time(ledger), do, request["id"], reward, cost)
+            ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
-        """Wait no longer for requests that were decided more than so many seconds ago: they are charged as ``lost``.
+        """Give up requests that were decided more than so many seconds ago: they are charged as ``lost`` says.
 
-        Those that are twice as old are forgotten: an answer to them would be :class:`Settled`.
+        An answer that comes after all may still be told (:meth:`learn`), until the request is twice as old: then it is
+        forgotten, and an answer is :class:`Settled`.
 
         Args:
             older_than: seconds.
             failed: does the policy learn that they failed, and the breaker count them? False: nothing is learnt.
 
         Returns:
-            The tickets that are given up now. An answer that comes after all is welcome (:meth:`learn`).
+            The tickets that are given up now.
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
             now, old = self._time(ledger), "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?"
             for row in ledger.rows(old, True, now, 2 * older_than):
-                ledger.outcome(now, "forget", row["id"])
+                ledger.settle(now, "forget", row)
             late = ledger.rows(old, False, now, older_than)
             for row in late:
-                ledger.outcome(now, "expire", row["id"], 0.0 if failed else None)
+                ledger.settle(now, "expire", row, 0.0 if failed else None)
         return list(map(self._ticket, late))
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        return Ticket(row["id"], self._ledger.layout.names[row["arm"]], money(row["held"]), row["time"])
+        return Ticket(row["id"], self._ledger.setup.names[row["arm"]], in_currency(row["held"]), row["time"])
 
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def add_arm(self, name: str, bound: Any) -> None:
-        """An arm joins, or comes back with what was learnt of it; where there is no room, the capacity doubles.
+        """An arm joins, or comes back with what was learnt of it; where there is no room the capacity doubles.
 
-        Where its bound is the largest there ever was, the policy is taught anew from the events that are there.
+        If its bound is the largest there ever was, the policy learns anew from the events that are kept.
         """
-        amount = checked({"arms": {name: bound}}, ())["arms"]
-        with self._transaction(write=False) as ledger:
-            if name in (arms := ledger.layout.terms["arms"]):
+        amount = checked_terms({"arms": {name: bound}}, ())["arms"]
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            if name in setup.terms["arms"]:
                 raise bad("name", name, "the name of an arm that is not there")
-        self._change({"arms": arms | amount})
+            return {"arms": setup.terms["arms"] | amount}
+
+        self._change(change_of)
 
     def remove_arm(self, name: str) -> None:
         """An arm leaves: it serves no more requests. Those that are open may still be answered."""
-        with self._transaction(write=False) as ledger:
-            ledger.layout.place(name)
-            arms = ledger.layout.terms["arms"]
-        self._change({"arms": {other: bound for other, bound in arms.items() if other != name}})
+
+        def change_of(setup: Setup) -> dict[str, Any]:
+            setup.place(name)  # is it there?
+            return {"arms": {arm: bound for arm, bound in setup.terms["arms"].items() if arm != name}}
+
+        self._change(change_of)
 
     def change(self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any) -> None:
-        """Other terms from now on, all or none; what is not given stays.
+        """Other terms from now on, all or none; terms that are not given stay.
 
         A budget is known by its name: it keeps what was charged to the period that is running. A policy of the same
-        kind, with other parameters, keeps what was learnt; another kind is taught the outcomes that are still there.
+        kind, with other parameters, keeps what was learnt; another kind is taught the outcomes that are kept.
 
         Args:
-            policy: another one.
+            policy: the new policy.
             bounds: new bounds of some arms.
             **terms: ``budgets``, ``traffic``, ``hold``, ``lost``, ``breaker``, ``times_bound``, ``retention``, as for a
                 new agent.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
             raise Misuse(f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}")
-        with self._transaction(write=False) as ledger:
+
+        def change_of(setup: Setup) -> dict[str, Any]:
             for name in bounds or ():
-                ledger.layout.place(name)
-            if policy is not None:
-                terms["policy"] = policy = of_one_setting(policy)
-            change = checked(terms | ({"arms": bounds} if bounds else {}), ledger.layout.names)
-            if bounds:
-                change["arms"] = ledger.layout.terms["arms"] | change["arms"]
-        self._change(change, policy=policy)
+                setup.place(name)
+            changed = terms | ({} if policy is None else {"policy": of_one_setting(policy)})
+            change = checked_terms(changed | ({"arms": bounds} if bounds else {}), setup.names)
+            return change | ({"arms": setup.terms["arms"] | change["arms"]} if bounds else {})
+
+        self._change(change_of, policy=policy)
 
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self, caller: str | None = None) -> dict[str, float]:
-        """What each budget may still spend in this period, by name; below 0: what was overspent.
+        """What each budget may still spend in this period, by name; below 0 where it is overspent.
 
-        With a ``caller`` what is left of their own budgets, too. Of a budget of requests, how many.
+        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a number of requests.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
             for account in ledger.accounts(caller):
-                granted, paid = ledger.standing(account, now, caller)
-                rest[account.name] = money(granted - paid)
+                granted, paid = ledger.balance(account, now, caller)
+                rest[account.name] = in_currency(granted - paid)
         return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """What each budget paid or holds, by name and by the time at which the period began."""
+        """What each budget paid or holds, by its name and by the time at which the period began."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than they were granted then, by name and by the time at which they began."""
+        """By how much periods paid more than their grants, by the budget's name and the time at which they began."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
     def renews_at(self, caller: str | None = None) -> float | None:
-        """When an arm can be paid, has requests left and is not set aside; None if one can serve now."""
+        """When the first arm can serve again; None if one can now."""
         with self._transaction(write=False) as ledger:
-            return self._renews(ledger, self._reading(ledger), None, caller)
-
-    @staticmethod
-    def _renews(ledger: Ledger, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
-        first = min(ledger.ready(now, available, caller)[0].values(), default=now)
-        return first if first > now else None
+            return ledger.renews_at(self._reading(ledger), None, caller)
 
     def open(self) -> list[Ticket]:
-        """Tickets that are waited for."""
+        """The tickets whose outcome is waited for."""
         with self._transaction(write=False) as ledger:
             return list(map(self._ticket, ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")))
 
     def statistics(self) -> dict[str, Any]:
-        """What it knows and what it did, as plain numbers: whole counts of all time, and money of this period.
+        """What the agent knows and did, as plain numbers: whole counts of all time, and money of this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors, ``open``, ``lost`` and
-        ``failed`` requests, outcomes ``above`` the bound, the ``bound``, what a request would ``hold`` now, the seconds
-        for which it is ``aside``. Of each budget of all: what is ``granted``, ``charged``, ``left``, and ``overspent``
+        ``failed`` requests, costs ``above`` the bound, the ``bound``, what a request would ``hold`` now, the seconds
+        for which it is ``aside``. Of each budget of all: what is ``granted``, ``charged``, ``left`` and ``overspent``
         in this period, what is ``held`` for open requests and what they could cost above that (``at_risk``), and the
         ``price`` of money, if the policy has one, in reward for a unit of money. Of all: ``requests``, ``turned_away``,
-        ``cancelled``, ``late`` answers, ``open``. It is read whatever state the disk and the clock are in.
+        ``cancelled``, ``late`` answers, ``open``. It can be read whatever state the disk and the clock are in.
         """
         with self._transaction(write=False) as ledger:
-            now, service, layout = self._reading(ledger), ledger.service(), ledger.layout
+            now, service, setup = self._reading(ledger), ledger.service, ledger.setup
             rows = ledger.rows("SELECT * FROM arms ORDER BY id")
-            waiting = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
-            standing = [(x, *ledger.standing(x, now)) for x in ledger.accounts(None)]
-        arms, budgets, prices = {}, {}, self._prices(layout, service["learnt"])
+            open_requests = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
+            balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
+        arms, budgets, prices = {}, {}, self._prices(setup, service["learnt"])
         for k, row in enumerate(rows):
             arms[row["name"]] = {
-                "active": k in layout.there,
+                "active": k in setup.there,
                 "pulls": row["pulls"],
-                **mean_of("reward", row["rewarded"], row["reward"], row["reward2"]),
-                **mean_of("cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2),
+                **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
+                **mean_with_error("cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
-                "bound": money(layout.bounds[k]),
-                "hold": money(row["hold"]),
+                "bound": in_currency(setup.bounds[k]),
+                "hold": in_currency(row["hold"]),
                 "aside": max(row["until"] - now, 0.0),
             }
-        for account, granted, charged in standing:
-            requests = [x for x in waiting if x["arm"] in account.arms]
-            risk = [max(layout.bounds[x["arm"]] - x["held"], 0) for x in requests]
+        for account, granted, charged in balances:
+            requests = [x for x in open_requests if x["arm"] in account.arms]
+            risk = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
-                "granted": money(granted),
-                "charged": money(charged),
-                "left": money(granted - charged),
-                "overspent": money(max(charged - granted, 0)),
-                "held": len(requests) if account.counts else money(sum(x["held"] for x in requests)),
-                "at_risk": 0.0 if account.counts else money(sum(risk)),
+                "granted": in_currency(granted),
+                "charged": in_currency(charged),
+                "left": in_currency(granted - charged),
+                "overspent": in_currency(max(charged - granted, 0)),
+                "held": len(requests) if account.counts else in_currency(sum(x["held"] for x in requests)),
+                "at_risk": 0.0 if account.counts else in_currency(sum(risk)),
                 "price": prices.get(account.name),
             }
         counts = {name: service[name] for name in ("turned_away", "cancelled", "late")}
-        return {"requests": service["round"], **counts, "open": len(waiting), "arms": arms, "budgets": budgets}
+        return {"requests": service["round"], **counts, "open": len(open_requests), "arms": arms, "budgets": budgets}
 
     @staticmethod
-    def _prices(layout: Layout, learnt: bytes) -> dict[str, float]:
-        """Of each budget for which the policy has set one."""
-        policy, state = layout.policy, layout.program.state(learnt)
+    def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
+        """The price of money by budget, where the policy has set one."""
+        policy, state = setup.policy, setup.program.state(learnt)
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
-        scale, prices = layout.terms["reward_bound"] / money(layout.unit), np.ravel(getattr(state, "price", ()))
-        return {x.name: float(p) * scale for x, p in zip(layout.paced, prices, strict=False) if p >= 0}
+        scale, prices = setup.terms["reward_bound"] / in_currency(setup.unit), np.ravel(getattr(state, "price", ()))
+        return {x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0}
 
-    def _time(self, ledger: Ledger) -> float:
-        """What time it is, if that can be."""
-        return self._clock.read(*ledger.row("SELECT now, trust FROM service"))
+    def _time(self, ledger: ServiceLedger) -> float:
+        """The time; :class:`Misuse` where the clock cannot be right."""
+        return self._clock.read(ledger.service["now"], ledger.service["trust"])
 
-    def _reading(self, ledger: Ledger) -> float:
-        """The same for who only looks: at worst the time of the last event."""
+    def _reading(self, ledger: ServiceLedger) -> float:
+        """The time for who only looks: where the clock cannot be right, that of the last event."""
         try:
             return self._time(ledger)
         except InputError:
-            return ledger.service()["now"] or 0.0
+            return ledger.service["now"] or 0.0
 
     def resume(self) -> None:
-        """Take the clock at its word, wherever it stands now: in all processes."""
+        """Take the clock at its word, wherever it stands now, in all processes."""
         with self._transaction() as ledger:
             ledger.clock(self._clock.reading())
 
     # --- on disk -----------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Copy the file as it stands, whole, while others go on: the copy is an agent's file as well."""
+        """Copy the file as it stands, whole, while others go on; the copy is an agent's file, too."""
         place = path_of("path", path)
         if place.exists():
             raise bad("path", str(place), "a new file")
@@ -592,7 +619,7 @@ class Agent:
             self._ledger.db.close()
 
 
-def mean_of(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
+def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
     """The mean of n numbers, and its standard error."""
     mean = total / n if n else None
     variance = (squares - total * total / n) / (n - 1) if n > 1 else None

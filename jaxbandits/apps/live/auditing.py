@@ -1,4 +1,4 @@
-"""Is a file what its agent decided, did the money last, and how likely was each decision?"""
+"""Reading an agent's file: its events, an audit of its decisions and money, how likely each decision was."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.ledger import FORMAT, Ledger
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger
 from jaxbandits.apps.live.program import of_one_setting
-from jaxbandits.apps.live.terms import money
+from jaxbandits.apps.live.terms import in_currency
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, quoted, whole_number
@@ -28,7 +28,7 @@ from jaxbandits.policies.base import chooses_by_logits
 
 
 @contextlib.contextmanager
-def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
+def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]:
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
@@ -37,7 +37,7 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
                 raise sqlite3.DatabaseError(f"it must be of format {FORMAT}; a log of version 1.1 is not read")
             db.execute("BEGIN")
-            yield Ledger(db, None if policy is None else of_one_setting(policy))
+            yield ServiceLedger(db, None if policy is None else of_one_setting(policy))
     except sqlite3.Error as problem:
         raise bad("file", str(place), f"a file of an agent ({problem})") from None
 
@@ -45,9 +45,9 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[Ledger]:
 def events(file: Any) -> Iterator[dict[str, Any]]:
     """All events of a file that are kept, in order, whoever writes it now.
 
-    Each is a dict: ``n``, its number; ``do``, what happened (``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
-    ``forget``, ``clock``, ``terms``), at ``t``; and ``id``, to which request. A ``choose`` has the ``arm``, None if
-    nobody serves, what it ``held``, and what was asked for; outcomes have ``reward`` and ``cost``.
+    Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
+    ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the request. A ``choose`` has the ``arm``, None if
+    none serves, the money ``held``, and the conditions of the call; outcomes have ``reward`` and ``cost``.
 
     Raises:
         InputError: ``file`` is not that of an agent.
@@ -65,7 +65,7 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     with _reading(file) as ledger:
         names = dict(map(tuple, ledger.rows("SELECT id, name FROM arms")))
         for row in ledger.db.execute("SELECT * FROM events ORDER BY n"):
-            do, paid = row["do"], None if row["money"] is None else money(row["money"])
+            do, paid = row["do"], None if row["money"] is None else in_currency(row["money"])
             event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
                 event["arm"] = names.get(row["arm"])
@@ -75,12 +75,12 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
             yield event | json.loads(row["more"] or "{}")
 
 
-def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any]]:
-    """A ledger in memory before each event; after it is taken the event happens again there."""
+def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[ServiceLedger, Any]]:
+    """(a ledger in memory as it was before the event, the event) for each; then the event happens again there."""
     ledger.load()
-    copy = Ledger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
+    copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
-    (last,) = ledger.row("SELECT event FROM service")
+    last = ledger.service["event"]
     for (first, text), (until, ends) in zip(states, [*states[1:], (last, ledger.state())], strict=True):
         copy.restore(text)
         n = first
@@ -89,7 +89,7 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
                 problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
                 break
             n = event["n"]
-            if event["do"] == "terms":  # the state after it is there
+            if event["do"] == "terms":  # the state after it was kept, and comes next
                 break
             yield copy, event
             try:
@@ -99,7 +99,7 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
                 break
             arm, held = (request["arm"], request["held"]) if request else (None, None)
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
-                names = [None if k is None else copy.layout.names[k] for k in (event["arm"], arm)]
+                names = [None if k is None else copy.setup.names[k] for k in (event["arm"], arm)]
                 problems.append(
                     f"event {n}: {quoted(names[0])} for request {event['id']}, and {quoted(names[1])} comes out; it "
                     "must be played by the version that wrote it, on the same kind of processor"
@@ -111,19 +111,19 @@ def _replayed(ledger: Ledger, problems: list[str]) -> Iterator[tuple[Ledger, Any
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
-    """Decide again what a file says was decided, from the first state on that is still there.
+    """Decide again what a file says was decided, from the first state on that is kept.
 
     Args:
         file: the file of an agent, which may go on meanwhile; nothing is written.
-        policy: a policy of your own must be given; those of ``jb.policies`` are made again.
+        policy: needed for a class of your own; those of ``jb.policies`` are made again.
 
     Returns:
-        ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event or state that is
-        another one or missing (then it goes on with the next state); how many events ``before`` the first state are not
-        there; what was ``charged`` to each budget and by how much it was ``overspent``, by the begin of the period.
+        The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event
+        or state that differs or is missing (it goes on with the next state); how many events ``before`` the first state
+        are not kept; what each budget was ``charged`` and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
-        InputError: no file of an agent.
+        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax
@@ -139,9 +139,10 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     problems: list[str] = []
     with _reading(file, policy) as ledger:
         (before,) = ledger.row("SELECT min(event) FROM states")
-        done = [event["do"] for _, event in _replayed(ledger, problems)]
+        replayed = [event["do"] for _, event in _replayed(ledger, problems)]
         paid, over = ledger.by_period()
-    report = {"decisions": done.count("choose"), "outcomes": done.count("learn") + done.count("fail"), "before": before}
+    report = {"decisions": replayed.count("choose"), "before": before}
+    report["outcomes"] = replayed.count("learn") + replayed.count("fail")
     over = {name: row for name, row in over.items() if row}
     return report | {"problems": problems, "charged": paid, "overspent": over}
 
@@ -149,20 +150,20 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 def propensities(
     file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision was, given what was known then: what an estimate of another policy divides by.
+    """How likely each decision was when it was made: what an estimate of another policy's value divides by.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
     (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of ``samples`` further draws, with its
-    standard error; of a policy that draws nothing but ties it is 1. Money, open requests and arms that were asked for
-    count as they stood.
+    standard error; for a policy that draws nothing but ties it is 1. Money, open requests and available arms are those
+    of the decision.
 
     Args:
         file, policy: as of :func:`audit`; events that are not kept are left out.
         samples, seed: draws for each decision.
 
     Yields:
-        For each request that was served: ``id`` and your ``request`` name (or None), to join it with the events and
-        with data of your own; the ``arm``, its ``propensity``, and the ``error`` of that (0 where it is exact).
+        For each request that was served: its ``id`` and your ``request`` name (or None), by which it is joined with
+        the events and with your data; the ``arm``, its ``propensity``, and the ``error`` of that (0 where exact).
 
     Example:
         >>> import os, tempfile, jax
@@ -178,31 +179,31 @@ def propensities(
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
     with _reading(file, policy) as ledger:
         for copy, event in _replayed(ledger, []):
-            more, layout = json.loads(event["more"] or "{}"), copy.layout
+            more, setup = json.loads(event["more"] or "{}"), copy.setup
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            asked: Any = copy.asked(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
-            if asked is None:  # the file is not what its agent decided: an audit says where
+            situation: Any = copy.situation(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
+            if situation is None:  # the file is not what its agent decided: an audit says where
                 continue
-            learnt, k = layout.program.state(copy.service()["learnt"]), event["arm"]
-            if chooses_by_logits(layout.policy) or isinstance(layout.policy, FixedSplit):
-                share, error = float(_exact(layout.policy, learnt, *asked)[k]), 0.0
+            learnt, k = setup.program.state(copy.service["learnt"]), event["arm"]
+            if chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit):
+                share, error = float(_arm_probabilities(setup.policy, learnt, *situation)[k]), 0.0
             else:
-                share = float((np.asarray(_drawn(layout.policy, learnt, words, *asked)) == k).mean())
+                share = float((np.asarray(_sampled_arms(setup.policy, learnt, words, *situation)) == k).mean())
                 error = (share * (1 - share) / samples) ** 0.5
-            row = {"id": event["id"], "request": more.get("request"), "arm": layout.names[k]}
+            row = {"id": event["id"], "request": more.get("request"), "arm": setup.names[k]}
             yield row | {"propensity": share, "error": error}
 
 
 @jit
-def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
+def _arm_probabilities(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
     statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(statistics, view))
 
 
 @jit
-def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
-    def one(word: jax.Array) -> jax.Array:
+def _sampled_arms(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
+    def sample(word: jax.Array) -> jax.Array:
         return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
 
-    return jax.vmap(one)(words)
+    return jax.vmap(sample)(words)

@@ -1,4 +1,4 @@
-"""What time it is, how far that is believed, where periods of a place begin, and how many requests are to come."""
+"""The time, and how far a clock is believed; the periods of a place; how many requests are to come."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ PERIODS = ("day", "week", "month", "ever")
 class Clock:
     """Readings that never go back, and a refusal of those that cannot be true.
 
-    The system's clock is held against the time that has passed since this process read it last
-    (:func:`time.monotonic`); of a clock that was given nothing is known but the last event.
+    The system's clock is compared with the time that has passed (:func:`time.monotonic`) since this process read it
+    last; a clock of the user's with the last event.
     """
 
-    def __init__(self, tell: Callable[[], float], tolerance: float | None):
-        if not callable(tell):
-            raise bad("clock", tell, "a function that gives seconds, such as time.time")
-        self._tell, self._system = tell, tell is time.time
+    def __init__(self, source: Callable[[], float], tolerance: float | None):
+        if not callable(source):
+            raise bad("clock", source, "a function that gives seconds, such as time.time")
+        self._source, self._system = source, source is time.time
         default = 3600.0 if self._system else 7 * 86400.0
         self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
-        self._before: tuple[float, float] | None = None  # what was believed last, time.monotonic() then
+        self._before: tuple[float, float] | None = None  # the last reading that was believed, time.monotonic() then
         self._trust = 0
 
     def reading(self) -> float:
-        """What it shows, if that is a time at all: before the year 5138."""
-        now = self._tell()
+        """What the clock shows, if that is a time before the year 5138."""
+        now = self._source()
         if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= 1e11:
             raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
         return float(now)
 
     def read(self, last: float | None, trust: int) -> float:
-        """The time, at least that of the ``last`` event of any process.
+        """The time, never before the ``last`` event of any process.
 
-        Where ``trust`` has changed, somebody took the clock at its word: the reading may be any time later.
+        Where ``trust`` has changed somebody took the clock at its word: then any later reading is believed.
         """
         now, passed = self.reading(), time.monotonic()
         if trust != self._trust:
@@ -91,12 +91,12 @@ def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tupl
     return number, begin, end
 
 
-class Pace:
-    """How many requests are to come: a table of a cycle's slots, scaled by what has come.
+class TrafficForecast:
+    """How many requests are to come: a table of the slots of a cycle, times a level.
 
-    The level is (requests seen + 20)/(requests expected + 20), older slots counting half as much a cycle later; 20 is
-    how far a forecast is trusted (without one: 0.02 of a slot). When a slot is over its entry moves half-way to what
-    was seen, over the level.
+    The level is (requests that came + 20)/(requests expected + 20), where older slots count half as much after a
+    cycle. The 20 is how far a forecast is trusted; without one it is 0.02 of a slot. When a slot is over its entry in
+    the table moves half-way to what came, divided by the level.
     """
 
     def __init__(self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None):
@@ -104,46 +104,46 @@ class Pace:
         self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
         self._trust = 20.0 if traffic else 0.02
         past: Sequence[Any] = state or (None, 0.0, 0.0, shape["expected"])
-        self.slot, self._seen, self._due, table = past
+        self.slot, self._arrivals, self._expected, table = past
         self.table = list(table)
 
     def plain(self) -> list[Any]:
-        """Its state as JSON, but for what was seen of the slot that is running."""
-        return [self.slot, self._seen, self._due, self.table]
+        """Its state as JSON has it, without the requests of the slot that is running."""
+        return [self.slot, self._arrivals, self._expected, self.table]
 
     def place(self, now: float) -> float:
-        """Slots since the start, as a clock on the wall there shows it: so its day has 24 hours on every day."""
+        """Slots since the start by the clocks of the zone, on which every day has 24 hours."""
         shift = datetime.datetime.fromtimestamp(now, self._zone).utcoffset() or datetime.timedelta()
         return (now + shift.total_seconds() - self._start) / self._length + 1e-9
 
     def _until(self, place: float) -> float:
-        """What the table expects before this place."""
+        """Requests that the table expects before this place."""
         slot = math.floor(place)
         cycles, rest = divmod(slot, len(self.table))
         return cycles * math.fsum(self.table) + math.fsum(self.table[:rest]) + (place - slot) * self.table[rest]
 
-    def move(self, slot: int, seen: int, now: float) -> None:
-        """Another slot begins; the one that was running had so many requests."""
+    def move(self, slot: int, arrivals: int, now: float) -> None:
+        """Another slot begins; so many requests came in the one that was running."""
         n = len(self.table)
-        if self.slot is None:  # it begins in the midst of one: what came before is not missing
-            self.slot, self._due = slot, self._until(slot) - self._until(self.place(now))
-        for passed in range(self.slot, min(slot, self.slot + 2 * n)):
-            expected, came = self.table[passed % n], seen if passed == self.slot else 0
-            level = (self._seen + came + self._trust) / (self._due + expected + self._trust)
+        if self.slot is None:  # the first slot is not whole: nothing is expected of the part that was over
+            self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
+        for over in range(self.slot, min(slot, self.slot + 2 * n)):
+            expected, came = self.table[over % n], arrivals if over == self.slot else 0
+            level = (self._arrivals + came + self._trust) / (self._expected + expected + self._trust)
             fade = 0.5 ** (1 / n)
-            self._seen, self._due = fade * (self._seen + came), fade * (self._due + expected)
-            self.table[passed % n] += 0.5 * (came / level - expected)
+            self._arrivals, self._expected = fade * (self._arrivals + came), fade * (self._expected + expected)
+            self.table[over % n] += 0.5 * (came / level - expected)
         self.slot = slot
 
-    def ahead(self, periods: Sequence[tuple[float, float]], now: float, seen: int) -> list[list[int]]:
-        """Requests expected until each period (begin, end) ends, this one included, and in all of it; at least 1.
+    def ahead(self, periods: Sequence[tuple[float, float]], now: float, arrivals: int) -> list[list[int]]:
+        """Requests until the end of each period (begin, end), this one included, and in all of it; at least 1.
 
-        ``seen`` requests of the running slot have come.
+        ``arrivals`` requests have come in the running slot.
         """
         place = self.place(now)
         until = self._until(place)
-        due = self._due + until - self._until(math.floor(place))
-        level = (self._seen + seen + self._trust) / (due + self._trust)
+        due = self._expected + until - self._until(math.floor(place))
+        level = (self._arrivals + arrivals + self._trust) / (due + self._trust)
         ends = [[self._until(self.place(x)) for x in period] for period in periods]
         rows = [last - until for _, last in ends], [last - first for first, last in ends]
         return [[min(max(round(level * x), 1), 1 << 30) for x in row] for row in rows]

@@ -1,4 +1,4 @@
-"""What an agent raises: four kinds of trouble that a service answers differently; nothing has changed in any."""
+"""What an agent raises: four kinds of trouble that a service answers differently. None changes anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Misuse(InputError):
 
 
 class Settled(Misuse):
-    """The ticket's outcome was told before, or it was given up so long ago that it is forgotten."""
+    """The ticket was settled before, or given up so long ago that it is forgotten."""
 
 
 class Unpayable(Exception):
@@ -31,5 +31,5 @@ class Unpayable(Exception):
 class Broken(OSError):
     """The call could not be written: the disk is full, the file was moved or is locked, or this is a fork.
 
-    What is only read can still be read, and the next call tries again.
+    Calls that only read still answer, and the next call tries again.
     """

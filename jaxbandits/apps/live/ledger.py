@@ -1,8 +1,9 @@
-"""What the file holds, and what a call reads and writes in it: always inside one transaction of the caller.
+"""What the file holds, and what a call reads and writes in it, always inside one transaction of the caller.
 
-Money is whole billionths. A budget is charged what a request holds until its cost is known, then its cost. Every event
-is a row; the state (all other tables) does not need them. With the first state that is still there they tell the
-rest: a replay lets them happen again by the same code (:meth:`Ledger.replay`).
+Money is whole billionths. A budget is charged what a request holds until its cost is known, then
+its cost. Every event is a row; the state, which is all other tables, can do without them. From the
+first state that is still kept a replay lets the events happen again by the same code
+(:meth:`ServiceLedger.replay`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.apps.live.clock import Pace, period, zone_of
+from jaxbandits.apps.live.clock import TrafficForecast, period, zone_of
 from jaxbandits.apps.live.errors import Misuse, Settled
-from jaxbandits.apps.live.program import Asked, Program, Taught, policy_of, value_for_each_arm
-from jaxbandits.apps.live.terms import BILLION, Breaker, money
+from jaxbandits.apps.live.program import Lesson, Program, Situation, policy_of, value_for_each_arm
+from jaxbandits.apps.live.terms import BILLION, Breaker, in_currency
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad
@@ -28,24 +29,25 @@ from jaxbandits.core.protocol import Policy, View
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
 FORMAT = 6
 SCHEMA = """
--- one row: what holds, and what the last one who made an agent of this file gave
+-- one row: the terms that hold, and the arguments of whoever made an agent of this file last
 CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
--- one row: requests seen in the running slot, how often the clock was taken at its word (trust)
+-- one row (seen: requests of the running slot, trust: how often the clock was taken at its word)
 CREATE TABLE service (event INTEGER, round INTEGER, now REAL, trust INTEGER, seen INTEGER, pace TEXT,
     turned_away INTEGER, cancelled INTEGER, late INTEGER, learnt BLOB);
--- what a request holds now, failures and pauses (trips) in a row, set aside until, sums of known costs and rewards
+-- what a request holds now, failures and pauses (trips) in a row, until when it is set aside,
+-- then sums over requests with a known cost, and over those with a known reward
 CREATE TABLE arms (id INTEGER PRIMARY KEY, name TEXT UNIQUE, hold INTEGER, open INTEGER DEFAULT 0,
     failures INTEGER DEFAULT 0, trips INTEGER DEFAULT 0, until REAL DEFAULT 0, pulls INTEGER DEFAULT 0,
     cost INTEGER DEFAULT 0, cost2 REAL DEFAULT 0, rewarded INTEGER DEFAULT 0, reward REAL DEFAULT 0,
     reward2 REAL DEFAULT 0, lost INTEGER DEFAULT 0, failed INTEGER DEFAULT 0, above INTEGER DEFAULT 0);
--- the last thousand of each arm
+-- the last thousand costs of each arm
 CREATE TABLE costs (arm INTEGER, n INTEGER, cost INTEGER, PRIMARY KEY (arm, n)) WITHOUT ROWID;
 CREATE INDEX costs_in_order ON costs (arm, cost);
 CREATE TABLE periods (budget TEXT, caller TEXT, begins REAL, granted INTEGER, charged INTEGER,
     PRIMARY KEY (budget, caller, begins)) WITHOUT ROWID;
 -- of budgets that carry over: granted before the period numbered since, and paid in all
 CREATE TABLE carried (budget TEXT PRIMARY KEY, since INTEGER, brought INTEGER, total INTEGER);
--- requests that may be answered. Lost: 0, or it was given up (1), and taught that it failed (2)
+-- requests that may be answered (lost: 0, or 1, given up, or 2, given up and taught as a failure)
 CREATE TABLE tickets (id INTEGER PRIMARY KEY, arm INTEGER, held INTEGER, time REAL, caller TEXT, lost INTEGER,
     context BLOB);
 CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INTEGER, money INTEGER, reward REAL,
@@ -53,20 +55,23 @@ CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INT
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")  # and the periods that are running
-_EVERY = 10_000  # events from one state to the next
-_COSTS = 1000  # that a quantile is of
-_MOST = (1 << 55) - 1  # ticks: what a total holds
+_EVENTS_A_STATE = 10_000  # from one state to the next
+_COSTS_KEPT = 1000  # that a quantile is of
+_LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
+
+_SERVICE = ("event", "round", "now", "trust", "seen", "pace", "turned_away", "cancelled", "late", "learnt")
+_SUMS = ("open", "pulls", "cost", "cost2", "rewarded", "reward", "reward2", "lost", "failed", "above")
+_SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
+_ARM_UPDATE = (
+    f"UPDATE arms SET {', '.join(f'{name} = {name} + :{name}' for name in _SUMS)}, hold = :hold, "
+    "failures = :failures, trips = :trips, until = :until WHERE id = :id"
+)
 
 
 def dumped(x: Any) -> str:
-    """As JSON, in few characters."""
+    """JSON without spaces, bytes as hexadecimal digits."""
     return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
-
-
-def numbers_of(context: bytes | None) -> np.ndarray | None:
-    """A context as it was given."""
-    return None if context is None else np.frombuffer(context, np.float32)
 
 
 def unit_of(terms: Mapping[str, Any]) -> int:
@@ -74,12 +79,13 @@ def unit_of(terms: Mapping[str, Any]) -> int:
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
-class Account:
+class BudgetAccount:
     """A budget as the ledger keeps it."""
 
     def __init__(self, plain: Mapping[str, Any], names: Sequence[str], start: float):
-        self.plain, self.name, self.amount, self.carries = plain, plain["name"], plain["amount"], plain["carry_over"]
-        self.per_caller, self.counts = plain["per"] == "caller", plain["of"] == "requests"
+        self.plain, self.name, self.amount = plain, plain["name"], plain["amount"]
+        self.carries, self.per_caller = plain["carry_over"], plain["per"] == "caller"
+        self.counts = plain["of"] == "requests"
         self.paced = not (self.per_caller or self.counts)
         self.arms = {k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]}
         self._zone, self._start = zone_of("zone", plain["zone"]), start
@@ -87,61 +93,64 @@ class Account:
 
     def period(self, now: float) -> tuple[int, float, float]:
         """(number, begin, end) of the period in which a time lies."""
-        if not self._last[1] <= now < self._last[2]:  # it is asked several times for each request
+        if not self._last[1] <= now < self._last[2]:  # it is asked for several times a request
             self._last = period(self.plain["every"], self._zone, self._start, now)
         return self._last
 
 
-class Layout:
-    """Terms as a call needs them; of one version of the terms."""
+class Setup:
+    """All that a call needs to know of one version of the terms."""
 
     def __init__(self, terms: dict[str, Any], names: Sequence[str], policy: Policy):
         self.terms, self.names, self.policy, self.unit = terms, list(names), policy, terms["unit"]
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
-        self.accounts = [Account(budget, self.names, terms["start"]) for budget in terms["budgets"]]
+        self.accounts = [BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
+        # Room for arms that join later, so that the programs need not be compiled for each.
         room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
-        self.scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
+        self._scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
+        self._carries = np.array([x.carries for x in self.paced], bool)
         context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
-        asked = self.asked(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
-        self.program = Program(policy, terms["key"], asked, self.taught(0, 0, 0, 0, context))
-
-    def pace(self, text: str | None) -> Pace:
-        """Where in its traffic the agent is."""
-        return Pace(self.terms["traffic"], self.terms["start"], None if text is None else json.loads(text))
+        situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
+        self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
 
     def tick(self, amount: int) -> int:
-        """What the policy is told of a cost: the nearest tick, at most a unit, and 0 only of nothing."""
+        """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing was paid."""
         return min(max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE)
 
     def reward_ticks(self, reward: float) -> int:
-        """A reward, in ticks."""
+        """A reward, in ticks of the largest one."""
         return round(reward / self.terms["reward_bound"] * ticks.ONE)
 
-    def asked(self, round: int, can: set[int], arms: Sequence[Any], money: Sequence[Any], context: Any) -> Asked:
-        """What a decision depends on besides what was learnt: the one place to add to it.
+    def situation(
+        self, round: int, ready: set[int], arms: Sequence[Any], paced_money: Sequence[Any], context: bytes | None
+    ) -> Situation:
+        """What a decision depends on besides the policy's memory; nothing else may reach the policy.
 
-        ``money`` has of each paced budget what is left, granted and brought, and the requests to come and in all.
+        ``paced_money`` has of each paced budget what is left, granted and brought by a period, and the requests that
+        are to come and those of the whole period.
         """
-        room, left = self.available.size, None
+        room, allowance = self.available.size, None
         bound, open = np.full(room, ticks.ONE, np.int32), np.zeros(room, np.int32)
-        bound[: len(arms)] = [self.tick(arm["hold"]) for arm in arms]
-        open[: len(arms)] = [arm["open"] for arm in arms]
-        if money:
-            *amounts, requests, total = zip(*money, strict=True)
-            parts = [ticks.split([min(x * ticks.ONE // self.unit, _MOST) for x in row]) for row in amounts]  # type: ignore[arg-type]
-            ahead, carries = np.array([requests, total], np.int32), np.array([x.carries for x in self.paced])
-            left = Allowance(*parts[0], *parts[1:], None, *ahead, carries, bound, self.scope)  # type: ignore[arg-type,call-arg,misc]
-        view = View(np.int32(round), left, np.array([k in can for k in range(room)]), numbers_of(context))  # type: ignore[arg-type]
-        return Asked(view, open)
+        for k, arm in enumerate(arms):
+            bound[k], open[k] = self.tick(arm["hold"]), arm["open"]
+        if paced_money:
+            *amounts, requests, total = zip(*paced_money, strict=True)
+            in_ticks = np.array([[min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row] for row in amounts])
+            rest, granted, amount = map(ticks.split, in_ticks)
+            ahead = np.array([requests, total], np.int32)
+            allowance = Allowance(*rest, granted, amount, None, *ahead, self._carries, bound, self._scope)  # type: ignore[arg-type,call-arg,misc]
+        available = np.zeros(room, bool)
+        available[list(ready)] = True
+        return Situation(View(np.int32(round), allowance, available, numbers_of(context)), open)  # type: ignore[arg-type]
 
-    def taught(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Taught:
+    def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
         """An outcome, in ticks."""
-        return Taught(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
+        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -150,75 +159,88 @@ class Layout:
         return self.names.index(name)
 
 
-class Ledger:
-    """The tables of one open file; every method is called inside a transaction."""
+def numbers_of(context: bytes | None) -> np.ndarray | None:
+    """The numbers of a context, from its bytes."""
+    return None if context is None else np.frombuffer(context, np.float32)
+
+
+class ServiceLedger:
+    """The tables of one open file; every method is called inside a transaction.
+
+    ``service`` is the row of that table as the transaction has left it, and the version of the terms.
+    """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
         self._version = 0
-        self.layout: Layout
-
-    def begin(self, layout: Layout, arguments: Mapping[str, Any]) -> None:
-        """Write the tables of a service in which nothing has happened."""
-        for statement in SCHEMA.split(";"):
-            self.db.execute(statement)
-        self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(arguments)))
-        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (layout.program.first,))
-        self._join(layout, 1)
-        self._keep()
-
-    def _join(self, layout: Layout, version: int) -> None:
-        self.layout, self._version = layout, version
-        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
-        for k in range(len(layout.names)):
-            self._hold(k)
-
-    def service(self) -> Any:
-        """What stands in its row."""
-        return self.row("SELECT * FROM service")
-
-    def current(self) -> bool:
-        """Are these still the terms?"""
-        return self.row("SELECT version FROM terms")["version"] == self._version
-
-    def load(self) -> None:
-        """Read the terms that hold now."""
-        version, text, _ = self.row("SELECT * FROM terms")
-        terms, names = json.loads(text), [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
-        self.layout, self._version = Layout(terms, names, policy_of(terms["policy"], self.policy)), version
+        self.setup: Setup
+        self.service: dict[str, Any]
 
     def row(self, sql: str, *values: Any) -> Any:
         """The first row of an answer."""
         return self.db.execute(sql, values).fetchone()
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
-        """All of them."""
+        """All rows of an answer."""
         return self.db.execute(sql, values).fetchall()
+
+    def begin(self, setup: Setup, arguments: Mapping[str, Any]) -> None:
+        """Write the tables of a service in which nothing has happened."""
+        for statement in SCHEMA.split(";"):
+            self.db.execute(statement)
+        self.db.execute(f"PRAGMA user_version = {FORMAT}")
+        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(setup.terms), dumped(arguments)))
+        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (setup.program.first,))
+        self._adopt(setup, 1)
+        self._keep()
+
+    def _adopt(self, setup: Setup, version: int) -> None:
+        """From now on these terms hold."""
+        self.setup, self._version = setup, version
+        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(setup.names))
+        for k, pulls in self.rows("SELECT id, pulls FROM arms"):
+            self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (self._hold(k, pulls), k))
+        self.is_current()
+
+    def is_current(self) -> bool:
+        """Read the service's row; are its terms those of the set-up?"""
+        self.service = dict(self.row("SELECT service.*, version FROM service, terms"))
+        return self.service["version"] == self._version
+
+    def load(self) -> None:
+        """Read the terms that hold now."""
+        version, text, _ = self.row("SELECT * FROM terms")
+        terms, names = json.loads(text), [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
+        self.setup, self._version = Setup(terms, names, policy_of(terms["policy"], self.policy)), version
+        self.is_current()
 
     # --- money ---------------------------------------------------------------------------------------------------
 
-    def standing(self, account: Account, now: float, caller: str | None = None) -> tuple[int, int]:
-        """What is granted by now, and what was charged of it: in this period, or in all so far if it carries over."""
+    def accounts(self, caller: str | None) -> list[BudgetAccount]:
+        """Those of all, and where a caller is named those of each caller."""
+        return [x for x in self.setup.accounts if caller is not None or not x.per_caller]
+
+    def balance(self, account: BudgetAccount, now: float, caller: str | None = None) -> tuple[int, int]:
+        """What is granted by now, and charged: in this period, or in all so far where money is carried over."""
         number, begins, _ = account.period(now)
         if account.carries:
-            row = self.row("SELECT * FROM carried WHERE budget = ?", account.name)
-            since, brought, total = tuple(row)[1:] if row else (number, 0, 0)
+            row = self.row("SELECT since, brought, total FROM carried WHERE budget = ?", account.name)
+            since, brought, total = row or (number, 0, 0)
             return brought + account.amount * (number - since + 1), total
         key = account.name, caller if account.per_caller else "", begins
         row = self.row("SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?", *key)
         return account.amount, row["charged"] if row else 0
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
-        """Charge to the period in which it was decided, which may be over, of every budget that pays for its arm."""
-        for account in self.layout.accounts:
+        """Charge every budget that pays for the arm, in the period of the decision, which may be over."""
+        for account in self.setup.accounts:
             caller = request["caller"] if account.per_caller else ""
             if request["arm"] in account.arms and caller is not None:
-                more = count * BILLION if account.counts else amount
-                self._book(account, caller, account.period(request["time"])[1], more)
+                charged = count * BILLION if account.counts else amount
+                self._book(account, caller, account.period(request["time"])[1], charged)
 
-    def _book(self, account: Account, caller: str, begins: float, amount: int) -> None:
+    def _book(self, account: BudgetAccount, caller: str, begins: float, amount: int) -> None:
         self.db.execute(
             "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged",
             (account.name, caller, begins, account.amount, amount),
@@ -227,92 +249,97 @@ class Ledger:
             self.db.execute("UPDATE carried SET total = total + ? WHERE budget = ?", (amount, account.name))
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
-        """What was paid, and by how much that was more than was granted then: by budget, by the begin of the period."""
-        paid, over, now = {}, {}, self.service()["now"]
+        """Of each budget what was paid, and what of that was above the grant, by the begin of the period."""
+        paid, over = {}, {}
         for account in self.accounts(caller):
             key = account.name, caller if account.per_caller else ""
             rows = self.rows("SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key)
-            paid[account.name] = {row["begins"]: money(row["charged"]) for row in rows}
+            paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
             beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
-            if rows and account.carries:  # a period may pay more than it brings: only the last one can be overspent
-                granted, total = self.standing(account, now)
+            if rows and account.carries:  # a period may pay more than it brings: only all of them can be overspent
+                granted, total = self.balance(account, self.service["now"])
                 beyond = {rows[-1]["begins"]: total - granted}
-            over[account.name] = {begins: money(x) for begins, x in beyond.items() if x > 0}
+            over[account.name] = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
         return paid, over
 
-    def accounts(self, caller: str | None) -> list[Account]:
-        """Those of all, and those of a caller."""
-        return [x for x in self.layout.accounts if caller is not None or not x.per_caller]
-
     # --- a decision ------------------------------------------------------------------------------------------------
+
+    def forecast(self) -> TrafficForecast:
+        """How many requests are to come."""
+        terms, text = self.setup.terms, self.service["pace"]
+        return TrafficForecast(terms["traffic"], terms["start"], text and json.loads(text))
 
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
     ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
-        """From when on each arm that is asked for can serve; the rows of all arms; (granted, charged) by budget.
+        """From when on each available arm can serve; the rows of all arms; (granted, charged) by budget.
 
-        An arm is closed while it is set aside, and until every budget that pays for it renews which cannot pay what a
+        An arm is closed while it is set aside, and until every budget renews that pays for it and cannot pay what a
         request holds, or has no request left. One that costs nothing needs no money.
         """
-        layout, arms, standing = self.layout, self.rows("SELECT * FROM arms ORDER BY id"), {}
-        asked = layout.there if available is None else {layout.place(name) for name in available}
-        times = {k: arms[k]["until"] for k in asked}
+        setup, arms, balances = self.setup, self.rows("SELECT * FROM arms ORDER BY id"), {}
+        candidates = setup.there if available is None else {setup.place(name) for name in available}
+        times = {k: arms[k]["until"] for k in candidates}
         for account in self.accounts(caller):
-            standing[account.name] = granted, paid = self.standing(account, now, caller)
-            for k in asked & account.arms:
+            balances[account.name] = granted, paid = self.balance(account, now, caller)
+            for k in candidates & account.arms:
                 if (BILLION if account.counts else arms[k]["hold"]) > max(granted - paid, 0):
                     times[k] = max(times[k], account.period(now)[2])
-        return times, arms, standing
+        return times, arms, balances
 
-    def asked(
-        self, now: float, available: Sequence[str] | None = None, caller: str | None = None, context: Any = None
-    ) -> tuple[Asked | None, list[Any]]:
-        """What the policy is asked, None where no arm can serve; and the rows of all arms."""
-        layout, service = self.layout, self.service()
-        if caller is None and (cap := next((x for x in layout.accounts if x.per_caller), None)):
+    def renews_at(self, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
+        """When the first arm can serve; None if one can now, or none is available."""
+        first = min(self.ready(now, available, caller)[0].values(), default=now)
+        return first if first > now else None
+
+    def situation(
+        self, now: float, available: Sequence[str] | None, caller: str | None, context: bytes | None
+    ) -> tuple[Situation | None, list[Any]]:
+        """What the policy has to decide in, None where no arm can serve; and the rows of all arms."""
+        setup, service = self.setup, self.service
+        if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
-        times, arms, standing = self.ready(now, available, caller)
-        if not (can := {k for k, time in times.items() if time <= now}):
+        times, arms, balances = self.ready(now, available, caller)
+        if not (ready := {k for k, time in times.items() if time <= now}):
             return None, arms
-        ahead = layout.pace(service["pace"]).ahead([x.period(now)[1:] for x in layout.paced], now, service["seen"])
-        money = []
-        for account, requests, total in zip(layout.paced, *ahead, strict=True):
-            granted, paid = standing[account.name]
-            money.append((granted - paid, granted, account.amount, requests, total))
-        return layout.asked(service["round"] + 1, can, arms, money, context), arms
+        ahead = self.forecast().ahead([x.period(now)[1:] for x in setup.paced], now, service["seen"])
+        paced_money = []
+        for account, requests, total in zip(setup.paced, *ahead, strict=True):
+            granted, paid = balances[account.name]
+            paced_money.append((granted - paid, granted, account.amount, requests, total))
+        return setup.situation(service["round"] + 1, ready, arms, paced_money, context), arms
 
     def choose(self, now: float, context: bytes | None = None, **conditions: Any) -> dict[str, Any] | None:
         """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and ``request``."""
-        layout, service = self.layout, self.service()
-        if (id := service["round"] + 1) >= layout.policy.most_rounds:
+        setup, service = self.setup, self.service
+        if (id := service["round"] + 1) >= setup.policy.most_rounds:
             raise InputError(f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on")
         caller, request = conditions.get("caller"), None
-        asked, arms = self.asked(now, conditions.get("available"), caller, context)
+        situation, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
-        if asked is not None:
-            learnt, k = layout.program.choose(learnt, asked)
-            if 0 <= k < layout.available.size and not asked.view.available[k]:
-                raise InputError(
-                    f"policy: arm {k} chosen; it must be open (view.available) in {layout.terms['policy']}"
-                )
-        for account in layout.accounts:
+        if situation is not None:
+            learnt, k = setup.program.choose(learnt, situation)
+            if 0 <= k < setup.available.size and not situation.view.available[k]:
+                must_be = f"it must be open (view.available) in {setup.terms['policy']}"
+                raise InputError(f"policy: arm {k} chosen; {must_be}")
+        for account in setup.accounts:
             if account.carries:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
-        if 0 <= k < len(layout.names):
+        if 0 <= k < len(setup.names):
             request = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
             request["context"] = context
             self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values()))
             trips, until = arms[k]["trips"], arms[k]["until"]
-            if trips and layout.breaker:  # this request tries it: no other one until it had time to answer
-                trips, until = trips + 1, now + layout.breaker.seconds(trips + 1)
+            if trips and setup.breaker:  # this request tries the arm: no other one until it had time to answer
+                trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
             self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", (trips, until, k))
             self.charge(request, request["held"], 1)
         change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (request is None)}
-        change["seen"], pace = service["seen"] + 1, layout.pace(service["pace"])
-        if (slot := math.floor(pace.place(now))) != pace.slot:
-            pace.move(slot, service["seen"], now)
-            change |= {"seen": 1, "pace": dumped(pace.plain())}
+        change["seen"], forecast = service["seen"] + 1, self.forecast()
+        if (slot := math.floor(forecast.place(now))) != forecast.slot:
+            forecast.move(slot, service["seen"], now)
+            change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
         self._record(now, "choose", id, *served, None, dumped(conditions) if conditions else None, context, **change)
         return request
@@ -324,119 +351,112 @@ class Ledger:
         whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
-            existed = whole and 1 <= id <= self.service()["round"]
-            why = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
-            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
+            existed = whole and 1 <= id <= self.service["round"]
+            reason = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
+            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {reason}")))
         return row
 
-    def outcome(self, now: float, do: str, id: int, reward: float | None = None, cost: int | None = None) -> None:
-        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may still be answered), ``forget``.
+    def settle(
+        self, now: float, do: str, request: Mapping[str, Any], reward: float | None = None, cost: int | None = None
+    ) -> None:
+        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may be answered yet), ``forget``.
 
-        A reward that is None is not known, and not taught; neither is one after it was taught that the request failed.
-        A cost that nobody knows is taught as the arm's mean.
+        A reward of None is not known, and not taught; nor is a reward after the request was taught as a failure. Where
+        the cost is not known the arm's mean cost is taught.
         """
-        request, service, layout = self.find(id), self.service(), self.layout
-        id, k, late, learnt = request["id"], request["arm"], request["lost"] > 0, service["learnt"]
-        taught = reward is not None and request["lost"] != _FAILED
-        failed, costed = taught and do != "learn", cost is not None
-        guess, charged = (cost, cost) if costed else self._unknown(request)
-        paid = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
+        service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
+        arm, late, learnt = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0, service["learnt"]
+        teaches = reward is not None and request["lost"] != _FAILED
+        failed, sums = teaches and do != "learn", dict.fromkeys(_SUMS, 0)
+        likely, charged = (cost, cost) if cost is not None else self._likely_cost(k, request["held"])
+        paid: Any = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
-            given_up = paid, _FAILED if taught else 1, id
+            given_up = paid, _FAILED if teaches else 1, id
             self.db.execute("UPDATE tickets SET held = ?, lost = ? WHERE id = ?", given_up)
         else:
             self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
-        sums = {"open": -(not late), "lost": do == "expire", "failed": failed}
-        if costed:
-            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > layout.bounds[k]}  # type: ignore[arg-type,operator]
-            cost_row = f"INSERT OR REPLACE INTO costs SELECT id, pulls % {_COSTS}, ? FROM arms WHERE id = ?"
-            self.db.execute(cost_row, (cost, k))
-        if taught:
+        hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
+        sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
+        if cost is not None:
+            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > setup.bounds[k]}  # type: ignore[dict-item]
+            last = k, arm["pulls"] % _COSTS_KEPT, cost
+            self.db.execute("INSERT OR REPLACE INTO costs VALUES (?, ?, ?)", last)
+            hold = hold if setup.terms["hold"] == "bound" else self._hold(k, arm["pulls"] + 1)
+        if teaches:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
-            outcome = layout.taught(id, k, layout.reward_ticks(reward), layout.tick(guess), request["context"])  # type: ignore[arg-type]
-            learnt = layout.program.learn(learnt, outcome)
-        added = ", ".join(f"{name} = {name} + :{name}" for name in sums)
-        self.db.execute(f"UPDATE arms SET {added} WHERE id = :id", sums | {"id": k})
-        if costed and layout.terms["hold"] != "bound":
-            self._hold(k)
-        if failed:
-            self._trip(k, now)
-        elif do == "learn":
-            self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0 WHERE id = ?", (k,))
+            in_ticks = setup.reward_ticks(reward), setup.tick(likely)  # type: ignore[arg-type]
+            learnt = setup.program.learn(learnt, setup.lesson(id, k, *in_ticks, request["context"]))
+        if do == "learn":
+            failures, trips, until = 0, 0, 0.0
+        elif failed:
+            failures += 1
+            if setup.breaker and not trips and failures >= setup.breaker.failures:
+                trips, until = 1, max(until, now + setup.breaker.seconds(1))
+                _LOGGER.warning("%s failed %d times in a row and is set aside", setup.names[k], failures)
+        values = {"id": k, "hold": hold, "failures": failures, "trips": trips, "until": until}
+        self.db.execute(_ARM_UPDATE, sums | values)
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
-        untaught = dumped({"late": True}) if reward is not None and not taught else None
-        self._record(now, do, id, k, paid if do == "expire" else cost, reward, untaught, **change)
+        remark = dumped({"late": True}) if reward is not None and not teaches else None
+        self._record(now, do, id, k, paid if do == "expire" else cost, reward, remark, **change)
 
-    def _unknown(self, request: Mapping[str, Any]) -> tuple[int, int]:
+    def _likely_cost(self, k: int, held: int) -> tuple[int, int]:
         """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged, that or the bound."""
-        pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", request["arm"])
-        bound = max(request["held"], self.layout.bounds[request["arm"]])
+        pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", k)
+        bound = max(held, self.setup.bounds[k])
         mean = -(-cost // pulls) if pulls else bound
-        return mean, mean if self.layout.terms["lost"] == "mean" else bound
+        return mean, mean if self.setup.terms["lost"] == "mean" else bound
 
-    def _trip(self, k: int, now: float) -> None:
-        """One more failure in a row; after enough of them the arm is set aside."""
-        failures, trips, until = self.row("SELECT failures + 1, trips, until FROM arms WHERE id = ?", k)
-        breaker = self.layout.breaker
-        if breaker and not trips and failures >= breaker.failures:
-            trips, until = 1, max(until, now + breaker.seconds(1))
-            _LOGGER.warning("%s failed %d times in a row and is set aside", self.layout.names[k], failures)
-        change = failures, trips, until, k
-        self.db.execute("UPDATE arms SET failures = ?, trips = ?, until = ? WHERE id = ?", change)
-
-    def _hold(self, k: int) -> None:
-        """What a request to this arm holds: a quantile of its costs, and until one is expected above it its bound."""
-        hold, amount = self.layout.terms["hold"], self.layout.bounds[k]
-        if hold != "bound":
-            (pulls,) = self.row("SELECT pulls FROM arms WHERE id = ?", k)
-            if (above := min(pulls, _COSTS) * (1 - hold)) >= 1:
-                dear = "SELECT cost FROM costs WHERE arm = ? ORDER BY cost DESC LIMIT 1 OFFSET ?"
-                (amount,) = self.row(dear, k, math.floor(above))
-        self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (amount, k))
+    def _hold(self, k: int, pulls: int) -> int:
+        """What a request to this arm holds: a quantile of its costs, or its bound until one is expected above it."""
+        hold = self.setup.terms["hold"]
+        if hold == "bound" or (above := min(pulls, _COSTS_KEPT) * (1 - hold)) < 1:
+            return self.setup.bounds[k]
+        dear = "SELECT cost FROM costs WHERE arm = ? ORDER BY cost DESC LIMIT 1 OFFSET ?"
+        return self.row(dear, k, math.floor(above))[0]
 
     def clock(self, now: float) -> None:
         """It is so late, whatever was believed before."""
-        self._record(now, "clock", trust=self.service()["trust"] + 1)
+        self._record(now, "clock", trust=self.service["trust"] + 1)
 
     # --- what is written down --------------------------------------------------------------------------------------
 
     def _record(self, now: float, do: str, *event: Any, **change: Any) -> None:
         """An event (id, arm, money, reward, more, context), and what it changes in the service's row.
 
-        Now and then the whole state is written, too, for those who look back.
+        Each ten thousandth event the whole state is written, too, for those who look back.
         """
-        n = change["event"] = self.row("SELECT event + 1 FROM service")[0]
+        n = self.service["event"] + 1
+        self.service |= change | {"event": n, "now": now}
         row = n, do, now, *event, *[None] * (6 - len(event))
         self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        changed = ", ".join(f"{name} = ?" for name in change)
-        self.db.execute(f"UPDATE service SET now = ?, {changed}", (now, *change.values()))
-        if n % _EVERY == 0:
+        self.db.execute(_SERVICE_UPDATE, self.service)
+        if n % _EVENTS_A_STATE == 0:
             self._keep()
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
-        now, sql = self.service()["now"] or 0.0, "SELECT * FROM periods WHERE budget = ? AND begins = ?"
+        now, sql = self.service["now"] or 0.0, "SELECT * FROM periods WHERE budget = ? AND begins = ?"
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
-        rows = [row for x in self.layout.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
+        rows = [row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
         return dumped(tables | {"periods": list(map(list, rows))})
 
     def _keep(self) -> None:
-        """Write the state beside the events, and delete events, and periods of callers, that need not be kept."""
-        event, now = self.row("SELECT event, now FROM service")
+        """Write the state beside the events, and delete what is older than the retention."""
+        event, now = self.service["event"], self.service["now"]
         self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state()))
         if now is not None:
-            oldest = now - self.layout.terms["retention"]
+            oldest = now - self.setup.terms["retention"]
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
             for table, column in (("events", "n"), ("states", "event")) if first else ():
                 self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
-            for account in self.layout.accounts:  # there may be many callers
+            for account in self.setup.accounts:  # there may be many callers
                 ended = account.name, account.period(oldest)[1]
                 self.db.execute("DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended)
 
     def restore(self, text: str) -> None:
-        """Into a database that is empty, or was restored before: a state."""
+        """Take over a state, in a database that is empty or was restored before."""
         if not self.row("SELECT 1 FROM sqlite_master"):
             self.db.executescript(SCHEMA)
         tables = json.loads(text, object_hook=lambda x: bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x)
@@ -454,85 +474,88 @@ class Ledger:
         if do == "clock":
             self.clock(now)
         else:
-            self.outcome(now, do, event["id"], event["reward"], None if do == "expire" else event["money"])
+            cost = None if do == "expire" else event["money"]
+            self.settle(now, do, self.find(event["id"]), event["reward"], cost)
         return None
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
-    def settle_terms(self, change: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def after_change(self, change: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The terms after a change, and the names of all arms that ever were."""
-        terms, names = self.layout.terms | change, list(self.layout.names)
+        terms, names = self.setup.terms | change, list(self.setup.names)
         names += [name for name in terms["arms"] if name not in names]
-        if len(names) > len(self.layout.names) and (path := value_for_each_arm(self.layout.policy)):
-            raise InputError(f"arms: one more given; {path} has one value for each of {len(self.layout.names)} arms")
+        if len(names) > len(self.setup.names) and (path := value_for_each_arm(self.setup.policy)):
+            raise InputError(f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms")
         return terms | {"unit": unit_of(terms)}, names
 
-    def change(self, now: float, layout: Layout, arguments: Mapping[str, Any] | None = None) -> None:
+    def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None = None) -> None:
         """Other terms from now on; what was charged and learnt stays."""
-        service, old, (version, _, old_arguments) = self.service(), self.layout, self.row("SELECT * FROM terms")
-        pending = self.rows("SELECT * FROM tickets")
-        for request in pending:  # who pays for them may be another one
+        old, (version, _, last_arguments) = self.setup, self.row("SELECT * FROM terms")
+        requests = self.rows("SELECT * FROM tickets")
+        for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.standing(x, now)[0]) for x in old.accounts}
-        text = dumped(layout.terms), old_arguments if arguments is None else dumped(arguments)
+        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.balance(x, now)[0]) for x in old.accounts}
+        text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
         self.db.execute("UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text))
-        self._join(layout, version + 1)
-        for account in layout.accounts:
-            one, granted = accounts.pop(account.name, (None, 0))
-            self._hand_over(account, one, granted, totals.get(account.name, 0), now)
+        self._adopt(setup, version + 1)
+        for account in setup.accounts:
+            former, granted = accounts.pop(account.name, (None, 0))
+            self._hand_over(account, former, granted, totals.get(account.name, 0), now)
         for name in accounts:
             _LOGGER.warning("budget %s is no more: what it was charged is forgotten", name)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
             self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
-        for request in pending:
+        for request in requests:
             self.charge(request, request["held"], 1)
-        if old.terms["breaker"] != layout.terms["breaker"]:
+        if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
-        learnt, change = service["learnt"], {}
-        same = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, layout)]
-        if same[0] != same[1]:
-            learnt = self._taught()
-        elif old.program.states != layout.program.states:
-            learnt = layout.program.widened(old.program, learnt)
-        if old.terms["traffic"] != layout.terms["traffic"]:
+        learnt, change = self.service["learnt"], {}
+        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, setup)]
+        if kinds[0] != kinds[1]:
+            learnt = self._memory_of_events()
+        elif old.program.states != setup.program.states:
+            learnt = setup.program.widened(old.program, learnt)
+        if old.terms["traffic"] != setup.terms["traffic"]:
             change = {"pace": None, "seen": 0}
         self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
         self._keep()
 
-    def _hand_over(self, account: Account, before: Account | None, granted: int, total: int, now: float) -> None:
-        """What the running period paid, the one that runs now has paid; so what is left changes by the amounts."""
+    def _hand_over(
+        self, account: BudgetAccount, former: BudgetAccount | None, granted: int, total: int, now: float
+    ) -> None:
+        """What the running period has paid counts in the period that runs under the new terms."""
         number, begins, _ = account.period(now)
         self.db.execute("DELETE FROM carried WHERE budget = ?", (account.name,))
         if account.carries:
             self.db.execute("INSERT INTO carried VALUES (?, ?, 0, 0)", (account.name, number))
-        if before is None:
+        if former is None:
             return
         kinds = ("per", "of", "every", "zone", "carry_over")
-        if others := [name for name in kinds if account.plain[name] != before.plain[name]]:
-            key = account.name, before.period(now)[1]
+        if changed_fields := [name for name in kinds if account.plain[name] != former.plain[name]]:
+            key = account.name, former.period(now)[1]
             rows = self.rows("SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key)
             self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
-            for caller, paid in rows if others[0] not in ("per", "of") else ():
+            for caller, paid in rows if changed_fields[0] not in ("per", "of") else ():
                 self._book(account, caller, begins, paid)
-        if account.carries and before.carries:
-            row = granted - before.amount, total, account.name
+        if account.carries and former.carries:
+            row = granted - former.amount, total, account.name
             self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
-        most = max(before.amount, account.amount)  # what it paid under the larger grant was not overspent
-        row = most, account.name, begins
+        # What it paid under the larger grant was not overspent.
+        row = max(former.amount, account.amount), account.name, begins
         self.db.execute("UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row)
 
-    def _taught(self) -> bytes:
-        """What a policy that knows nothing learns from the outcomes that are still there."""
-        layout, outcomes = self.layout, []
+    def _memory_of_events(self) -> bytes:
+        """What the policy learns anew from the outcomes that are still there."""
+        setup, lessons = self.setup, []
         contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL")))
         for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
             id, k, context = row["id"], row["arm"], contexts.get(row["id"])
             cost = None if row["do"] == "expire" else row["money"]
-            paid = layout.tick(self._unknown({"arm": k, "held": 0})[0] if cost is None else cost)
-            if layout.terms["context"] is None or context is not None:  # else its decision is too old
-                outcomes.append(layout.taught(id, k, layout.reward_ticks(row["reward"]), paid, context))
-        (rewarded,) = self.row("SELECT sum(rewarded) FROM arms")
-        level = logging.WARNING if len(outcomes) < (rewarded or 0) else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(outcomes), rewarded or 0)
-        return layout.program.learn_all(outcomes)
+            paid = setup.tick(self._likely_cost(k, 0)[0] if cost is None else cost)
+            if setup.terms["context"] is None or context is not None:  # else its decision is too old
+                lessons.append(setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context))
+        rewarded = self.row("SELECT sum(rewarded) FROM arms")[0] or 0
+        level = logging.WARNING if len(lessons) < rewarded else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", setup.terms["policy"], len(lessons), rewarded)
+        return setup.program.learn_all(lessons)

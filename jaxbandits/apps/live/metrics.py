@@ -38,16 +38,16 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
 
     class Collector:
         def describe(self) -> list[Any]:
-            return []  # nothing is asked of the agent before the first reading
+            return []  # so that the agent is not read before Prometheus asks
 
         def collect(self) -> Iterator[Any]:
             numbers = agent.statistics()
             kinds = {"arm": numbers.pop("arms"), "budget": numbers.pop("budgets"), "": {"": numbers}}
             for kind, rows in kinds.items():
                 for field in next(iter(rows.values()), ()):
-                    made = CounterMetricFamily if field in _GROWS else GaugeMetricFamily
+                    family_type = CounterMetricFamily if field in _GROWS else GaugeMetricFamily
                     name = "_".join(filter(None, ("jaxbandits", kind, field)))
-                    family = made(name, f"see {field} of Agent.statistics", labels=[kind] if kind else [])
+                    family = family_type(name, f"see {field} of Agent.statistics", labels=[kind] if kind else [])
                     for row_name, row in rows.items():
                         if row[field] is not None:
                             family.add_metric([row_name] if kind else [], float(row[field]))

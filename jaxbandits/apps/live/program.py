@@ -1,7 +1,7 @@
-"""A policy as a service runs it: two compiled functions, from arrays of words to one array of words.
+"""A policy as a service runs it: two compiled functions, for a decision and for an outcome.
 
-What a policy has learnt is kept as one blob: its leaves as words of 32 bits, one behind the other. So a call hands two
-small arrays to jax and takes one back, whatever the policy remembers.
+The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other. So
+a call of a compiled function gives one array back, whatever the policy remembers.
 """
 
 from __future__ import annotations
@@ -28,39 +28,38 @@ from jaxbandits.core.specs import FiniteSpec
 
 _AT_ONCE = 4096  # outcomes that a policy is taught in one call
 
-# --- Whose state it is: what was learnt by one policy is not taken for what another one learnt.
+# --- Whose memory it is: what one policy has learnt is not taken for what another one has.
 
 
 def of_one_setting(policy: Any) -> Policy:
-    """The policy, its leaves float32 or int32 of one setting."""
+    """The policy with one value of each parameter, as float32 or int32."""
     if not isinstance(policy, Policy):
         raise bad("policy", policy, "a policy, such as OmegaUCB(rho=0.25)")
     if not issubclass(FiniteSpec, policy.plays):
         raise bad("policy", type(policy).__name__, "one for finitely many arms")
-    chosen = Settings.of(policy, 1)
-    if chosen.count != 1:
+    settings = Settings.of(policy, 1)
+    if settings.count != 1:
         raise bad("policy", policy, "one setting: one value of each parameter")
-    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), chosen.policy)
+    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), settings.policy)
 
 
-def written(policy: Any, values: bool = True) -> str:
-    """Class, parameters as float32 or int32 plays them, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
+def policy_text(policy: Any, values: bool = True) -> str:
+    """Class, parameters as they are played, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
 
-    Without ``values`` it is the kind of its state, which parameters do not change: ``InFlight(policy=OmegaUCB(rho))``.
+    Without ``values`` it says what kind of state the policy has: ``InFlight(policy=OmegaUCB(rho))``.
     """
     parts = []
     for field in dataclasses.fields(policy):
         value, text = getattr(policy, field.name), ""
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            text = written(value, values)
+            text = policy_text(value, values)
         elif field.metadata.get("static"):
             text = repr(value)  # of a function it holds an address, which is another one in every process
             text = getattr(value, "__qualname__", type(value).__qualname__) if " at 0x" in text else text
         elif value is None:
             continue
         elif values:
-            played = np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
-            text = _digits(played)
+            text = _digits(np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32))
         parts.append(f"{field.name}={text}" if text else field.name)
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
@@ -70,51 +69,51 @@ def _digits(x: np.ndarray) -> str:
     return f"[{', '.join(map(_digits, x))}]" if x.ndim else str(x)
 
 
-def policy_of(text: str, own: Policy | None) -> Policy:
-    """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
+def policy_of(text: str, custom: Policy | None) -> Policy:
+    """The policy of a :func:`policy_text`: ``custom``, or one of this package, made again."""
 
-    def built(node: Any) -> Any:
+    def part_of(node: Any) -> Any:
         if not isinstance(node, ast.Call):
             return ast.literal_eval(node)
         kind = getattr(policies, node.func.id)  # type: ignore[attr-defined]
         if not dataclasses.is_dataclass(kind):
             raise TypeError("no policy, nor a part of one")
-        return kind(**{str(word.arg): built(word.value) for word in node.keywords})  # type: ignore[operator]
+        return kind(**{str(word.arg): part_of(word.value) for word in node.keywords})  # type: ignore[operator]
 
-    if own is not None and written(own) == text:
-        return own
+    if custom is not None and policy_text(custom) == text:
+        return custom
     try:
-        return of_one_setting(built(ast.parse(text, mode="eval").body))
+        return of_one_setting(part_of(ast.parse(text, mode="eval").body))
     except (ValueError, TypeError, AttributeError, SyntaxError):
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
 def value_for_each_arm(policy: Policy) -> str | None:
-    """The parameter, if there is one, that has a value for each arm: then no arm may join."""
+    """The parameter that has a value for each arm, if there is one: then no arm may join."""
     for leaf in walk(policy):
         if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):  # those are of a context
             return leaf.path
     return "priced" if getattr(policy, "priced", False) else None
 
 
-# --- Trees as words
+# --- States as words
 
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """How the leaves of trees of one kind lie in an array of 32-bit words; static."""
+    """How the leaves of states of one kind lie in an array of 32-bit words; static."""
 
     tree: Any
     leaves: tuple[tuple[tuple[int, ...], str], ...]
 
     @staticmethod
     def of(example: Pytree) -> Words:
-        """For trees like this one, of NumPy."""
+        """For states like this one, of NumPy."""
         leaves, tree = jax.tree.flatten(example)
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
 
     def split(self, words: Any) -> Pytree:
-        """The tree, from words of NumPy or jax."""
+        """The state, from words of NumPy or jax."""
         leaves, at = [], 0
         for shape, dtype in self.leaves:
             part = words[at : at + math.prod(shape)].reshape(shape)
@@ -139,10 +138,10 @@ def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
 # --- The two functions
 
 
-class Taught(NamedTuple):
+class Lesson(NamedTuple):
     """An outcome, in ticks; round 0: none."""
 
-    round: Any  # i32[]: in which it was decided
+    round: Any  # i32[]: that of the decision
     arm: Any  # i32[]
     reward: Any  # i32[]
     cost: Any  # i32[]
@@ -150,46 +149,45 @@ class Taught(NamedTuple):
     context: Any  # f32[d], or None
 
 
-class Asked(NamedTuple):
-    """What a decision depends on besides what was learnt."""
+class Situation(NamedTuple):
+    """What a decision depends on besides the policy's memory."""
 
     view: View
     open: Any  # i32[K]: requests of each arm whose outcome is not known
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(tree: Any, states: Words, asked: Words, taught: Words) -> tuple[Any, Any, Any]:
+def _compiled(tree: Any, states: Words) -> tuple[Any, Any, Any]:
     """choose, learn, and learn of many, for all policies of one structure."""
 
-    def choose(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        view, open = asked.split(words)
+    def choose(leaves: Any, key: jax.Array, memory: jax.Array, situation: Situation) -> jax.Array:
         policy = jax.tree.unflatten(tree, leaves)
-        after, arm = policy.select_while_open(states.split(learnt), streams.typed(key), view, open)
+        after, arm = policy.select_while_open(states.split(memory), streams.typed(key), *situation)
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
 
-    def learn(leaves: Any, key: jax.Array, learnt: jax.Array, words: jax.Array) -> jax.Array:
-        policy, outcome = jax.tree.unflatten(tree, leaves), taught.split(words)
+    def learn(leaves: Any, key: jax.Array, memory: jax.Array, lesson: Lesson) -> jax.Array:
+        policy = jax.tree.unflatten(tree, leaves)
         # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-        view, feedback = View(outcome.round + 1, None, outcome.available), Feedback(outcome.reward, outcome.cost)
-        seen = Observation(view, outcome.arm, feedback, jnp.bool_(False), outcome.context)
-        after = policy.update(states.split(learnt), streams.typed(key), seen)
+        view, feedback = View(lesson.round + 1, None, lesson.available), Feedback(lesson.reward, lesson.cost)
+        observation = Observation(view, lesson.arm, feedback, jnp.bool_(False), lesson.context)
+        after = policy.update(states.split(memory), streams.typed(key), observation)
         return packed(jax.tree.map(jnp.asarray, after), jnp)
 
-    def learn_all(leaves: Any, key: jax.Array, learnt: jax.Array, rows: jax.Array) -> jax.Array:
-        def one(before: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
-            return select_tree(taught.split(row).round > 0, learn(leaves, key, before, row), before), None
+    def learn_all(leaves: Any, key: jax.Array, memory: jax.Array, lessons: Lesson) -> jax.Array:
+        def step(before: jax.Array, lesson: Lesson) -> tuple[jax.Array, None]:
+            return select_tree(lesson.round > 0, learn(leaves, key, before, lesson), before), None
 
-        return jax.lax.scan(one, learnt, rows)[0]
+        return jax.lax.scan(step, memory, lessons)[0]
 
     return jax.jit(choose), jax.jit(learn), jax.jit(learn_all)
 
 
 class Program:
-    """A policy of one setting, compiled for decisions like ``asked`` and outcomes like ``taught``."""
+    """A policy of one setting, compiled for situations and lessons like these."""
 
-    def __init__(self, policy: Policy, key: Sequence[int], asked: Asked, taught: Taught):
-        context = None if taught.context is None else taught.context.shape
-        self.policy, spec = policy, FiniteSpec(taught.available.size, context=context)
+    def __init__(self, policy: Policy, key: Sequence[int], situation: Situation, lesson: Lesson):
+        context = None if lesson.context is None else lesson.context.shape
+        self.policy, spec = policy, FiniteSpec(lesson.available.size, context=context)
         self._leaves, tree = jax.tree.flatten(policy)
         self._key, name = jnp.asarray(np.array(key, np.uint32)), type(policy).__name__
         try:
@@ -203,41 +201,39 @@ class Program:
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            kinds = tree, self.states, Words.of(asked), Words.of(taught)
-            self._choose, self._learn, self._learn_all = compiled(*kinds)
-            self.choose(self.first, asked)
+            self._choose, self._learn, self._learn_all = compiled(tree, self.states)
+            self.choose(self.first, situation)
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             if isinstance(problem, InputError) and str(problem).startswith(name):
                 raise
-            if asked.view.left is None:
+            if situation.view.left is None:
                 raise bad("budgets", (), f"at least one for {name}, which reads them") from None
-            what = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
-            raise InputError(f"policy: {name} given; it must be {what} ({brief(problem, 90)})") from None
-        self.learn(self.first, taught)
+            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
+            raise InputError(f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})") from None
+        self.learn(self.first, lesson)
 
-    def choose(self, learnt: bytes, asked: Asked) -> tuple[bytes, int]:
+    def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
         """What the policy remembers after a decision, and the arm."""
-        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(learnt, np.int32), packed(asked)))
+        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(memory, np.int32), situation))
         return words[1:].tobytes(), int(words[0])
 
-    def learn(self, learnt: bytes, taught: Taught) -> bytes:
+    def learn(self, memory: bytes, lesson: Lesson) -> bytes:
         """What it remembers after an outcome."""
-        words = np.frombuffer(learnt, np.int32), packed(taught)
-        return np.asarray(self._learn(self._leaves, self._key, *words)).tobytes()
+        return np.asarray(self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)).tobytes()
 
-    def learn_all(self, outcomes: Sequence[Taught]) -> bytes:
+    def learn_all(self, lessons: Sequence[Lesson]) -> bytes:
         """What it remembers after these outcomes, one after the other."""
-        learnt: Any = np.frombuffer(self.first, np.int32)
-        for at in range(0, len(outcomes), _AT_ONCE):
-            rows = np.stack([packed(x) for x in outcomes[at : at + _AT_ONCE]])
-            rows = np.pad(rows, ((0, _AT_ONCE - len(rows)), (0, 0)))
-            learnt = self._learn_all(self._leaves, self._key, learnt, rows)
-        return np.asarray(learnt).tobytes()
+        memory: Any = np.frombuffer(self.first, np.int32)
+        for at in range(0, len(lessons), _AT_ONCE):
+            chunk = list(lessons[at : at + _AT_ONCE])
+            chunk += [chunk[0]._replace(round=np.int32(0))] * (_AT_ONCE - len(chunk))
+            memory = self._learn_all(self._leaves, self._key, memory, jax.tree.map(lambda *x: np.stack(x), *chunk))
+        return np.asarray(memory).tobytes()
 
-    def state(self, learnt: bytes) -> Pytree:
+    def state(self, memory: bytes) -> Pytree:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
-        return self.states.split(np.frombuffer(learnt, np.int32))
+        return self.states.split(np.frombuffer(memory, np.int32))
 
-    def widened(self, narrow: Program, learnt: bytes) -> bytes:
+    def widened(self, narrow: Program, memory: bytes) -> bytes:
         """What was learnt where there was room for fewer arms."""
-        return packed(jax.tree.map(in_first_places, self.state(self.first), narrow.state(learnt))).tobytes()
+        return packed(jax.tree.map(in_first_places, self.state(self.first), narrow.state(memory))).tobytes()

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandits._engine.limits import check_spec
 from jaxbandits._files import path_of, read_arrays, save_arrays
-from jaxbandits.apps.live.program import in_first_places, written
+from jaxbandits.apps.live.program import in_first_places, policy_text
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import (
     MOST_INT,
@@ -76,16 +76,16 @@ def start(
         feedback = Feedback(np.zeros(action.shape, np.int32), cost)  # type: ignore[arg-type]
     elif feedback is None:
         raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
-    view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
+    view = View(np.int32(1), _budget_left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
-    state, works = policy.init(spec), []
-    for money in (None, _left(0.0)) if left is None else ():
-        seen = observation._replace(view=view._replace(left=money))
+    state, accepted = policy.init(spec), []
+    for amount in (None, _budget_left(0.0)) if left is None else ():
+        variant = observation._replace(view=view._replace(left=amount))
         with contextlib.suppress(Exception):  # whatever it is, the first step shows it in full
-            jax.eval_shape(policy.step, state, jax.random.key(0), seen)
-            works.append(money)
-    # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
-    if works and works[0] is not None:
+            jax.eval_shape(policy.step, state, jax.random.key(0), variant)
+            accepted.append(amount)
+    # A policy that reads what is left cannot do without. It is refused at once, in words of the caller.
+    if accepted and accepted[0] is not None:
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
     return state, observation
 
@@ -126,8 +126,8 @@ def observe(
         raise bad("left", left, "given in every round or in none")
     if feedback is None and not isinstance(previous.feedback, Feedback):
         raise bad("feedback", None, "given, as in every round")
-    everything = (previous, action, reward, cost, empty, left, available, feedback)
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(everything)):
+    arguments = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(arguments)):
         # Values are not known yet: the same arithmetic, and nothing to check.
         action = jax.tree.map(lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action)
         if feedback is None:
@@ -135,12 +135,12 @@ def observe(
         present = previous.view.available if available is None else jnp.asarray(available, bool)
         if present is not None:
             empty = jnp.asarray(empty) | jnp.all(action == SKIP)  # type: ignore[assignment]
-        money = None
+        amount = None
         if left is not None:
             whole = jnp.floor(jnp.asarray(left, jnp.float32))
-            money = ticks.Total(whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32))
-        return Observation(View(previous.view.round + 1, money, present), action, feedback, jnp.asarray(empty))
-    action = _like("action", action, previous.action)
+            amount = ticks.Total(whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32))
+        return Observation(View(previous.view.round + 1, amount, present), action, feedback, jnp.asarray(empty))
+    action = _as_before("action", action, previous.action)
     present = previous.view.available
     if present is not None:
         arms = np.shape(present)[0]
@@ -153,11 +153,11 @@ def observe(
         for name, value in outcome.items():
             check_unit(name, value)
         feedback = Feedback(*map(ticks32, outcome.values()))  # type: ignore[arg-type]
-    seen = _like("feedback", feedback, previous.feedback)
+    typed_feedback = _as_before("feedback", feedback, previous.feedback)
     if int(previous.view.round) >= MOST_INT:
         raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
-    view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
-    return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
+    view = View(np.int32(int(previous.view.round) + 1), _budget_left(left), present)  # type: ignore[arg-type]
+    return Observation(view, action, typed_feedback, np.bool_(empty))  # type: ignore[arg-type]
 
 
 def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
@@ -186,19 +186,19 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
     return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
-def _like(name: str, value: Pytree, like: Pytree) -> Pytree:
-    """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
+def _as_before(name: str, value: Pytree, previous: Pytree) -> Pytree:
+    """``value`` with the types of the last round's, so that the next step does not compile anew."""
 
-    def cast(leaf: Any, wanted_leaf: Any) -> np.ndarray:
-        if wanted_leaf.dtype == np.bool_:
+    def cast(leaf: Any, previous_leaf: Any) -> np.ndarray:
+        if previous_leaf.dtype == np.bool_:
             return booleans(name, leaf)
-        whole = wanted_leaf.dtype == np.int32
-        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(wanted_leaf.dtype)
+        whole = previous_leaf.dtype == np.int32
+        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(previous_leaf.dtype)
 
-    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (value, like)]
+    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (value, previous)]
     if shapes[0] != shapes[1]:
-        raise bad(name, value, f"of the structure {jax.tree.map(np.shape, like)}")
-    return jax.tree.map(cast, value, like)
+        raise bad(name, value, f"of the structure {jax.tree.map(np.shape, previous)}")
+    return jax.tree.map(cast, value, previous)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
@@ -208,12 +208,12 @@ def _mask(available: Any, arms: int) -> np.ndarray:
     return mask
 
 
-def _left(left: float | None) -> ticks.Total | None:
-    if left is None:
+def _budget_left(amount: float | None) -> ticks.Total | None:
+    if amount is None:
         return None
-    if not 0 <= (money := number("left", left)) < 2**30:
-        raise bad("left", left, "a finite number from 0 to 2**30")
-    return ticks.split(ticks.floor_from_units(money))
+    if not 0 <= (units := number("left", amount)) < 2**30:
+        raise bad("left", amount, "a finite number from 0 to 2**30")
+    return ticks.split(ticks.floor_from_units(units))
 
 
 # --- On disk: ``.npz`` files of plain arrays, never pickled, and of the policy that they say
@@ -240,7 +240,7 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
         True
     """
     place, leaves = path_of("path", path), jax.tree_util.tree_flatten_with_path(state)[0]
-    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else written(policy)}
+    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else policy_text(policy)}
     arrays = {f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x) for at, x in leaves}
     save_arrays("path", place, {"about": np.array(json.dumps(about))} | arrays)
 
@@ -271,10 +271,10 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     except (OSError, ValueError, KeyError) as problem:
         reason = getattr(problem, "strerror", None) or "it is broken, or none"
         raise bad("path", str(place), f"a saved state ({reason})") from None
-    if (name := None if policy is None else written(policy)) != whose:
+    if (name := None if policy is None else policy_text(policy)) != whose:
         raise InputError(f"policy: {name} given; it must be {whose}, whose state the file holds")
-    wanted, tree = jax.tree.flatten(like)
-    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (wanted, arrays.values())]
+    like_leaves, tree = jax.tree.flatten(like)
+    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (like_leaves, arrays.values())]
     if structure != str(tree) or shapes[0] != shapes[1]:
         raise InputError(
             f"path: {quoted(str(place))} holds another structure than `like`; it must be of the same policy, "

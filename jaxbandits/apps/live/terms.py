@@ -1,4 +1,4 @@
-"""Terms of an agent, checked and as JSON: whole numbers of money, budgets, traffic, when an arm is set aside."""
+"""The terms of an agent, checked, as JSON has them: money in whole numbers, budgets, traffic, the breaker."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ from decimal import Decimal
 from typing import Any
 
 from jaxbandits.apps.live.clock import PERIODS, zone_of
-from jaxbandits.apps.live.program import written
+from jaxbandits.apps.live.program import policy_text
 from jaxbandits.core.checks import InputError, bad, number, numbers, positive_number, whole_number
 
 # --- Money: whole billionths of the currency, of what is written, so that cents are cents
 
 BILLION = 10**9
-MOST = 9 * BILLION * BILLION  # what a whole number of SQLite holds
-MOST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
+LARGEST_AMOUNT = 9 * BILLION * BILLION  # what a whole number of SQLite holds
+LARGEST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
 _MONEY = decimal.Context(prec=60)
 
 
-def billionths(argument: str, value: Any, down: bool = False, most: int = MOST_COST) -> int:
+def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
     """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole billionths."""
     try:
-        as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
-        amount = Decimal(value if as_written else repr(number(argument, value)))
-        if amount.is_finite() and 0 <= amount <= most // BILLION:
+        if type(value) is float:  # most are
+            amount = Decimal(repr(value))
+        else:
+            as_written = isinstance(value, (Decimal, str, int)) and not isinstance(value, bool)
+            amount = Decimal(value if as_written else repr(number(argument, value)))
+        if amount.is_finite() and 0 <= amount <= largest // BILLION:
             rounding = decimal.ROUND_FLOOR if down else decimal.ROUND_CEILING
             return int(amount.scaleb(9, _MONEY).to_integral_value(rounding))
     except decimal.InvalidOperation:
         pass
-    raise bad(argument, value, f"an amount of money from 0 to {most / BILLION:g}")
+    raise bad(argument, value, f"an amount of money from 0 to {largest / BILLION:g}")
 
 
-def money(amount: int) -> float:
+def in_currency(amount: int) -> float:
     """Whole billionths as the float that is written so."""
     return amount / BILLION
 
 
-# --- What is given
+# --- Arguments of an agent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Budget:
     of: str = "money"
 
     def plain(self, arms: Iterable[str]) -> dict[str, Any]:
-        """As JSON, its amount in whole billionths; :class:`InputError` on what is no budget for these arms."""
+        """As JSON has it, checked for these arms; the amount in whole billionths."""
 
         def must(field: str, holds: bool, may_be: str) -> None:
             if not holds:
@@ -87,31 +90,33 @@ class Budget:
         must("of", self.of in ("money", "requests"), "'money' or 'requests'")
         must("per", self.per in (None, "caller"), "None or 'caller'")
         must("carry_over", not (self.per and self.carry_over), "False where a budget is per caller")
-        amount = billionths(f"{self.name}.amount", self.amount, down=True, most=MOST)
+        amount = billionths(f"{self.name}.amount", self.amount, down=True, largest=LARGEST_AMOUNT)
         must("amount", amount > 0, "at least 1e-9")
         must("amount", self.of == "money" or not amount % BILLION, "a whole number of requests")
-        if isinstance(self.every, str):
-            must("every", self.every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
-            must("every", self.every != "ever" or self.of == "requests", "'ever' of requests only")
-        elif isinstance(self.every, datetime.timedelta):
-            must("every", False, "a number of seconds (total_seconds()), or day, week, month")
-        every = self.every if isinstance(self.every, str) else positive_number(f"{self.name}.every", self.every)
+        every = self.every
+        if isinstance(every, str):
+            must("every", every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
+            must("every", every != "ever" or self.of == "requests", "'ever' of requests only")
+        else:
+            is_delta = isinstance(every, datetime.timedelta)
+            must("every", not is_delta, "a number of seconds (total_seconds()), or day, week, month")
+            every = positive_number(f"{self.name}.every", every)
         zone_of(f"{self.name}.zone", self.zone)
         is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(self.arms, str)
         must("arms", is_list, "a list of names, or None for all")
         for arm in self.arms or ():
             if arm not in arms:
                 raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
-        paid = None if self.arms is None else sorted(self.arms)
-        return vars(self) | {"amount": amount, "every": every, "arms": paid, "carry_over": bool(self.carry_over)}
+        paying_for = None if self.arms is None else sorted(self.arms)
+        return vars(self) | {"amount": amount, "every": every, "arms": paying_for, "carry_over": bool(self.carry_over)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What is expected, for policies that pace. It may be left out: then a day's shape is learnt, hour by hour.
+    """How many requests are expected, for policies that pace; None: a day's shape is learnt, hour by hour.
 
-    Only its shape matters for long: its level is scaled by what comes, within tens of requests, and the shape follows
-    from one cycle to the next.
+    Only the shape matters for long. The level is scaled by what comes, within tens of requests, and the shape follows
+    what comes from one cycle to the next.
 
     Attributes:
         expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot begins at the agent's
@@ -130,7 +135,7 @@ class Traffic:
     zone: str = "UTC"
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; :class:`InputError` on what is no traffic."""
+        """As JSON has it, checked."""
         table = numbers("traffic.expected", self.expected)
         if table.ndim != 1 or not table.size or not ((table >= 0) & (table < 2**30)).all():
             raise bad("traffic.expected", self.expected, "a list of numbers of requests, at least 0")
@@ -144,7 +149,7 @@ class Traffic:
 class Breaker:
     """When an arm is set aside: after so many failures in a row, for a pause; then one request tries it.
 
-    Where that one fails too, the next pause is three times as long. After an outcome the arm serves again.
+    Where that one fails too the next pause is three times as long. A success brings the arm back.
 
     Attributes:
         failures: how many in a row.
@@ -163,33 +168,33 @@ class Breaker:
     longest: float = 4 * 3600.0
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; :class:`InputError` on what is none."""
+        """As JSON has it, checked."""
         whole_number("breaker.failures", self.failures, 1)
         seconds = {name: positive_number(f"breaker.{name}", getattr(self, name)) for name in ("pause", "longest")}
         return {"failures": self.failures} | seconds
 
     def seconds(self, trips: int) -> float:
-        """How long the pause is, the first, second, … in a row."""
+        """How long the first, second, … pause in a row is."""
         return min(self.pause * 3.0 ** min(trips - 1, 100), self.longest)
 
 
-def checked(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
-    """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
+def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
+    """The arguments of an agent, checked and as JSON has them; budgets may be for these ``arms``."""
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":
-            terms |= {"policy": written(value), "kind": written(value, values=False)}
+            terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
                 raise bad("arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
-            if other := [x for x in value if not isinstance(x, str) or not x]:
-                raise bad("arms", other[0], "names, as text")
+            if wrong := [x for x in value if not isinstance(x, str) or not x]:
+                raise bad("arms", wrong[0], "names, as text")
             terms["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
         elif name == "budgets":
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise bad("budgets", value, "a list of jb.live.Budget")
-            if other := [x for x in value if not isinstance(x, Budget)]:
-                raise bad("budgets", other[0], "a list of jb.live.Budget")
+            if wrong := [x for x in value if not isinstance(x, Budget)]:
+                raise bad("budgets", wrong[0], "a list of jb.live.Budget")
             terms["budgets"] = [budget.plain(arms) for budget in value]
             if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
                 raise InputError(f"budgets: {names} given; it must be a list of different names")

@@ -231,8 +231,8 @@ def test_python_names_the_argument_its_value_and_what_it_may_be(
     with warnings.catch_warnings(), pytest.raises(jb.InputError) as caught:
         warnings.simplefilter("error")  # nothing is said before the line
         call()
-    given, _, may_be = str(caught.value).partition(" given")
-    assert re.search(rf"\b{name}\b", given.partition(": ")[0]) and value in given
+    arguments, _, may_be = str(caught.value).partition(" given")
+    assert re.search(rf"\b{name}\b", arguments.partition(": ")[0]) and value in arguments
     assert " must be " in may_be and "\n" not in may_be and len(may_be) < 300
 
 
@@ -252,26 +252,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "arms.csv").write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n")
     (tmp_path / "spec.py").write_text("sweep = None\n")
     (tmp_path / "broken.py").write_text("1 / 0\n")
-    mine = "@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\nclass Other:\n    pass\n"
-    (tmp_path / "mine.py").write_text(f"import jaxbandits as jb\n{mine}")
+    user_file = "@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\nclass Other:\n    pass\n"
+    (tmp_path / "mine.py").write_text(f"import jaxbandits as jb\n{user_file}")
     (tmp_path / "blocked/regret.png").mkdir(parents=True)
     monkeypatch.setattr(pool.Workers, "submit", None)  # nothing is simulated
     return tmp_path
 
 
-@pytest.mark.parametrize(("words", "said"), COMMANDS, ids=lambda x: x[-40:])
-def test_commands(folder: Path, words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said in refused(words.split(), capsys)
+@pytest.mark.parametrize(("words", "message"), COMMANDS, ids=lambda x: x[-40:])
+def test_commands(folder: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert message in refused(words.split(), capsys)
 
 
-@pytest.mark.parametrize(("text", "said"), ARMS_FILES, ids=[said for _, said in ARMS_FILES])
-def test_arms_files(folder: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("text", "message"), ARMS_FILES, ids=[message for _, message in ARMS_FILES])
+def test_arms_files(folder: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "arms.csv").write_text(text)
     err = refused([*COMPARE.split(), "--budget", "20"], capsys)
-    assert "arms" in err and said in err
+    assert "arms" in err and message in err
 
 
-@pytest.mark.parametrize(("text", "said"), SPECS, ids=[said for _, said in SPECS])
-def test_specs(folder: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("text", "message"), SPECS, ids=[message for _, message in SPECS])
+def test_specs(folder: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "spec.py").write_text(text)
-    assert said in refused(["sweep", "spec.py", "--out", "out"], capsys)
+    assert message in refused(["sweep", "spec.py", "--out", "out"], capsys)

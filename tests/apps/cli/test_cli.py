@@ -42,17 +42,17 @@ QUIET = ("--no-check", "--no-progress")
 
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
-    given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
-    chosen, notes = chosen_policies(given)
+    options = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
+    policies, notes = chosen_policies(options)
     assert notes == []
-    assert [type(policy) for policy in chosen] == list(POLICIES.values())
-    bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
+    assert [type(policy) for policy in policies] == list(POLICIES.values())
+    bv1, pd = (next(p for p in policies if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL)
-    assert main([*given, "--out", "deep/results"]) == 0
+    options = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL)
+    assert main([*options, "--out", "deep/results"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "read two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
@@ -62,25 +62,25 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(re.findall(r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$", out, re.MULTILINE)) == 2
     assert "m_ucb(alpha=0.0625)" in out
     assert "written: deep/results/regret.png, deep/results/table.csv, deep/results/run.json" in out
-    written = folder / "deep/results"
-    assert sorted(path.name for path in written.iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    files = folder / "deep/results"
+    assert sorted(path.name for path in files.iterdir()) == sorted((*FILES, *ANSWER_FILES))
     assert out.startswith("If you had run this again with 20 to spend in each of 2 instances (40 in all):\n")
-    assert (written / "regret.png").read_bytes().startswith(b"\x89PNG")
-    rows = list(csv.DictReader((written / "table.csv").read_text().splitlines()))
+    assert (files / "regret.png").read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader((files / "table.csv").read_text().splitlines()))
     assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 6
     assert {row["instance"] for row in rows} == {"", "x", "y"}
-    about = json.loads((written / "run.json").read_text())
+    about = json.loads((files / "run.json").read_text())
     assert about["arms_file"]["sha256"] == hashlib.sha256(TWO.encode()).hexdigest()
-    known = {"label": "omega_ucb(rho=1)", "policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": 1.0}}
-    assert about["settings"][1] == known
+    names = {"label": "omega_ucb(rho=1)", "policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": 1.0}}
+    assert about["settings"][1] == names
     assert about["instances"][1]["cost_bound"] == pytest.approx(6 / 0.99)
     # run.json is enough to do it again, to the byte
     again = shlex.split(about["command"])
     assert again[0] == "jaxbandits"
     assert main([*again[1:], "--out", "again", "--no-answer"]) == 0
-    assert (folder / "again/table.csv").read_bytes() == (written / "table.csv").read_bytes()
+    assert (folder / "again/table.csv").read_bytes() == (files / "table.csv").read_bytes()
     assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
-    assert (folder / "other/table.csv").read_bytes() != (written / "table.csv").read_bytes()
+    assert (folder / "other/table.csv").read_bytes() != (files / "table.csv").read_bytes()
 
 
 def test_numbers_and_the_answer_come_before_the_first_picture(
@@ -114,20 +114,20 @@ def test_one_instance_and_one_run_and_beta(folder: Path, capsys: pytest.CaptureF
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, said in ((["--version"], jb.__version__), (["compare", "--help"], "--last-pull")):
+    for arguments, message in ((["--version"], jb.__version__), (["compare", "--help"], "--last-pull")):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
-        assert stop.value.code == 0 and said in capsys.readouterr().out
+        assert stop.value.code == 0 and message in capsys.readouterr().out
 
 
 def test_the_demo_is_a_comparison_of_the_shipped_sample(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen = {}
-    monkeypatch.setattr(compare, "run", lambda arguments, given: seen.update(vars(arguments), given=given) or 0)
+    calls = {}
+    monkeypatch.setattr(compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0)
     assert main(["demo", "--out", "there"]) == 0
-    assert Path(seen["arms"]).read_text().startswith("ad_id") and seen["out"] == "there" and seen["runs"] == 200
-    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and seen["given"][0] == "compare"
+    assert Path(calls["arms"]).read_text().startswith("ad_id") and calls["out"] == "there" and calls["runs"] == 200
+    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and calls["given"][0] == "compare"
     assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 

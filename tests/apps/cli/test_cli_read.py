@@ -29,8 +29,8 @@ def test_arms_means_intervals_and_what_was_left_out(capsys: pytest.CaptureFixtur
         "$0.50 ($0.49 to $0.52)",
         "$10.39 ($9.27 to $11.50)",
     ]
-    for said in ("line 11 skipped: totals", "kept out, no clicks: 'Display' (line 10)", "Wilson's score interval"):
-        assert said in out
+    for text in ("line 11 skipped: totals", "kept out, no clicks: 'Display' (line 10)", "Wilson's score interval"):
+        assert text in out
 
 
 def test_the_command_to_go_on_with_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -41,8 +41,8 @@ def test_the_command_to_go_on_with_runs(capsys: pytest.CaptureFixture[str], tmp_
     command = shlex.split(out.splitlines()[-1])
     assert command[:4] == ["jaxbandits", "compare", "--arms", str(file)]
     assert command[4:9] == ["--columns", columns, "--prior", "10", "--budget"]
-    given = ["--runs", "2", "--marks", "2", "--out", str(tmp_path / "out")]
-    assert "Konwersje" in printed(capsys, *command[1:-1], "m_ucb", *given)
+    options = ["--runs", "2", "--marks", "2", "--out", str(tmp_path / "out")]
+    assert "Konwersje" in printed(capsys, *command[1:-1], "m_ucb", *options)
 
 
 def test_values_means_and_many_instances(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ([], "FILE: missing"),
         (["no.csv"], "no.csv"),
@@ -79,11 +79,11 @@ def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], 
         (["polish_needs_columns.csv"], "Say which is which: --columns 'name=…,clicks=…,spent=…,conversions=…'"),
     ],
 )
-def test_refusals_name_the_option(capsys: pytest.CaptureFixture[str], given: list[str], said: str) -> None:
-    file = [str(FOLDER / given[0])] if given else []
-    assert main(["read", *file, *given[1:]]) == 2
+def test_refusals_name_the_option(capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+    file = [str(FOLDER / options[0])] if options else []
+    assert main(["read", *file, *options[1:]]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and said in err and err.count("\n") == 1
+    assert out == "" and message in err and err.count("\n") == 1
 
 
 def test_rows_are_dropped_kept_and_added(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandits.apps._cli.console import Parser, number, one_of, whole
+from jaxbandits.apps._cli.console import Parser, name_in, number_in, whole_in
 from jaxbandits.core.checks import InputError
 
 ROOT = str(Path(__file__).parents[3])
@@ -19,23 +19,23 @@ ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
 
 
 def parser() -> Parser:
-    made = Parser(prog="demo")
-    made.add_argument("file", metavar="FILE")
-    made.add_argument("--budget", type=number(above=0), required=True)
-    made.add_argument("--runs", type=whole(1, 5), default=3)
-    made.add_argument("--name", type=one_of(["one", "two"]))
-    made.add_argument("--quiet", action="store_true")
-    return made
+    command = Parser(prog="demo")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--budget", type=number_in(above=0), required=True)
+    command.add_argument("--runs", type=whole_in(1, 5), default=3)
+    command.add_argument("--name", type=name_in(["one", "two"]))
+    command.add_argument("--quiet", action="store_true")
+    return command
 
 
 def test_what_is_right() -> None:
-    found = parser().parse(["f", "--budget", "1e2", "--name", "two", "--quiet"])
-    assert vars(found) == {"file": "f", "budget": 100.0, "runs": 3, "name": "two", "quiet": True}
+    values = parser().parse(["f", "--budget", "1e2", "--name", "two", "--quiet"])
+    assert vars(values) == {"file": "f", "budget": 100.0, "runs": 3, "name": "two", "quiet": True}
     assert parser().parse(["--budget=.5", "--", "-f"]).file == "-f"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("argv", "message"),
     [
         ("f", "--budget: missing"),
         ("--budget 1", "FILE: missing"),
@@ -49,9 +49,9 @@ def test_what_is_right() -> None:
         ("f g --budget 1", "'g': not expected here"),
     ],
 )
-def test_what_is_wrong_is_named(given: str, said: str) -> None:
-    with pytest.raises(InputError, match="^" + re.escape(said)):
-        parser().parse(given.split())
+def test_what_is_wrong_is_named(argv: str, message: str) -> None:
+    with pytest.raises(InputError, match="^" + re.escape(message)):
+        parser().parse(argv.split())
 
 
 def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[bytes]:
@@ -74,8 +74,8 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
         assert line
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=20)
-    said = [line for line in err.splitlines() if not line.startswith(b"import time:")]
-    assert (job.returncode, out, said) == (130, b"", [b"interrupted: no run finished; nothing was written"])
+    errors = [line for line in err.splitlines() if not line.startswith(b"import time:")]
+    assert (job.returncode, out, errors) == (130, b"", [b"interrupted: no run finished; nothing was written"])
 
 
 LOST = """
@@ -94,8 +94,8 @@ sys.exit(main(sys.argv[1:]))
 def test_ctrl_c_that_is_dropped_inside_a_callback_comes_again(tmp_path: Path) -> None:
     words = ["compare", "--arms", "-", "--budget", "5", "--policies", "bts", "--runs", "2"]
     done = subprocess.run([sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=ARMS.encode())
-    said = b"interrupted: 0 of 6 runs finished; nothing was written\n"  # two of the policy, four of fixed splits
-    assert (done.returncode, done.stderr) == (130, said)
+    errors = b"interrupted: 0 of 6 runs finished; nothing was written\n"  # two of the policy, four of fixed splits
+    assert (done.returncode, done.stderr) == (130, errors)
     assert not list(tmp_path.iterdir())
 
 
@@ -108,18 +108,18 @@ def test_interrupted(moment: bytes, tmp_path: Path) -> None:
     words = "compare --arms arms.csv --budget 1e4 --policies omega_ucb,bts --runs 5000 --progress"
     job = start(words.split(), tmp_path)
     assert job.stderr is not None
-    seen = b""
-    while not re.search(moment, seen):
+    calls = b""
+    while not re.search(moment, calls):
         part = job.stderr.read1(4096)  # type: ignore[attr-defined]
-        assert part, f"the job ended by itself: {seen!r}"
-        seen += part
+        assert part, f"the job ended by itself: {calls!r}"
+        calls += part
     job.send_signal(signal.SIGINT)
     _, rest = job.communicate(timeout=60)
     last = re.split(rb"[\r\n]", rest.strip())[-1].decode()
     assert job.returncode == 130
-    said = re.search(r"interrupted: (\d+) of 20000 runs finished; nothing was written$", last)
-    assert said and 0 <= int(said[1]) < 20000
-    assert b"Traceback" not in seen + rest
+    message = re.search(r"interrupted: (\d+) of 20000 runs finished; nothing was written$", last)
+    assert message and 0 <= int(message[1]) < 20000
+    assert b"Traceback" not in calls + rest
     assert [path.name for path in tmp_path.iterdir()] == ["arms.csv"]
 
 
@@ -132,5 +132,5 @@ def test_a_reader_that_leaves_ends_the_printing_and_not_the_work(tmp_path: Path)
     job.stdin.close()
     job.stdout.close()
     assert job.wait(60) == 0 and job.stderr.read() == b""
-    written = sorted(path.name for path in (tmp_path / "jaxbandits-out").iterdir())
-    assert written == ["regret.png", "run.json", "table.csv"]
+    output = sorted(path.name for path in (tmp_path / "jaxbandits-out").iterdir())
+    assert output == ["regret.png", "run.json", "table.csv"]

@@ -42,7 +42,7 @@ def test_the_folder_is_the_users_and_the_processors(home: Path, monkeypatch: pyt
 
 
 def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_MOST_BYTES", 100)
+    monkeypatch.setattr(console, "_LARGEST_FOLDER", 100)
     for i in range(10):
         (tmp_path / f"{i}-cache").write_bytes(b"x" * 10)
         os.utime(tmp_path / f"{i}-cache", (i, i))
@@ -70,8 +70,8 @@ def test_a_second_command_compiles_nothing_and_damage_is_ignored(home: Path) -> 
                    "--policies", "c_ucb", "--out", str(home / "out")]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **more}, timeout=300)
         assert done.returncode == 0, done.stderr
-        *said, last = done.stderr.splitlines()
-        assert not said, said
+        *errors, last = done.stderr.splitlines()
+        assert not errors, errors
         return done.stdout, int(last.split()[1])
 
     printed, compiled = compare()
@@ -82,8 +82,8 @@ def test_a_second_command_compiles_nothing_and_damage_is_ignored(home: Path) -> 
     for entry in folder.iterdir():
         entry.write_bytes(entry.read_bytes()[:40])
     assert compare()[0] == printed
-    other = home / "file"
-    other.write_text("no folder")
-    assert compare(JAXBANDITS_CACHE=str(other))[0] == printed
+    not_a_folder = home / "file"
+    not_a_folder.write_text("no folder")
+    assert compare(JAXBANDITS_CACHE=str(not_a_folder))[0] == printed
     before = sorted(home.rglob("*-cache"))
     assert compare(JAXBANDITS_CACHE="off")[0] == printed and sorted(home.rglob("*-cache")) == before

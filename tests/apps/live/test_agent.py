@@ -20,7 +20,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled, Traffic, Unpayable
 from jaxbandits.apps.live import ledger as ledgers
-from jaxbandits.apps.live.clock import Pace, period
+from jaxbandits.apps.live.clock import TrafficForecast, period
 from jaxbandits.apps.live.terms import BILLION, billionths
 from jaxbandits.policies import (
     KUBE,
@@ -52,10 +52,10 @@ class Clock:
         return self.now
 
 
-def made(clock: Callable[[], float], **changes: Any) -> Agent:
-    given: dict[str, Any] = {"policy": OmegaUCB(), "arms": ARMS, "reward_bound": 2.0, "budgets": BUDGETS}
-    given |= {"key": jax.random.key(4), "clock": clock} | changes
-    return Agent(given.pop("policy"), **given)
+def new_agent(clock: Callable[[], float], **changes: Any) -> Agent:
+    settings: dict[str, Any] = {"policy": OmegaUCB(), "arms": ARMS, "reward_bound": 2.0, "budgets": BUDGETS}
+    settings |= {"key": jax.random.key(4), "clock": clock} | changes
+    return Agent(settings.pop("policy"), **settings)
 
 
 def state(agent: Agent) -> str:
@@ -64,33 +64,33 @@ def state(agent: Agent) -> str:
         return ledger.state()
 
 
-def learnt(agent: Agent) -> Any:
+def memory(agent: Agent) -> Any:
     """What the policy remembers."""
     with agent._transaction(write=False) as ledger:
-        return ledger.layout.program.state(ledger.service()["learnt"])
+        return ledger.setup.program.state(ledger.service["learnt"])
 
 
 # --- tickets
 
 
 def test_a_request_is_settled_once() -> None:
-    agent = made(Clock())
-    one, two, three = agent.choose(n=3)
-    assert [x.arm for x in (one, two, three)] == ["small", "middle", "large"]
-    agent.learn(two, reward=1.0, cost=0.04)
-    agent.cancel(three)
+    agent = new_agent(Clock())
+    first, second, third = agent.choose(n=3)
+    assert [x.arm for x in (first, second, third)] == ["small", "middle", "large"]
+    agent.learn(second, reward=1.0, cost=0.04)
+    agent.cancel(third)
     for call, message in (
-        (lambda: agent.learn(two, reward=1.0, cost=0.04), "ticket: 2 given; .* it was settled, or given up"),
-        (lambda: agent.cancel(three), "ticket: 3 given; .* it was settled, or given up"),
+        (lambda: agent.learn(second, reward=1.0, cost=0.04), "ticket: 2 given; .* it was settled, or given up"),
+        (lambda: agent.cancel(third), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
         (lambda: agent.fail("2", cost=0.0), "ticket: '2' given; .* never given"),
         (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
-        (lambda: agent.learn(one, cost=-0.01), "cost: -0.01 given; it must be an amount of money from 0"),
-        (lambda: agent.learn(one, cost=2e6, confirm=True), "cost: 2000000.0 given; .* from 0 to 1e"),
-        (lambda: agent.learn(one, cost="much"), "cost: 'much' given; it must be an amount of money"),
-        (lambda: agent.learn(one, cost=np.nan), "cost: nan given"),
-        (lambda: agent.learn(one, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
-        (lambda: agent.learn(one, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
+        (lambda: agent.learn(first, cost=-0.01), "cost: -0.01 given; it must be an amount of money from 0"),
+        (lambda: agent.learn(first, cost=2e6, confirm=True), "cost: 2000000.0 given; .* from 0 to 1e"),
+        (lambda: agent.learn(first, cost="much"), "cost: 'much' given; it must be an amount of money"),
+        (lambda: agent.learn(first, cost=np.nan), "cost: nan given"),
+        (lambda: agent.learn(first, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
+        (lambda: agent.learn(first, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
         (lambda: agent.choose(caller=3), "caller: 3 given"),
         (lambda: agent.choose(context=[1.0]), "context: .* left out, since the agent was made without `context`"),
         (lambda: agent.choose(available="small"), "arm: 's' given; it must be one of small, middle, large"),
@@ -100,15 +100,15 @@ def test_a_request_is_settled_once() -> None:
             call()
         assert state(agent) == before
     with pytest.raises(Settled):
-        agent.learn(two, cost=0.0)
-    other = made(lambda: 1.0).choose()
+        agent.learn(second, cost=0.0)
+    foreign = new_agent(lambda: 1.0).choose()
     with pytest.raises(Misuse, match="one of this agent, whose ticket 1 is another"):
-        agent.learn(other, cost=0.0)
-    assert [x.id for x in agent.open()] == [1] and learnt(agent).pulls.tolist() == [0, 1, 0, 0]
+        agent.learn(foreign, cost=0.0)
+    assert [x.id for x in agent.open()] == [1] and memory(agent).pulls.tolist() == [0, 1, 0, 0]
 
 
 def test_every_open_request_has_a_round_of_its_own() -> None:
-    agent = made(Clock(), policy=BudgetedThompson(), budgets=())
+    agent = new_agent(Clock(), policy=BudgetedThompson(), budgets=())
     for ticket in agent.choose(n=12):
         agent.learn(ticket, reward=1.0, cost=0.005)
     assert len({x.arm for x in agent.choose(n=8)}) > 1
@@ -123,7 +123,7 @@ def test_cents_are_cents(price: int) -> None:
     for times in (1, 3, 7, 10):
         for kind in (float, Decimal, str):
             cost, amount = kind(str(Decimal(price) / 100)), kind(str(Decimal(price * times) / 100))
-            agent = made(lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB())
+            agent = new_agent(lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB())
             paid = 0
             while (ticket := agent.choose()) is not None:
                 agent.learn(ticket, reward=1.0, cost=cost)
@@ -139,7 +139,7 @@ def test_what_has_more_digits_is_rounded_against_who_spends() -> None:
 
 def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, Decimal]]:
     """Requests in any order: learnt, failed, twice, given back, given up, answered after all. What each cost."""
-    rng, open_, lost, paid = random.Random(seed), [], [], {}
+    rng, open_, expired, paid = random.Random(seed), [], [], {}
 
     def answer(ticket: jb.live.Ticket, call: Any, cost: Decimal, **more: Any) -> None:
         call(ticket, cost=cost, **more)
@@ -152,25 +152,25 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
             paid[ticket.id] = (clock.now, ticket.arm, Decimal(repr(ticket.reserved)))
         while open_ and rng.random() < 0.75:
             ticket = open_.pop(rng.randrange(len(open_)))
-            what = rng.random()
+            fate = rng.random()
             cost = Decimal(rng.randrange(10**9)) / 10**9 * Decimal(str(ARMS[ticket.arm]))
             cost = cost.quantize(Decimal("1e-9"), "ROUND_CEILING")
-            if what < 0.05:
+            if fate < 0.05:
                 agent.cancel(ticket)
                 del paid[ticket.id]
-            elif what < 0.15:
+            elif fate < 0.15:
                 answer(ticket, agent.fail, cost)
             else:
                 answer(ticket, agent.learn, cost, reward=rng.random())
-                if what > 0.9:
+                if fate > 0.9:
                     with pytest.raises(Settled):
                         agent.learn(ticket, reward=1.0, cost=0.0)
         if rng.random() < 0.02:
             late = agent.expire(older_than=600.0, failed=False)
-            lost += late
+            expired += late
             open_ = [x for x in open_ if x not in late]
-        if lost and rng.random() < 0.02:
-            ticket = lost.pop(rng.randrange(len(lost)))
+        if expired and rng.random() < 0.02:
+            ticket = expired.pop(rng.randrange(len(expired)))
             with contextlib.suppress(Settled):  # it is so old that it is forgotten
                 answer(ticket, agent.learn, Decimal("0.000000001"), reward=None)
     return paid
@@ -179,7 +179,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
 def test_the_ledger_is_that_of_decimals() -> None:
     """By an account of our own: every period to the last digit, and none overspent."""
     clock, periods = Clock(), 0
-    agent = made(clock, lost="bound", breaker=None)
+    agent = new_agent(clock, lost="bound", breaker=None)
     paid = busy(agent, clock, 1500, seed=0)
     for budget, rows in zip(BUDGETS, agent.charged().values(), strict=True):
         by_period: dict[float, Decimal] = {}
@@ -199,20 +199,20 @@ def test_the_ledger_is_that_of_decimals() -> None:
 
 def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
     clock = Clock()
-    agent = made(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
-    one, two = agent.choose(n=2)
+    agent = new_agent(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
+    first, second = agent.choose(n=2)
     with pytest.raises(
         Misuse, match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf"
     ):
-        agent.learn(one, reward=1.0, cost=4000)
-    agent.learn(one, reward=1.0, cost=Decimal("0.15"))
-    agent.learn(two, reward=1.0, cost=0.6)
+        agent.learn(first, reward=1.0, cost=4000)
+    agent.learn(first, reward=1.0, cost=Decimal("0.15"))
+    agent.learn(second, reward=1.0, cost=0.6)
     numbers = agent.statistics()
     assert numbers["arms"]["a"]["cost"] == 0.15 and numbers["arms"]["b"]["cost"] == 0.6
     assert [numbers["arms"][name]["above"] for name in "ab"] == [1, 1]
     assert numbers["budgets"]["day"]["overspent"] == 0.44 and agent.left() == {"day": -0.44}
     assert agent.choose() is None
-    assert int(learnt(agent).cost.whole[1]) == 1  # the policy sees at most the largest bound
+    assert int(memory(agent).cost.whole[1]) == 1  # the policy sees at most the largest bound
     with pytest.raises(Unpayable, match="no arm can be paid") as refused:
         agent.choose(must=True)
     assert refused.value.renews_at == DAY
@@ -224,26 +224,26 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
 
 
 def test_a_free_arm_serves_whatever_is_left() -> None:
-    agent = made(Clock(), budgets=[Budget(0.11, DAY)], arms={"local": 0, "large": 0.1}, policy=MUCB())
+    agent = new_agent(Clock(), budgets=[Budget(0.11, DAY)], arms={"local": 0, "large": 0.1}, policy=MUCB())
     served = agent.choose(n=9)
     assert [x.arm for x in served].count("large") == 1
     agent.learn(next(x for x in served if x.arm == "large"), reward=1.0, cost=0.5)
     assert agent.left()["budget"] < 0 and agent.choose().arm == "local" and agent.renews_at() is None
-    assert made(Clock(), budgets=(), arms={"one": 0.0, "two": 0.0}).choose() is not None
+    assert new_agent(Clock(), budgets=(), arms={"one": 0.0, "two": 0.0}).choose() is not None
 
 
 def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
-    for lost, charged in (("mean", 0.5), ("bound", 1.0)):
+    for rule, charged in (("mean", 0.5), ("bound", 1.0)):
         clock = Clock()
-        agent = made(clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], lost=lost, hold=0.9)
+        agent = new_agent(clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], lost=rule, hold=0.9)
         for cost in (0.25, 0.75, 0.5):
             agent.learn(agent.choose(), reward=1.0, cost=cost)
-        unknown, left = agent.choose(), agent.left()["day"]
+        unknown, money = agent.choose(), agent.left()["day"]
         clock.now = 10.0
         (late,) = agent.expire(older_than=5.0)
-        assert late == unknown and agent.left()["day"] == left + unknown.reserved - charged
+        assert late == unknown and agent.left()["day"] == money + unknown.reserved - charged
         agent.learn(late, reward=1.0, cost=0.1)
-        assert agent.left()["day"] == left + unknown.reserved - 0.1
+        assert agent.left()["day"] == money + unknown.reserved - 0.1
         agent.choose()
         for clock.now in (16.0, 21.0):  # more than twice as old: forgotten
             agent.expire(older_than=5.0)
@@ -255,8 +255,8 @@ def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
 
 def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cost that a share 1 − q of the last ones is above, exactly; the bound until one is expected above it."""
-    monkeypatch.setattr(ledgers, "_COSTS", 64)
-    agent, costs = made(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
+    monkeypatch.setattr(ledgers, "_COSTS_KEPT", 64)
+    agent, costs = new_agent(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
     for cost in np.random.default_rng(0).gamma(2.0, 0.5, 100).round(3):
         agent.learn(agent.choose(available=["a"]), reward=1.0, cost=cost)
         costs.append(float(cost))
@@ -267,7 +267,8 @@ def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
-    rng, agent = random.Random(0), made(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], hold=0.9)
+    rng, budgets = random.Random(0), [Budget(50.0, DAY, name="day")]
+    agent = new_agent(Clock(), arms={"a": 1.0}, budgets=budgets, hold=0.9)
     for _ in range(200):
         agent.learn(agent.choose(), reward=1.0, cost=0.01 + 0.04 * rng.random())
     ticket = agent.choose()
@@ -278,7 +279,7 @@ def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
 def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     clock = Clock()
     budgets = [Budget(10.0, DAY, name="all"), Budget(0.2, DAY, name="each", per="caller")]
-    agent = made(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
+    agent = new_agent(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
     with pytest.raises(Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"):
         agent.choose()
     for caller in ("ann", "bob"):
@@ -288,7 +289,7 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     for ticket in agent.open():
         agent.learn(ticket, reward=1.0, cost=0.05)
     assert agent.left("bob") == {"all": 9.8, "each": 0.1} and list(agent.left()) == ["all"]
-    assert agent.charged("ann")["each"] == {0.0: 0.1} and learnt(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
+    assert agent.charged("ann")["each"] == {0.0: 0.1} and memory(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
     clock.now = DAY
     assert agent.choose(caller="ann") is not None
 
@@ -299,7 +300,7 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
 def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
     """Sixty requests an hour for six hours: once its failures are known, at most five go to it; then it is back."""
     clock, rng, dead = Clock(), random.Random(0), [0]
-    agent = made(clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB())
+    agent = new_agent(clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB())
 
     def serve(works: bool) -> str:
         clock.now += 60.0
@@ -325,7 +326,7 @@ def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
 
 def test_a_breaker_has_one_request_on_trial() -> None:
     clock = Clock()
-    agent = made(clock, arms={"a": 0.1}, budgets=(), breaker=Breaker(failures=2, pause=10.0, longest=25.0))
+    agent = new_agent(clock, arms={"a": 0.1}, budgets=(), breaker=Breaker(failures=2, pause=10.0, longest=25.0))
     early, *two = agent.choose(n=3)
     for ticket in two:
         agent.fail(ticket, cost=0)
@@ -346,7 +347,7 @@ def test_a_breaker_has_one_request_on_trial() -> None:
 
 
 def test_what_a_failure_teaches() -> None:
-    agent = made(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], breaker=None)
+    agent = new_agent(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], breaker=None)
     for cost in (0.25, 0.75):
         agent.learn(agent.choose(), reward=2.0, cost=cost)
     agent.fail(agent.choose())  # nobody knows what it cost
@@ -354,24 +355,24 @@ def test_what_a_failure_teaches() -> None:
     agent.fail(agent.choose(), cost="0.1")
     row = agent.statistics()["arms"]["a"]
     assert agent.left()["day"] == 48.4 and row["reward"] == 1.0 and row["cost"] == pytest.approx(1.1 / 3)
-    assert (row["failed"], row["pulls"]) == (2, 3) and learnt(agent).pulls.tolist() == [4, 0, 0, 0]
-    assert learnt(agent).reward.whole[0] == 2
+    assert (row["failed"], row["pulls"]) == (2, 3) and memory(agent).pulls.tolist() == [4, 0, 0, 0]
+    assert memory(agent).reward.whole[0] == 2
     agent.change(lost="bound", hold="bound")
-    before = learnt(agent).cost.part[0]
+    before = memory(agent).cost.part[0]
     agent.fail(agent.choose())  # charged its bound, and taught the mean
-    assert agent.left()["day"] == 47.4 and (learnt(agent).cost.part[0] - before) / 2**24 == pytest.approx(1.1 / 3)
+    assert agent.left()["day"] == 47.4 and (memory(agent).cost.part[0] - before) / 2**24 == pytest.approx(1.1 / 3)
 
 
 def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
     for failed, pulls in ((True, 1), (False, 0)):
         clock = Clock()
-        agent = made(clock, arms={"a": 1.0}, budgets=())
+        agent = new_agent(clock, arms={"a": 1.0}, budgets=())
         agent.choose()
         clock.now = 10.0
         (late,) = agent.expire(older_than=5.0, failed=failed)
-        assert learnt(agent).pulls[0] == pulls
+        assert memory(agent).pulls[0] == pulls
         agent.learn(late, reward=2.0, cost=0.5)
-        assert learnt(agent).pulls[0] == 1 and int(learnt(agent).reward.whole[0]) == 1 - pulls
+        assert memory(agent).pulls[0] == 1 and int(memory(agent).reward.whole[0]) == 1 - pulls
         assert agent.statistics()["arms"]["a"]["cost"] == 0.5
 
 
@@ -384,7 +385,7 @@ def test_arms_that_are_sold_out_are_closed() -> None:
         Budget(2, DAY, ("small",), of="requests", name="free"),
         Budget(3, "ever", ("large",), of="requests", name="stock"),
     )
-    agent = made(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
+    agent = new_agent(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
     assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {"small": 2, "large": 3, None: 2}
     assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
     with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
@@ -402,7 +403,7 @@ def test_arms_that_are_sold_out_are_closed() -> None:
 
 def test_requests_of_callers_are_counted_beside_what_is_paced() -> None:
     quota = Budget(2, "day", of="requests", per="caller", name="quota")
-    agent = made(Clock(), policy=PricePacer(start=0.0), arms={"a": 0.1}, budgets=[Budget(9.0, "day"), quota])
+    agent = new_agent(Clock(), policy=PricePacer(start=0.0), arms={"a": 0.1}, budgets=[Budget(9.0, "day"), quota])
     assert [agent.choose(caller=x) is None for x in ("ann", "ann", "ann", "bob")] == [False, False, True, False]
     assert agent.left("ann") == {"budget": 8.7, "quota": 0.0} and agent.left("eve")["quota"] == 2.0
 
@@ -433,21 +434,21 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
         Budget(40, "ever", ("a",), of="requests", name="stock"),
         Budget(6, HOUR, ("b", "c"), of="requests", name="quota"),
     ]
-    agent = made(clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0))
+    agent = new_agent(clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0))
     held, sold, hourly, fails, served, none = Decimal(0), 0, Counter[float](), Counter[str](), Counter[str](), 0
-    until, trips, out = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
+    until, trips, removed = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
     for request in range(400):
         clock.now += 60.0
         if request == 250:
             agent.remove_arm("d")
-            out.add("d")
-        asked = [x for x in arms if x not in out and rng.random() < 0.8]
+            removed.add("d")
+        available = [x for x in arms if x not in removed and rng.random() < 0.8]
         if clock.now % DAY < 60.0:
             held = Decimal(0)
-        open_ = {x for x in asked if until[x] <= clock.now and Decimal(str(arms[x])) <= 2 - held}
+        open_ = {x for x in available if until[x] <= clock.now and Decimal(str(arms[x])) <= 2 - held}
         open_ -= {"a"} if sold == 40 else set()
         open_ -= {"b", "c"} if hourly[clock.now // HOUR] == 6 else set()
-        ticket = agent.choose(available=asked)
+        ticket = agent.choose(available=available)
         if ticket is None:
             none += 1
             assert not open_ or name in ("pacer", "even_pace"), (request, open_)
@@ -478,7 +479,7 @@ def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
         def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
             return state, np.int32(1) + 0 * open[0]
 
-    agent = made(Clock(), policy=Stubborn(), budgets=())
+    agent = new_agent(Clock(), policy=Stubborn(), budgets=())
     assert agent.choose().arm == "middle"
     with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"):
         agent.choose(available=["small"])
@@ -493,31 +494,31 @@ SEES = {"policy": jb.policies.LinUCB(explore=jb.policies.Bonus(0.5)), "context":
 def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
     """Told in another order and by another process: Σ x̃x̃ᵀ and Σ r x̃ of each arm are those of the decisions."""
     rng, file, clock = np.random.default_rng(0), tmp_path / "agent.db", Clock()
-    one, two = (made(clock, file=file, arms={"a": 0.1, "b": 0.1}, **SEES) for _ in range(2))
-    asked, gram, sums = [], np.zeros((2, 3, 3)), np.zeros((2, 3))
+    chooser, learner = (new_agent(clock, file=file, arms={"a": 0.1, "b": 0.1}, **SEES) for _ in range(2))
+    requests, gram, sums = [], np.zeros((2, 3, 3)), np.zeros((2, 3))
     for x in rng.normal(size=(40, 2)):
-        asked.append((one.choose(context=x), np.append(1.0, x.astype(np.float32))))
+        requests.append((chooser.choose(context=x), np.append(1.0, x.astype(np.float32))))
     for at in rng.permutation(40)[:30]:
-        ticket, row = asked[at]
+        ticket, row = requests[at]
         reward = float(rng.random())
-        two.learn(ticket, reward=reward, cost=0.05)
+        learner.learn(ticket, reward=reward, cost=0.05)
         gram["ab".index(ticket.arm)] += np.outer(row, row)
         sums["ab".index(ticket.arm)] += reward * row
-    for agent in (one, two):
-        model = learnt(agent).model
+    for agent in (chooser, learner):
+        model = memory(agent).model
         inverse = np.linalg.inv(gram + np.diag([0.01, 8.0, 8.0]))
         np.testing.assert_allclose(model.inverse[:2], inverse, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(model.reward[:2], sums, rtol=1e-5)
     assert jb.live.audit(file)["problems"] == []
     row = next(jb.live.events(file))
-    assert np.float32(row["context"]).tolist() == asked[0][1][1:].tolist()
-    one.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1)))  # another kind: taught what was seen
-    np.testing.assert_allclose(learnt(two).model.reward[:2], sums, rtol=1e-5)
+    assert np.float32(row["context"]).tolist() == requests[0][1][1:].tolist()
+    chooser.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1)))  # another kind: taught what was seen
+    np.testing.assert_allclose(memory(learner).model.reward[:2], sums, rtol=1e-5)
 
 
 @pytest.mark.parametrize("wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]])
 def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
-    agent = made(Clock(), **SEES)
+    agent = new_agent(Clock(), **SEES)
     with pytest.raises(Misuse, match=r"^context: .* given; it must be ") as refused:
         agent.choose(context=wrong)
     assert "\n" not in str(refused.value) and agent.statistics()["requests"] == 0
@@ -525,7 +526,8 @@ def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
 
 def test_who_sees_the_request_serves_it_better() -> None:
     """Reward is 0.5 ± 0.4 x, the sign being the arm's: by the context 0.82 on average, without 0.5 (s.e. 0.01)."""
-    rng, agent, earned = np.random.default_rng(1), made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"context": 1}), []
+    agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"context": 1})
+    rng, earned = np.random.default_rng(1), []
     for request in range(400):
         x = float(rng.uniform(-1, 1))
         ticket = agent.choose(context=[x])
@@ -537,19 +539,19 @@ def test_who_sees_the_request_serves_it_better() -> None:
 
 def test_arms_join_where_requests_are_seen() -> None:
     policy = jb.policies.LinUCB(features=jb.policies.Standardised([1.0, 2.0], [1.0, 4.0]))
-    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": policy})
+    agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": policy})
     for name in "cdef":
         agent.add_arm(name, 0.1)
     assert {x.arm for x in agent.choose(n=12, context=[0.0, 1.0])} == set("abcdef")
     with pytest.raises(jb.InputError, match="arms: one more given; priced has one value for each of 2 arms"):
         priced = {"policy": jb.policies.LinUCB(priced=True), "context": 3}
-        made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | priced).add_arm("c", 0.1)
+        new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | priced).add_arm("c", 0.1)
 
 
 def test_a_pacer_sees_requests_under_budgets() -> None:
     budgets = [Budget(1.0, DAY)]
     pacer = jb.policies.ContextualPacer(cost_guess=[0.1, 0.1])
-    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": pacer, "budgets": budgets})
+    agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": pacer, "budgets": budgets})
     served = [agent.choose(context=[0.0, 1.0]) for _ in range(20)]
     assert sum(x is not None for x in served) == 10 and agent.statistics()["budgets"]["budget"]["price"] > 0
 
@@ -558,10 +560,10 @@ def test_a_pacer_sees_requests_under_budgets() -> None:
 
 
 def test_arms_join_leave_and_come_back() -> None:
-    agent = made(Clock(), budgets=())
+    agent = new_agent(Clock(), budgets=())
     for name in "defgh":
         agent.add_arm(name, 0.1)
-    assert {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"} and learnt(agent).pulls.size == 8
+    assert {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"} and memory(agent).pulls.size == 8
     agent.remove_arm("small")
     assert "small" not in {x.arm for x in agent.choose(n=40)}
     for call, message in (
@@ -576,30 +578,30 @@ def test_arms_join_leave_and_come_back() -> None:
     agent.add_arm("small", "0.02")
     assert agent.choose(available=["small"]).reserved == 0.02
     with pytest.raises(jb.InputError, match=r"arms: one more given; weights has one value"):
-        made(Clock(), policy=FixedSplit([1.0, 2.0, 3.0]), budgets=()).add_arm("d", 0.1)
+        new_agent(Clock(), policy=FixedSplit([1.0, 2.0, 3.0]), budgets=()).add_arm("d", 0.1)
 
 
 def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
-    agent = made(Clock(), arms={"a": 0.1, "b": 0.1}, budgets=[Budget(9.0, DAY, name="day")])
+    agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, budgets=[Budget(9.0, DAY, name="day")])
     for ticket in agent.choose(n=2):
         agent.learn(ticket, reward=1.0, cost=0.05)
-    before = learnt(agent).cost.part[:2]
+    before = memory(agent).cost.part[:2]
     agent.change(bounds={"b": 0.2})
     assert agent.left()["day"] == 8.9
-    assert learnt(agent).pulls.tolist() == [1, 1, 0, 0] and (2 * learnt(agent).cost.part[:2] == before).all()
+    assert memory(agent).pulls.tolist() == [1, 1, 0, 0] and (2 * memory(agent).cost.part[:2] == before).all()
 
 
 def test_other_budgets_keep_what_was_charged() -> None:
     """Open requests are held by the budgets that pay for them now; what is settled stays in the running period."""
     clock = Clock()
     clock.now = 10 * HOUR
-    agent = made(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
-    early, other = agent.choose(n=2)
+    agent = new_agent(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
+    early, late = agent.choose(n=2)
     agent.learn(agent.choose(), reward=1.0, cost=0.05)
     clock.now = 14 * HOUR
     agent.change(budgets=[Budget(1.0, HOUR, name="day"), Budget(1.0, DAY, arms=("b",), name="b")])
     assert agent.charged() == {"day": {10 * HOUR: 0.3, 14 * HOUR: 0.05}, "b": {0.0: 0.2}}
-    for ticket, cost in ((early, 0.01), (other, Decimal("0.02"))):
+    for ticket, cost in ((early, 0.01), (late, Decimal("0.02"))):
         agent.learn(ticket, reward=1.0, cost=cost)
     assert agent.charged() == {"day": {10 * HOUR: 0.03, 14 * HOUR: 0.05}, "b": {0.0: 0.02}}
     agent.change(budgets=[Budget(0.04, HOUR, name="day")])
@@ -610,7 +612,7 @@ def test_other_budgets_keep_what_was_charged() -> None:
 
 def test_what_is_carried_over_stays_with_the_amount() -> None:
     clock = Clock()
-    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")])
+    agent = new_agent(clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")])
     for day, pulls in enumerate((1, 3)):  # the second day spends what the first one left
         clock.now = day * DAY + 10.0
         for _ in range(pulls):
@@ -623,15 +625,15 @@ def test_what_is_carried_over_stays_with_the_amount() -> None:
 
 
 def test_another_policy_is_taught_what_was_seen() -> None:
-    agent = made(Clock(), policy=BudgetedThompson(), budgets=())
+    agent = new_agent(Clock(), policy=BudgetedThompson(), budgets=())
     for reward, ticket in enumerate(agent.choose(n=3)):
         agent.learn(ticket, reward=reward / 2, cost=0.01)
     agent.fail(agent.choose(), cost=0)
     agent.change(policy=MUCB())
-    assert learnt(agent).pulls.sum() == 4 and repr(agent).startswith("<Agent: MUCB(alpha=0.0625); arms: small")
-    before = learnt(agent)
+    assert memory(agent).pulls.sum() == 4 and repr(agent).startswith("<Agent: MUCB(alpha=0.0625); arms: small")
+    before = memory(agent)
     agent.change(policy=MUCB(alpha=0.5))
-    assert all(map(np.array_equal, jax.tree.leaves(before), jax.tree.leaves(learnt(agent))))
+    assert all(map(np.array_equal, jax.tree.leaves(before), jax.tree.leaves(memory(agent))))
 
 
 # --- time
@@ -640,7 +642,7 @@ def test_another_policy_is_taught_what_was_seen() -> None:
 def test_a_days_budget_renews_at_midnight_there() -> None:
     clock = Clock()
     clock.now = datetime.datetime(2026, 3, 28, 23, 30, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
-    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(1.0, "day", zone="Europe/Berlin")])
+    agent = new_agent(clock, arms={"a": 1.0}, budgets=[Budget(1.0, "day", zone="Europe/Berlin")])
     assert agent.choose() is not None and agent.choose() is None
     assert agent.renews_at() == clock.now + 1800.0
     clock.now += 1800.0
@@ -649,39 +651,39 @@ def test_a_days_budget_renews_at_midnight_there() -> None:
 
 def test_the_traffic_of_a_day_with_23_hours() -> None:
     start = datetime.datetime(2026, 3, 29, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
-    pace = Pace(Traffic([*range(24)], zone="Europe/Berlin").plain(), 0.0, None)
+    pace = TrafficForecast(Traffic([*range(24)], zone="Europe/Berlin").plain(), 0.0, None)
     for hour in range(23):
-        there = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
+        shown_hour = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
         place = pace.place(start + hour * HOUR)
-        assert int(place) % 24 == there
+        assert int(place) % 24 == shown_hour
         day = period("day", ZoneInfo("Europe/Berlin"), 0.0, start + hour * HOUR)
         assert day[2] - day[1] == 23 * HOUR
-        (left,), (total,) = pace.ahead([day[1:]], start + hour * HOUR, 0)
-        assert left == max(sum(range(there, 24)), 1) and total == sum(range(24))
+        (ahead,), (total,) = pace.ahead([day[1:]], start + hour * HOUR, 0)
+        assert ahead == max(sum(range(shown_hour, 24)), 1) and total == sum(range(24))
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0, None])
 def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> None:
     """600 requests by day, none by night: after three days that is expected, within five standard errors."""
     forecast = [0.0] * 12 + [50.0] * 12
-    given = None if factor is None else Traffic([factor * x for x in forecast]).plain()
-    pace, seen, rng = Pace(given, 0.0, None), 0, np.random.default_rng(0)
+    traffic = None if factor is None else Traffic([factor * x for x in forecast]).plain()
+    pace, arrivals, rng = TrafficForecast(traffic, 0.0, None), 0, np.random.default_rng(0)
     for hour in range(24 * 4):
         for minute in range(rng.poisson(forecast[hour % 24])):
             now = hour * HOUR + 60.0 * min(minute, 59)
             if int(pace.place(now)) != pace.slot:
-                pace.move(int(pace.place(now)), seen, now)
-                seen = 0
-            seen += 1
+                pace.move(int(pace.place(now)), arrivals, now)
+                arrivals = 0
+            arrivals += 1
             if hour >= 84 and minute == 30:
-                (left,), (total,) = pace.ahead([(now // DAY * DAY, now // DAY * DAY + DAY)], now, seen)
-                assert abs(left - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (1 if factor else 1.5), (hour, left)
+                (ahead,), (total,) = pace.ahead([(now // DAY * DAY, now // DAY * DAY + DAY)], now, arrivals)
+                assert abs(ahead - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (1 if factor else 1.5), (hour, ahead)
                 assert abs(total - 600) < 5 * 600**0.5 * (1 if factor else 1.5)
 
 
 def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
     clock = Clock()
-    agent = made(clock, tolerance=HOUR)
+    agent = new_agent(clock, tolerance=HOUR)
     clock.now = 5.0
     assert agent.choose() is not None
     before = state(agent)
@@ -705,30 +707,32 @@ def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
 
 
 def test_statistics_are_those_of_an_account_of_our_own() -> None:
-    clock, rng, seen = Clock(), random.Random(1), []
-    agent = made(clock, policy=PricePacer(start=0.5), budgets=[Budget(9.0, DAY, name="day")])
+    clock, rng, outcomes = Clock(), random.Random(1), []
+    agent = new_agent(clock, policy=PricePacer(start=0.5), budgets=[Budget(9.0, DAY, name="day")])
     for _ in range(300):
         clock.now += 60.0
         if (ticket := agent.choose()) is not None:
             cost, reward = rng.random() * ticket.reserved, 2.0 * rng.random()
             agent.learn(ticket, reward=reward, cost=cost)
-            seen.append((ticket.arm, reward, cost))
+            outcomes.append((ticket.arm, reward, cost))
     numbers = agent.statistics()
     for name, row in numbers["arms"].items():
-        mine = np.array([(reward, cost) for arm, reward, cost in seen if arm == name])
-        assert row["pulls"] == len(mine)
-        for column, what in enumerate(("reward", "cost")):
-            error = mine[:, column].std(ddof=1) / np.sqrt(len(mine))
-            np.testing.assert_allclose([row[what], row[f"{what}_error"]], [mine[:, column].mean(), error], rtol=1e-4)
+        arm_outcomes = np.array([(reward, cost) for arm, reward, cost in outcomes if arm == name])
+        assert row["pulls"] == len(arm_outcomes)
+        for column, quantity in enumerate(("reward", "cost")):
+            error = arm_outcomes[:, column].std(ddof=1) / np.sqrt(len(arm_outcomes))
+            np.testing.assert_allclose(
+                [row[quantity], row[f"{quantity}_error"]], [arm_outcomes[:, column].mean(), error], rtol=1e-4
+            )
     budget = numbers["budgets"]["day"]
-    assert budget["charged"] == pytest.approx(sum(cost for *_, cost in seen), abs=1e-6)
+    assert budget["charged"] == pytest.approx(sum(cost for *_, cost in outcomes), abs=1e-6)
     assert budget["left"] == pytest.approx(9.0 - budget["charged"]) and budget["price"] > 0
-    assert numbers["requests"] == 300 == numbers["turned_away"] + len(seen)
+    assert numbers["requests"] == 300 == numbers["turned_away"] + len(outcomes)
 
 
 def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     client = pytest.importorskip("prometheus_client")
-    agent, registry = made(Clock()), client.CollectorRegistry()
+    agent, registry = new_agent(Clock()), client.CollectorRegistry()
     jb.live.prometheus(agent, registry)
     agent.learn(agent.choose(), reward=1.0, cost=0.005)
     text = client.generate_latest(registry).decode()
@@ -791,7 +795,7 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_an_agent_is_checked(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        made(**({"clock": Clock()} | changes))
+        new_agent(**({"clock": Clock()} | changes))
 
 
 # --- threads
@@ -800,24 +804,24 @@ def test_an_agent_is_checked(changes: dict[str, Any], message: str) -> None:
 def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
     """Nothing is lost or told twice, and no budget pays more than it grants."""
     problems: list[Exception] = []
-    taken: list[int] = []
+    settled: list[int] = []
 
     def serve(seed: int) -> None:
-        rng, mine = random.Random(seed), []
+        rng, tickets = random.Random(seed), []
         try:
             for i in range(requests):
                 clock.now += 1.0  # not exact between threads, and need not be
                 if (ticket := agent.choose()) is not None:
-                    mine.append(ticket)
-                if mine and rng.random() < 0.9:
-                    ticket = mine.pop(rng.randrange(len(mine)))
+                    tickets.append(ticket)
+                if tickets and rng.random() < 0.9:
+                    ticket = tickets.pop(rng.randrange(len(tickets)))
                     agent.learn(ticket, reward=rng.random(), cost=rng.random() * ARMS[ticket.arm])
-                    taken.append(ticket.id)
+                    settled.append(ticket.id)
                 if i % 97 == 0:
                     assert all(x >= 0 for x in agent.left().values())
-            for ticket in mine:
+            for ticket in tickets:
                 agent.learn(ticket, reward=0.5, cost=0.0)
-                taken.append(ticket.id)
+                settled.append(ticket.id)
         except Exception as problem:
             problems.append(problem)
 
@@ -827,7 +831,7 @@ def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
     for worker in workers:
         worker.join()
     assert not problems, problems[0]
-    assert len(set(taken)) == len(taken) == int(learnt(agent).pulls.sum())
+    assert len(set(settled)) == len(settled) == int(memory(agent).pulls.sum())
     assert agent.statistics()["requests"] == threads * requests and not agent.open()
     assert not any(row["open"] for row in agent.statistics()["arms"].values()) and not any(agent.overspent().values())
 
@@ -835,16 +839,16 @@ def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
 @pytest.mark.parametrize("requests", [60, pytest.param(5_000, marks=pytest.mark.integration)])
 def test_eight_threads_share_an_agent(tmp_path: Any, requests: int) -> None:
     clock = Clock()
-    agent = made(clock, file=tmp_path / "agent.db")
+    agent = new_agent(clock, file=tmp_path / "agent.db")
     crowd(agent, clock, 8, requests)
     assert jb.live.audit(tmp_path / "agent.db")["problems"] == []
 
 
 def test_an_agent_is_no_part_of_a_program() -> None:
-    def made(bound: Any) -> None:
+    def new_agent(bound: Any) -> None:
         Agent(OmegaUCB(), arms={"a": bound}, reward_bound=1.0, key=jax.random.key(0))
 
     with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
-        jax.jit(made)(0.5)
+        jax.jit(new_agent)(0.5)
     with pytest.raises(jb.InputError, match=r"start: a traced value given; .*call it outside of jit"):
         jax.jit(lambda _: jb.live.start(OmegaUCB(), jb.environments.FiniteSpec(arms=2)))(0.5)

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from decimal import Decimal
@@ -34,7 +35,7 @@ from jaxbandits.policies import (
     SoftElim,
     Windowed,
 )
-from tests.apps.live.test_agent import DAY, HOUR, Clock, busy, learnt, made, state
+from tests.apps.live.test_agent import DAY, HOUR, Clock, busy, memory, new_agent, state
 
 ROOT = Path(__file__).parents[3]
 LIVE = str(Path(ledger.__file__).parent)
@@ -51,56 +52,56 @@ def file(tmp_path: Path) -> Path:
 
 def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     clock = Clock()
-    agent = made(clock, file=file)
+    agent = new_agent(clock, file=file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 == stat.S_IMODE(Path(f"{file}-wal").stat().st_mode)
     busy(agent, clock, 150, seed=1)
     before = state(agent)
-    again = made(clock, file=file)
+    again = new_agent(clock, file=file)
     assert state(again) == before == state(Agent.load(file, clock=clock))
     again.add_arm("new", 0.1)
     again.change(hold=0.9, budgets=[Budget(2.0, DAY, name="day")])
     assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(agent)  # it has heard of it
-    third = made(clock, file=file)  # given what the first one was given: what changed since stays
+    third = new_agent(clock, file=file)  # given what the first one was given: what changed since stays
     assert repr(third) == repr(agent) and list(third.left()) == ["day"]
-    fourth = made(clock, file=file, lost="bound", arms={"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3})
+    fourth = new_agent(clock, file=file, lost="bound", arms={"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3})
     numbers = fourth.statistics()["arms"]
     assert {name for name, row in numbers.items() if row["active"]} == {"small", "middle", "large", "new", "other"}
     assert numbers["middle"]["bound"] == 0.07 and list(fourth.left()) == ["day"]
     with pytest.raises(
         jb.InputError, match=r"file: its terms are others \(reward_bound, key\); it must be the file of"
     ):
-        made(clock, file=file, reward_bound=1.0, key=jax.random.key(5))
+        new_agent(clock, file=file, reward_bound=1.0, key=jax.random.key(5))
     assert jb.live.audit(file)["problems"] == []
 
 
 def test_a_first_start_that_fails_leaves_nothing(file: Path) -> None:
     for wrong in ({"policy": PricePacer()}, {"budgets": [Budget(1.0, DAY, arms=("none",))]}):
         with pytest.raises(jb.InputError):
-            made(Clock(), file=file, **wrong)
+            new_agent(Clock(), file=file, **wrong)
         assert not file.exists()
-    assert made(Clock(), file=file, policy=PricePacer(budgets=3)).choose() is not None
+    assert new_agent(Clock(), file=file, policy=PricePacer(budgets=3)).choose() is not None
 
 
-@pytest.mark.parametrize("other", [b"my notes, which are long" * 200, b'{"do":"begin","format":4}\n'])
-def test_another_file_is_refused_in_one_line(file: Path, other: bytes) -> None:
-    file.write_bytes(other)
-    for call in (lambda: made(Clock(), file=file), lambda: Agent.load(file), lambda: jb.live.audit(file)):
+@pytest.mark.parametrize("content", [b"my notes, which are long" * 200, b'{"do":"begin","format":4}\n'])
+def test_another_file_is_refused_in_one_line(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    for call in (lambda: new_agent(Clock(), file=file), lambda: Agent.load(file), lambda: jb.live.audit(file)):
         with pytest.raises(
             jb.InputError, match=r"^file: '.*agent.db' given; it must be .* file.* of an agent"
         ) as wrong:
             call()
         assert "\n" not in str(wrong.value)
-    assert file.read_bytes() == other
+    assert file.read_bytes() == content
     with pytest.raises(jb.InputError, match=r"file: .*no.db' given"):
         Agent.load(file.parent / "no.db")
     sqlite3.connect(file.parent / "other.db").execute("CREATE TABLE mine (x)")
     with pytest.raises(jb.InputError, match="of an agent, of format 6"):
-        made(Clock(), file=file.parent / "other.db")
+        new_agent(Clock(), file=file.parent / "other.db")
 
 
 def test_a_copy_is_an_agent_as_well(file: Path) -> None:
     clock = Clock()
-    agent = made(clock, file=file)
+    agent = new_agent(clock, file=file)
     busy(agent, clock, 50, seed=2)
     agent.save(file.parent / "copy.db")
     copy = Agent.load(file.parent / "copy.db", clock=clock)
@@ -123,7 +124,7 @@ def test_a_copy_is_an_agent_as_well(file: Path) -> None:
 )
 def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> None:
     clock, rng = Clock(), random.Random(35)
-    agent = made(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
+    agent = new_agent(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
     for request in range(300):
         clock.now += 60.0
         ticket = agent.choose()
@@ -133,7 +134,7 @@ def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> No
             for arm in range(3):  # more than there was room for
                 agent.add_arm(f"new {arm}", 0.05)
     assert jb.live.audit(file)["problems"] == [] and jb.live.audit(file)["decisions"] == 300
-    again = made(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
+    again = new_agent(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
     assert [x.arm for x in again.choose(n=9)] and state(again) == state(agent)
 
 
@@ -142,14 +143,14 @@ def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> No
 
 def cut_short(call: Any, line: int) -> bool:
     """Ctrl-C at this line of the package's own that ``call`` comes to; False: it does not come so far."""
-    left = [line]
+    lines_left = [line]
 
-    def trace(frame: Any, what: str, _: Any) -> Any:
+    def trace(frame: Any, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(LIVE):
             return None
-        if what == "line":
-            left[0] -= 1
-            if not left[0]:
+        if event == "line":
+            lines_left[0] -= 1
+            if not lines_left[0]:
                 raise KeyboardInterrupt
         return trace
 
@@ -163,10 +164,10 @@ def cut_short(call: Any, line: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("what", ["choose", "learn", "fail", "expire", "change"])
-def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, what: str) -> None:
+@pytest.mark.parametrize("method", ["choose", "learn", "fail", "expire", "change"])
+def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, method: str) -> None:
     clock = Clock()
-    agent = made(clock, file=file)
+    agent = new_agent(clock, file=file)
     agent.choose(n=400)
     clock.now = 10.0
     ids = iter(range(1, 400))
@@ -180,18 +181,18 @@ def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, what:
     line, happened = 1, 0
     while True:
         before, events = state(agent), agent.statistics()
-        short = cut_short(calls[what], line)
+        short = cut_short(calls[method], line)
         happened += state(agent) != before
         assert not agent._ledger.db.in_transaction and agent.statistics().keys() == events.keys()
         if not short:
             break
-        line += {"expire": 97, "change": 61}.get(what, 3)
+        line += {"expire": 97, "change": 61}.get(method, 3)
     assert line > 50 and happened and jb.live.audit(file)["problems"] == []
 
 
 def test_a_full_disk_is_told_and_it_goes_on_by_itself(file: Path) -> None:
     clock = Clock()
-    agent = made(clock, file=file, budgets=[Budget(99.0, DAY, name="day")])
+    agent = new_agent(clock, file=file, budgets=[Budget(99.0, DAY, name="day")])
     ticket = agent.choose()
     (pages,) = agent._ledger.db.execute("PRAGMA page_count").fetchone()
     agent._ledger.db.execute(f"PRAGMA max_page_count = {pages}")
@@ -211,32 +212,42 @@ def test_a_full_disk_is_told_and_it_goes_on_by_itself(file: Path) -> None:
 
 
 def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
-    agent = made(Clock(), file=file)
+    agent = new_agent(Clock(), file=file)
     agent.choose()
     link = file.parent / "other-name.db"
     link.symlink_to(file)
-    assert made(Clock(), file=link).choose().id == 2 == len(agent.open())  # two names, one agent
+    assert new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())  # two names, one agent
     file.rename(file.parent / "rotated.db")
     with pytest.raises(Broken, match="it was moved or deleted: make the agent anew; nothing has changed"):
         agent.choose()
     assert agent.statistics()["open"] == 2
 
 
+def test_a_second_agent_of_a_process_leaves_the_locks_of_the_first(file: Path) -> None:
+    """Whoever closes a file lets go of its process's locks: another process then took the log away from under both."""
+    agent, again = new_agent(Clock(), file=file), new_agent(Clock(), file=file)
+    look = "import contextlib, sqlite3, sys\nwith contextlib.closing(sqlite3.connect(sys.argv[1])) as db:\n"
+    look += "    print(*db.execute('SELECT round FROM service').fetchone())"
+    for requests in (1, 2, 3):
+        (agent if requests % 2 else again).choose()
+        assert subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout == b"%d\n" % requests
+
+
 def test_a_locked_file_is_waited_for_no_longer_than_said(file: Path) -> None:
-    agent, other = made(Clock(), file=file, patience=0.2), sqlite3.connect(file, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    agent, writer = new_agent(Clock(), file=file, patience=0.2), sqlite3.connect(file, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     with pytest.raises(Broken, match="database is locked; nothing has changed"):
         agent.choose()
     assert 0.1 < time.monotonic() - began < 5.0 and agent.statistics()["requests"] == 0
-    other.execute("ROLLBACK")
+    writer.execute("ROLLBACK")
     assert agent.choose() is not None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 @pytest.mark.filterwarnings("ignore:.*fork.*")
 def test_a_fork_is_refused_by_name(file: Path) -> None:
-    agent = made(Clock(), file=file)
+    agent = new_agent(Clock(), file=file)
     read, write = os.pipe()
     if not (child := os.fork()):
         try:
@@ -251,19 +262,30 @@ def test_a_fork_is_refused_by_name(file: Path) -> None:
     assert agent.choose() is not None
 
 
+def test_arms_that_join_at_once_have_all_joined(file: Path) -> None:
+    agents = [new_agent(Clock(), file=file) for _ in range(2)]
+    crowd = [threading.Thread(target=x.add_arm, args=(name, 0.1)) for x, name in zip(agents * 2, "abcd", strict=True)]
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
+    assert {*"abcd"} < agents[0].statistics()["arms"].keys()
+    assert all(row["active"] for row in agents[1].statistics()["arms"].values())
+
+
 # --- many processes
 
 WORKER = """
 import sys, random, time
 from decimal import Decimal
-from tests.apps.live.test_agent import ARMS, Clock, made
+from tests.apps.live.test_agent import ARMS, Clock, new_agent
 from jaxbandits.apps.live import Settled
-file, said, seed, requests = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+file, notes, seed, requests = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 clock, rng = Clock(), random.Random(seed)
 clock.now = 86400.0 * (seed // 2)
-agent = made(clock, file=file, tolerance=1e9)
+agent = new_agent(clock, file=file, tolerance=1e9)
 print("ready", flush=True)
-with open(said, "a") as out:
+with open(notes, "a") as out:
     for _ in range(requests):
         clock.now += 20.0
         if ticket := agent.choose():
@@ -276,44 +298,44 @@ with open(said, "a") as out:
 """
 
 
-def worker(file: Path, said: Path, seed: int, requests: int) -> subprocess.Popen[bytes]:
+def worker(file: Path, notes: Path, seed: int, requests: int) -> subprocess.Popen[bytes]:
     """A process that serves and says so before and after."""
-    command = [sys.executable, "-c", WORKER, str(file), f"{said}.{seed}", str(seed), str(requests)]
+    command = [sys.executable, "-c", WORKER, str(file), f"{notes}.{seed}", str(seed), str(requests)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
 
 
 def reconcile(file: Path, folder: Path) -> int:
     """What the processes said they did, is what the file says, to the last digit. Gives the number of outcomes."""
-    chosen: dict[int, tuple[str, float, Decimal]] = {}
+    noted: dict[int, tuple[str, float, Decimal]] = {}
     tried: dict[int, Decimal] = {}
-    learnt_: dict[int, Decimal] = {}
-    for path in folder.glob("said.*"):
+    confirmed: dict[int, Decimal] = {}
+    for path in folder.glob("notes.*"):
         for line in path.read_text().splitlines():
             kind, id, *rest = line.split()
             if kind == "c" and len(rest) == 3:
-                assert int(id) not in chosen  # none twice
-                chosen[int(id)] = rest[0], float(rest[1]), Decimal(rest[2])
+                assert int(id) not in noted  # none twice
+                noted[int(id)] = rest[0], float(rest[1]), Decimal(rest[2])
             elif kind in "tl" and rest:
-                {"t": tried, "l": learnt_}[kind][int(id)] = Decimal(rest[0])
+                {"t": tried, "l": confirmed}[kind][int(id)] = Decimal(rest[0])
     events = list(jb.live.events(file))
-    told = {event["id"]: Decimal(repr(event["cost"])) for event in events if event["do"] == "learn"}
+    costs = {event["id"]: Decimal(repr(event["cost"])) for event in events if event["do"] == "learn"}
     served = {event["id"]: event for event in events if event["do"] == "choose" and event["arm"]}
-    assert served.keys() >= chosen.keys() and learnt_.items() <= told.items() <= tried.items()
+    assert served.keys() >= noted.keys() and confirmed.items() <= costs.items() <= tried.items()
     assert max(Counter(event["id"] for event in events if event["do"] == "learn").values()) == 1
     paid: dict[float, Decimal] = {}
     for id, event in served.items():
         begin = event["t"] // DAY * DAY
-        paid[begin] = paid.get(begin, Decimal(0)) + told.get(id, Decimal(repr(event["held"])))
+        paid[begin] = paid.get(begin, Decimal(0)) + costs.get(id, Decimal(repr(event["held"])))
     agent = Agent.load(file)
     assert {at: Decimal(repr(x)) for at, x in agent.charged()["day"].items()} == paid
     assert not any(agent.overspent().values())
-    found = jb.live.audit(file)
-    assert found["problems"] == [] and found["outcomes"] == len(told)
-    return len(told)
+    report = jb.live.audit(file)
+    assert report["problems"] == [] and report["outcomes"] == len(costs)
+    return len(costs)
 
 
 def test_two_processes_share_a_file(file: Path) -> None:
-    workers = [worker(file, file.parent / "said", seed, 60) for seed in range(2)]
+    workers = [worker(file, file.parent / "notes", seed, 60) for seed in range(2)]
     for process in workers:
         process.communicate()
         assert process.returncode == 0
@@ -324,7 +346,7 @@ def test_two_processes_share_a_file(file: Path) -> None:
 def test_twenty_kills_lose_nothing(file: Path) -> None:
     rng = random.Random(0)
     for kill in range(20):
-        workers = [worker(file, file.parent / "said", 2 * kill + k, 10**6) for k in range(2)]
+        workers = [worker(file, file.parent / "notes", 2 * kill + k, 10**6) for k in range(2)]
         for process in workers:
             assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         time.sleep(rng.uniform(0.05, 0.4))
@@ -340,38 +362,38 @@ def test_twenty_kills_lose_nothing(file: Path) -> None:
 
 def test_events_say_what_happened(file: Path) -> None:
     clock = Clock()
-    agent = made(clock, file=file, budgets=[Budget(1.0, DAY, name="each", per="caller")], arms={"a": 1, "b": 0.5})
-    one = agent.choose(available=["a"], caller="ann", request=17)
+    agent = new_agent(clock, file=file, budgets=[Budget(1.0, DAY, name="each", per="caller")], arms={"a": 1, "b": 0.5})
+    ticket = agent.choose(available=["a"], caller="ann", request=17)
     assert agent.choose(caller="ann", available=["b"]) is None
-    agent.learn(one, reward=2, cost="0.25")
+    agent.learn(ticket, reward=2, cost="0.25")
     clock.now = 60.0
     agent.choose(caller="bob")
     clock.now = 70.0
     agent.expire(older_than=5.0)
     agent.remove_arm("b")
     rows = [{name: x for name, x in event.items() if name not in ("n", "t")} for event in jb.live.events(file)]
-    asked = {"available": ["a"], "caller": "ann", "request": "17"}
-    assert rows[0] == {"do": "choose", "id": 1, "arm": "a", "held": 1.0} | asked
+    conditions = {"available": ["a"], "caller": "ann", "request": "17"}
+    assert rows[0] == {"do": "choose", "id": 1, "arm": "a", "held": 1.0} | conditions
     assert rows[1]["arm"] is None and rows[2] == {"do": "learn", "id": 1, "arm": "a", "cost": 0.25, "reward": 2.0}
     assert [row["do"] for row in rows[3:]] == ["choose", "expire", "terms"]
 
 
 def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(ledger, "_EVERY", 100)
+    monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 100)
     clock = Clock()
-    agent = made(clock, file=file)
+    agent = new_agent(clock, file=file)
     busy(agent, clock, 120, seed=3)
     agent.change(policy=BudgetedThompson(), hold=0.9)
     agent.resume()
     busy(agent, clock, 120, seed=4)
-    found = jb.live.audit(file)
-    assert found["problems"] == [] == [*found["overspent"]] and found["decisions"] == 240 and not found["before"]
+    report = jb.live.audit(file)
+    assert report["problems"] == [] == [*report["overspent"]] and report["decisions"] == 240 and not report["before"]
     assert main(["audit", str(file)]) == 0 and "every decision is the one that the file says" in capsys.readouterr().out
     with sqlite3.connect(file) as db:
         db.execute("UPDATE events SET arm = (arm + 1) % 3 WHERE id = 30 AND do = 'choose'")
         db.execute("DELETE FROM events WHERE n = 250")
-    one, two = jb.live.audit(file)["problems"]
-    assert "for request 30, and '" in one and two == "events 250 to 250 are not there"
+    decision, gap = jb.live.audit(file)["problems"]
+    assert "for request 30, and '" in decision and gap == "events 250 to 250 are not there"
     assert main(["audit", str(file)]) == 1
     with sqlite3.connect(file) as db:
         db.execute("UPDATE arms SET open = open + 1 WHERE id = 0")
@@ -379,21 +401,21 @@ def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, cap
 
 
 def test_old_events_go_and_the_state_needs_none(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "_EVERY", 50)
+    monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 50)
     clock = Clock()
-    agent = made(clock, file=file, retention=2 * HOUR)
+    agent = new_agent(clock, file=file, retention=2 * HOUR)
     busy(agent, clock, 300, seed=5)
-    kept = list(jb.live.events(file))
-    found = jb.live.audit(file)
-    assert found["before"] == kept[0]["n"] - (kept[0]["n"] > found["before"]) and found["problems"] == []
-    assert 50 < len(kept) < 200 < kept[0]["n"] and kept[0]["t"] <= clock.now - 2 * HOUR < kept[-1]["t"]
-    assert made(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
+    events = list(jb.live.events(file))
+    report = jb.live.audit(file)
+    assert report["before"] == events[0]["n"] - (events[0]["n"] > report["before"]) and report["problems"] == []
+    assert 50 < len(events) < 200 < events[0]["n"] and events[0]["t"] <= clock.now - 2 * HOUR < events[-1]["t"]
+    assert new_agent(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
 
 
 def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "_EVERY", 20)
+    monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 20)
     clock, budgets = Clock(), [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")]
-    agent = made(clock, file=file, retention=5 * HOUR, budgets=budgets)
+    agent = new_agent(clock, file=file, retention=5 * HOUR, budgets=budgets)
     for clock.now in np.arange(0.0, 20 * HOUR, HOUR / 2):
         agent.learn(agent.choose(caller="ann"), reward=1.0, cost="0.001")
     paid = agent.charged("ann")
@@ -410,8 +432,8 @@ def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: b
     """The last decision, by 300 agents of other keys that saw the same: within four standard errors."""
     counts: Counter[str] = Counter()
     for seed in range(300):
-        given: Any = {"policy": policy, "key": jax.random.key(seed), "file": None if seed else file}
-        agent = made(Clock(), budgets=(), **given)
+        changes: Any = {"policy": policy, "key": jax.random.key(seed), "file": None if seed else file}
+        agent = new_agent(Clock(), budgets=(), **changes)
         agent.choose(n=9, available=["small"])
         for id in range(1, 6):
             agent.learn(id, reward=2.0, cost=0.2)  # whole, so that nothing is drawn in learning
@@ -423,7 +445,7 @@ def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: b
 
 
 def test_what_draws_nothing_was_certain(file: Path) -> None:
-    agent = made(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9))
+    agent = new_agent(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9))
     for reward, ticket in enumerate(agent.choose(n=3)):
         agent.learn(ticket, reward=reward, cost=0.2)
     last = agent.choose().arm
@@ -436,7 +458,7 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
     class Mine(MUCB):
         pass
 
-    made(Clock(), file=file, policy=Mine()).choose()
+    new_agent(Clock(), file=file, policy=Mine()).choose()
     for call in (Agent.load, jb.live.audit):
         with pytest.raises(jb.InputError, match=r"policy: None given; it must be given: .*Mine\(alpha=0.0625\) cannot"):
             call(file)
@@ -445,11 +467,11 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
 
 def test_the_traffic_that_was_learnt_stays(file: Path) -> None:
     clock = Clock()
-    given = {"policy": PricePacer(), "budgets": [Budget(9.0, DAY, name="day")], "traffic": Traffic([3.0] * 24)}
-    agent = made(clock, file=file, **given)
+    settings = {"policy": PricePacer(), "budgets": [Budget(9.0, DAY, name="day")], "traffic": Traffic([3.0] * 24)}
+    agent = new_agent(clock, file=file, **settings)
     for _ in range(200):
         clock.now += 400.0
         agent.choose()
-    again = made(clock, file=file, **given)
+    again = new_agent(clock, file=file, **settings)
     assert state(again) == state(agent)
-    assert np.array_equal(*(jax.tree.leaves(learnt(x))[-1] for x in (agent, again)))
+    assert np.array_equal(*(jax.tree.leaves(memory(x))[-1] for x in (agent, again)))
