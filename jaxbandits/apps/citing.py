@@ -58,7 +58,7 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
         about = policy.about
         # a file of an earlier version says no more than the class of each policy
         settings = about.classes or [[row["policy"]] for row in about.parameters]
-        software, classes = _software(about.jaxbandits, about.code), [name for of in settings for name in of]
+        software, classes = _software(about.jaxbandits, about.code), [name for setting in settings for name in setting]
     else:
         software, classes = _software(__version__), []
         for kind in _kinds(policy) if policy is not None else ():
@@ -89,8 +89,8 @@ def _software(version: str, code: str = "") -> str:
 def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """Of each paper its key, its entry, and the classes that come from it."""
     text = (resources.files("jaxbandits") / "data" / "papers.bib").read_text(encoding="utf-8")
-    found = re.findall(r"^% Policies: (.*)\n(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
-    return tuple((key, entry, tuple(names.split(", "))) for names, entry, key in found)
+    blocks = re.findall(r"^% Policies: (.*)\n(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
+    return tuple((key, entry, tuple(names.split(", "))) for names, entry, key in blocks)
 
 
 def _kinds(policy: Any) -> Iterator[type]:

@@ -55,9 +55,9 @@ class DrawingProcess:
 
     def submit(self, drawing: Drawing) -> Future[bytes]:
         """The bytes of its file, some time."""
-        return self._line.submit(self._drawn, drawing)
+        return self._line.submit(self._draw_apart, drawing)
 
-    def _drawn(self, drawing: Drawing) -> bytes:
+    def _draw_apart(self, drawing: Drawing) -> bytes:
         if self._process is not None and self._process.stdin is not None and self._process.stdout is not None:
             with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
                 pickle.dump(drawing, self._process.stdin)

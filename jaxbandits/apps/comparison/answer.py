@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.apps.comparison import plan as plans
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money
+from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money_cost
 from jaxbandits.apps.comparison.comparison import Comparison, run_plan
 from jaxbandits.apps.comparison.plan import ComparisonPlan, block_size
 from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
@@ -65,23 +65,25 @@ class Gain(NamedTuple):
     clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
 
 
-def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = None) -> tuple[Gain, tuple[Gain, ...]]:
-    """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each."""
+def gains(
+    reward: xarray.DataArray, rival: xarray.DataArray, clear: bool | None = None
+) -> tuple[Gain, tuple[Gain, ...]]:
+    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: in all instances, and in each."""
 
-    def gain(ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
+    def gain(ends: Sequence[float], earned: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
         value, low, high = map(float, ends)
         share = value / float(base.mean()) if base.mean() else np.nan
-        return Gain(value, (high - low) / 2, share, float((own > base).mean() + (own == base).mean() / 2), clear)
+        return Gain(value, (high - low) / 2, share, float((earned > base).mean() + (earned == base).mean() / 2), clear)
 
-    apart = mine - other
-    average, each = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
-    summed = [mine.sizes["instance"] * x for x in (average.value, average.low, average.high)]
-    ends = zip(each.value.values, each.low.values, each.high.values, strict=True)
-    alone = tuple(gain(*row) for row in zip(ends, mine.values, other.values, strict=True))
-    return gain(summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), alone
+    apart = reward - rival
+    average, by_instance = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
+    summed = [reward.sizes["instance"] * x for x in (average.value, average.low, average.high)]
+    ends = zip(by_instance.value.values, by_instance.low.values, by_instance.high.values, strict=True)
+    alone = tuple(gain(*row) for row in zip(ends, reward.values, rival.values, strict=True))
+    return gain(summed, reward.values.sum(axis=0), rival.values.sum(axis=0), clear), alone
 
 
-def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
+def clearly_apart(reward: xarray.DataArray) -> NDArray[np.bool_]:
     """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in the ranking."""
     if reward.sizes["replicate"] < 2:
         return np.zeros((reward.sizes["setting"],) * 2, bool)
@@ -112,7 +114,7 @@ def other_noise(plan: ComparisonPlan) -> str:
     return "bernoulli"
 
 
-def check_runs(plan: ComparisonPlan) -> int:
+def robustness_runs(plan: ComparisonPlan) -> int:
     """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
     return min(plan.runs, _MOST_RUNS) if plan.worlds.posterior is None else block_size(plan)
 
@@ -120,7 +122,7 @@ def check_runs(plan: ComparisonPlan) -> int:
 def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
     """Play another noise in the same worlds; a line if there is none that these means can have."""
     plan = comparison.plan
-    noise, runs, names = other_noise(plan), check_runs(plan), list(plan.played.labels)
+    noise, runs, names = other_noise(plan), robustness_runs(plan), list(plan.played.labels)
     if noise == "clicks" and not counts_conversions(plan.table):
         return "no second noise was played: only counts of conversions say what one click may bring"
     try:
@@ -129,17 +131,17 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
             table = with_bounds(table, noise, worlds.posterior, worlds.cost_cv, None, None, grow_only=True)
         if worlds.posterior is None:
             worlds = worlds.grouped(table, [group.rows for group in worlds.groups])
-        other = plan.alone(table=table, worlds=worlds, runs=runs)
+        variant = plan.alone(table=table, worlds=worlds, runs=runs)
     except InputError as problem:
         return f"no second noise was played ({problem})"
-    found = run_plan(other, progress=progress)
-    reward = found.data["reward"]
-    means, here = (x.data["reward"].mean(("instance", "replicate")).values for x in (found, comparison))
-    kept = np.array([name not in {*comparison.broken, *found.broken} for name in names])
-    kept |= not kept.any()  # which keep no bound are best of nothing
-    order, first = (order[kept[order]] for order in (np.argsort(-x, kind="stable") for x in (means, here)))
+    outcome = run_plan(variant, progress=progress)
+    reward = outcome.data["reward"]
+    means, plan_means = (x.data["reward"].mean(("instance", "replicate")).values for x in (outcome, comparison))
+    eligible = np.array([name not in {*comparison.broken, *outcome.broken} for name in names])
+    eligible |= not eligible.any()  # which keep no bound are best of nothing
+    order, first = (order[eligible[order]] for order in (np.argsort(-x, kind="stable") for x in (means, plan_means)))
     average = reward.mean("instance").expand_dims("instance", axis=1)
-    ahead, _ = gains(average[order[0]], average[first[0]], bool(clear_pairs(reward)[order[0], first[0]]))
+    ahead, _ = gains(average[order[0]], average[first[0]], bool(clearly_apart(reward)[order[0], first[0]]))
     ranking = tuple((names[i], float(means[i])) for i in order)
     return NoiseCheck(noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead)
 
@@ -154,8 +156,8 @@ def money_over_budgets(
     plan, spent = comparison.plan, []
     for part in range(1, points):
         spending = plan.spending.part(part / points)
-        played = plan.played.only(setting).with_horizon(spending.rounds)
-        smaller = plan.alone(played=played, spending=spending, runs=check_runs(plan))
+        lineup = plan.played.only(setting).with_horizon(spending.rounds)
+        smaller = plan.alone(played=lineup, spending=spending, runs=robustness_runs(plan))
         spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
     spent.append(comparison.accounts.money(setting).mean(axis=1))
     return plan.spending.budget * np.arange(1, points + 1) / points, np.stack(spent)
@@ -183,20 +185,20 @@ def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
     comparison, part = answer.comparison, answer.settings[0]
     plan, top = comparison.plan, leading(part)
     share = _first_share(plan)
-    of = comparison if top is None else answer.baselines
-    played = of.plan.played.only(list(of.plan.played.labels).index(part.setting if top is None else top.name))
+    source = comparison if top is None else answer.baselines
+    lineup = source.plan.played.only(list(source.plan.played.labels).index(part.setting if top is None else top.name))
     spending = plan.spending.part(share)
-    played = played.with_horizon(spending.rounds)
-    runs = check_runs(plan)
-    first = run_plan(plan.alone(played=played, spending=spending, runs=runs), progress=progress).accounts
+    lineup = lineup.with_horizon(spending.rounds)
+    runs = robustness_runs(plan)
+    first = run_plan(plan.alone(played=lineup, spending=spending, runs=runs), progress=progress).accounts
     per_click = None
-    if plan.played.pace.size:
+    if plan.played.cadence.size:
         at = list(plan.played.labels).index(part.setting)
-        alone = dataclasses.replace(plan.played.only(at), pace=plans.Pace())
-        other = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"][0]
-        per_click, _ = gains(other, comparison.data["reward"][at, :, :runs])
+        alone = dataclasses.replace(plan.played.only(at), cadence=plans.Cadence())
+        reward = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"][0]
+        per_click, _ = gains(reward, comparison.data["reward"][at, :, :runs])
     return NextSplit(
-        row=played.labels[0],
+        row=lineup.labels[0],
         fixed=top is not None and not top.name.endswith(plans.FROM_NOTHING),
         share=share,
         money=first.money(0).mean(axis=1),
@@ -207,8 +209,8 @@ def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
 
 def _first_share(plan: ComparisonPlan) -> float:
     """The share of the budget that is spent until one decides again, as in the instance in the middle."""
-    pace, shares = plan.played.pace, list[float]()
-    for row, (instance, size) in enumerate(zip(plan.table.instances, pace.size, strict=False)):
+    cadence, shares = plan.played.cadence, list[float]()
+    for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
         totals = (instance.evidence or NO_EVIDENCE).totals(slice(None))
         whole = totals[0] * plan.spending.budget / totals[2] if totals else plan.spending.pulls(instance, row)
         shares.append(size / whole)
@@ -227,32 +229,38 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
 
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
-    plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
+    plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     pulls = {i.name: plan.spending.pulls(i, row) for row, i in enumerate(plan.table.instances)}
     fewest = min(pulls, key=lambda name: pulls[name])
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
         about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
-        said.append(f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything")
+        texts.append(f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything")
     elif short:
-        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
-        where += f"fewer {unit}s than there"
-        said.append(f"{where} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
-    rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
+        place = f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
+        place += f"fewer {unit}s than there"
+        texts.append(f"{place} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
+    logs = [pair for i in plan.table.instances for pair in zip(i.arms, i.log or (), strict=False)]
+    rows = [(rewards.size, name) for name, (rewards, _) in logs]
     if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
         fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
         unknown = "drawing from their own rows does not know what others would bring"
-        said.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
+        texts.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
     over = float(comparison.data["spent"].values[setting].mean()) / plan.spending.budget - 1
     if plan.spending.rounds is None and over > _OVERSHOOT:
         more = f"{over:.0%} more than {plan.spending.budget:g} is spent on average"
-        said.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
-    few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
-    if plan.worlds.posterior is None and few:  # means are taken as the truth
-        share, arm = max(few, key=lambda pair: pair[0])
-        known = f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file"
-        said.append(f"{known}: its mean, taken as the truth, is hardly known, and so is this answer")
-    return said
+        texts.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
+    thin_arms = [
+        (x.share.mean, x)
+        for instance_arms in arms
+        for x in instance_arms
+        if x.file_pulls < _FEW_CLICKS and x.share.mean > _MUCH
+    ]
+    if plan.worlds.posterior is None and thin_arms:  # means are taken as the truth
+        share, arm = max(thin_arms, key=lambda pair: pair[0])
+        fact = f"{arm.name!r} gets {share:.0%} of the money and has {arm.file_pulls:,.0f} {unit}s in the file"
+        texts.append(f"{fact}: its mean, taken as the truth, is hardly known, and so is this answer")
+    return texts
 
 
 # --- The answer
@@ -271,7 +279,7 @@ class ArmAnswer(NamedTuple):
     file_reward: float  # the same as they stand in the file
     file_cost: float
     best: float  # probability that it has the best ratio of its instance; 1 or 0 where the file's means are given
-    seen: float  # its pulls in a file of counts; NaN elsewhere
+    file_pulls: float  # its pulls in a file of counts; NaN elsewhere
     share: Spread  # of the money that was spent on its instance
     pulls: Spread  # of a run, as are money and results
     money: Spread
@@ -340,25 +348,25 @@ def answer_of(
     """
     plan, labels = comparison.plan, list(comparison.plan.played.labels)
     ranked = [row["setting"] for row in comparison.ranking()]
-    kept = [name for name in ranked if name not in comparison.broken] or ranked
-    chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
+    eligible = [name for name in ranked if name not in comparison.broken] or ranked
+    answered = list(dict.fromkeys([eligible[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
         splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
     answers = tuple(
-        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
+        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in answered
     )
-    found = Answer(
+    answer = Answer(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
         best_arms=tuple(plans.best_by_file(plan.table, plan.worlds, plan.spending)),
         check=check_noise(comparison, progress=progress) if check else None,
         next=None,
-        warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
+        warnings=tuple(warnings_of(comparison, labels.index(answered[0]), answers[0].arms)),
     )
-    return dataclasses.replace(found, next=next_split(found, progress)) if check else found
+    return dataclasses.replace(answer, next=next_split(answer, progress)) if check else answer
 
 
 def leading(part: SettingAnswer) -> Baseline | None:
@@ -384,24 +392,24 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
 
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
     """
-    worlds, found = plan.worlds, []
+    worlds, probabilities = plan.worlds, []
     if worlds.posterior is None:
         best_arms = plans.best_by_file(plan.table, worlds, plan.spending)
         arms = zip(plan.table.instances, best_arms, strict=True)
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
-    each_one = zip(plan.table.instances, worlds.posterior.instances, strict=True)
-    for number, (instance, posterior) in enumerate(each_one):
-        each = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
-        runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // each)), max(1, _DRAWN_AT_ONCE // each)
+    posteriors = zip(plan.table.instances, worlds.posterior.instances, strict=True)
+    for number, (instance, posterior) in enumerate(posteriors):
+        size = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
+        runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // size)), max(1, _DRAWN_AT_ONCE // size)
         wins = np.zeros(len(instance.arms))
         for first in range(0, runs, at_once):
-            drawn = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
+            draws = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = drawn.reward / plan.spending.in_money(drawn.cost, number)
+                ratio = draws.reward / plan.spending.in_money(draws.cost, number)
                 best = np.argmax(np.nan_to_num(ratio, nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
-        found.append(wins / runs)
-    return found
+        probabilities.append(wins / runs)
+    return probabilities
 
 
 def _setting_answer(
@@ -412,10 +420,10 @@ def _setting_answer(
     plan, accounts, instances = comparison.plan, comparison.accounts, comparison.plan.table.instances
     label, names = plan.played.labels[setting], baselines.plan.played.labels
     bare = f"{label} {plans.FROM_NOTHING}"
-    held = [at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)]
-    mine, splits = comparison.data["reward"][setting], baselines.data["reward"][held]
-    every = np.concatenate([mine.values[None], splits.values])
-    clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
+    positions = [at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)]
+    earned, splits = comparison.data["reward"][setting], baselines.data["reward"][positions]
+    every = np.concatenate([earned.values[None], splits.values])
+    clear = clearly_apart(xarray.DataArray(every, dims=splits.dims))[0, 1:]
     paid = accounts.money(setting)
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
@@ -423,24 +431,32 @@ def _setting_answer(
     arms, means = [], plans.file_means(plan.table, plan.worlds)
     for row, (instance, (reward, cost)) in enumerate(zip(instances, means, strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
-        seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
-        known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
+        file_pulls = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
+        columns = [
+            reward,
+            money_cost(cost),
+            *in_file.T,
+            best[row],
+            np.full(len(in_file), np.nan) if file_pulls is None else file_pulls,
+        ]
         arms.append(
             tuple(
                 ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads))
-                for k, (name, numbers) in enumerate(zip(instance.arms, np.stack(known, axis=-1).tolist(), strict=True))
+                for k, (name, numbers) in enumerate(
+                    zip(instance.arms, np.stack(columns, axis=-1).tolist(), strict=True)
+                )
             )
         )
-    found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
+    advantages = [gains(earned, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
     return SettingAnswer(
         setting=label,
         rank=rank,
-        earned=Spread.of(mine.values.sum(axis=0)),
-        by_instance=tuple(Spread.of(x) for x in mine.values),
+        earned=Spread.of(earned.values.sum(axis=0)),
+        by_instance=tuple(Spread.of(x) for x in earned.values),
         spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
-            for name, split, gain in zip([names[at] for at in held], splits, found, strict=True)
+            for name, split, gain in zip([names[at] for at in positions], splits, advantages, strict=True)
         ),
         arms=tuple(arms),
     )

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES
 from jaxbandits.apps.comparison._reading.facebook import facebook_rows
 from jaxbandits.apps.comparison._reading.numbers import MAY_BE, is_nothing
-from jaxbandits.apps.comparison._reading.rows import Rows, read_rows, unit_of_rewards
+from jaxbandits.apps.comparison._reading.rows import ArmRows, read_rows, unit_of_rewards
 from jaxbandits.apps.comparison._reading.sheet import (
     Question,
     Refusal,
     Sheet,
-    grouped,
     read_bytes,
     read_sheet,
+    rows_by_code,
 )
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
@@ -40,10 +40,11 @@ from jaxbandits.apps.comparison.arms_table import (
 from jaxbandits.core.checks import InputError, bad, positive_number, quoted
 
 _LARGEST_SCALED_MEAN = 0.99
-_NOT_KNOWN = ("a number is not known", "no reward", "no cost")
+_INCOMPLETE = ("a number is not known", "no reward", "no cost")
 _ZERO_REWARD_BECOMES = 0.01  # in the Facebook file, as in the paper
-Options = dict[str, Any]  # drop, keep, add and columns, as far as a question may ask for them
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
+_MOST_QUESTIONS = 4  # one behind another
+ReadOptions = dict[str, Any]  # drop, keep, add and columns, as far as a question may ask for them
 
 
 def read_arms(
@@ -77,9 +78,8 @@ def read_arms(
     Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
     age, gender) with at least two arms. In the public file 382 rows lack campaign_id and fb_campaign_id, and all that
     follows them sits two columns to the left. "published" drops these rows, as the paper's code does (19 instances, 545
-    arms). "repaired" moves the cells back (23 instances, 922 arms) and takes the campaign id from the nearest complete
-    row above: the file is sorted by ad_id, campaigns are unbroken blocks of rows in it, and the shifted rows come last,
-    in campaign 1178. A shifted row with no complete row above, or with one of another campaign below, is dropped.
+    arms). "repaired" moves the cells back (23 instances, 922 arms); the campaign is that of the nearest complete rows,
+    above and, if there is one, below: the file is sorted by ad_id, and campaigns are unbroken blocks of rows in it.
 
     Args:
         path: the CSV file, or ``-`` for standard input.
@@ -88,8 +88,7 @@ def read_arms(
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
             conversions, price and reward_rate (of one pull), mean_reward, mean_cost; cost2, what a pull costs besides,
-            in units of its own. Titles may be joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``).
-            A number as cost: what every pull costs.
+            in units of its own. A number as cost: what every pull costs.
         reward: the title of the column that counts as reward, such as ``"revenue"``.
         prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
@@ -119,143 +118,168 @@ def read_arms(
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
-    amounts = {"reward_max (--reward-max)": reward_max, "cost_max (--cost-max)": cost_max, "prior": prior}
-    positive = [x if x is None else positive_number(name, x) for name, x in amounts.items()]
-    reward_max, cost_max, prior = positive
+    amounts = {
+        "reward_max (--reward-max)": reward_max,
+        "cost_max (--cost-max)": cost_max,
+        "prior": prior,
+    }
+    reward_max, cost_max, prior = (
+        value if value is None else positive_number(name, value) for name, value in amounts.items()
+    )
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     content = read_bytes(path)
-    asked = _asked(columns, reward)
+    choices = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
+    for role, title in choices.items():
+        if role not in (*ROLES, REWARD):
+            raise bad("columns", role, f"one of {', '.join(ROLES)}")
+        if not isinstance(title, str) or not title.strip():
+            must = f"the title of the column that is {role.removeprefix('--')}"
+            raise bad("reward" if role == REWARD else "columns", title, must)
+    choices = {role: " ".join(title.split()) for role, title in choices.items()}
 
-    def attempt(options: Options) -> ArmsTable:
-        sheet = read_sheet(path, content, asked | options["columns"], encoding)
-        return _table(path, sheet, instances, (reward_max, cost_max), prior, decimal, options)
+    def attempt(options: ReadOptions) -> ArmsTable:
+        sheet = read_sheet(path, content, choices | options["columns"], encoding)
+        if sheet.columns.kind == "facebook":
+            rows = facebook_rows(sheet, repair=instances == "repaired")
+        else:
+            sheet.notes += _notes_on_columns(sheet)
+            name = "stdin" if path == "-" else Path(path).stem
+            rows = read_rows(sheet, name, decimal, options)
+        if instances != "published" and rows.columns.kind != "facebook":
+            sheet.notes.append(f"{instances=} has no effect on a file of {rows.columns.kind}")
+        return _table(path, rows, (reward_max, cost_max), prior)
 
     options = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": {}}
     try:
         return attempt(options)
     except InputError as error:
-        raise _with_commands(error, attempt, options, asked) from None
-
-
-def _asked(columns: Mapping[str, str] | None, reward: str | None) -> dict[str, str]:
-    asked = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
-    for role, text in asked.items():
-        if role not in (*ROLES, REWARD):
-            raise bad("columns", role, f"one of {', '.join(ROLES)}")
-        if not isinstance(text, str) or not text.strip():
-            must = f"the title of the column that is {role.removeprefix('--')}"
-            raise bad("reward" if role == REWARD else "columns", text, must)
-    return {role: " ".join(text.split()) for role, text in asked.items()}
+        raise _with_commands(error, attempt, options, choices) from None
 
 
 def _table(
     path: str | os.PathLike[str],
-    sheet: Sheet,
-    instances: str,
+    rows: ArmRows,
     bounds: tuple[float | None, float | None],
     prior: float | None,
-    decimal: str | None,
-    options: Options,
 ) -> ArmsTable:
-    if sheet.columns.kind == "facebook":
-        rows = facebook_rows(sheet, repair=instances == "repaired")
-    else:
-        sheet.notes += _notes_on_columns(sheet)
-        name = "stdin" if path == "-" else Path(path).stem
-        rows = read_rows(sheet, name, decimal, options)
-    kind = rows.columns.kind
+    """The table of these rows; InputError with all problems of the file if there are any."""
+    sheet, kind, unit = rows.sheet, rows.columns.kind, rows.columns.pull_unit
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")
-    if instances != "published" and kind != "facebook":
-        sheet.notes.append(f"{instances=} has no effect on a file of {kind}")
-    if prior and kind != "counts":
-        sheet.notes.append(f"{prior=} has no effect on a file of {kind}")
-    played, kept_out = _instances(rows, prior or 0.0, bounds)
+    instances, kept_out = _instances(rows, prior or 0.0, bounds)
     if sheet.problems:
         raise Refusal(sheet.source, sheet.problems)
-    _note_arms(rows, played, kept_out, prior, bounds[0])
+    count = sum(len(instance.arms) for instance in instances) + len(kept_out)
+    if kind == "counts" and count < len(sheet.line):
+        sheet.notes.append(f"{len(sheet.line):,} rows summed to {count:,} arms")
+    if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
+        are = "row is a gap" if gaps == 1 else "rows are gaps"
+        sheet.changes.append(f"{gaps:,} {are}: without reward or cost")
+    for reason in dict.fromkeys(arm.reason for arm in kept_out):
+        arms = [f"{quoted(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == reason]
+        more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
+        is_remedy = kind == "counts" and not prior and reason not in _INCOMPLETE
+        remedy = "; --prior 10 keeps such" * is_remedy
+        sheet.changes.append(f"kept out, {reason}: {', '.join(arms[:5])}{more}{remedy}")
+    if prior:
+        as_if = f"as if every arm had had {prior:g} {unit}s more, at its instance's average"
+        idle = f"{prior=} has no effect on a file of {kind}"
+        sheet.notes.append(f"prior: {as_if}" if kind == "counts" else idle)
+    bound = max((instance.reward_bound for instance in instances), default=1.0)
+    if kind != "facebook" and bounds[0] is None and bound > 1:
+        sets = "(--reward-max sets another)"
+        sheet.notes.append(f"rewards go above 1: their bound is {bound:.6g} {sets}")
     second = sheet.columns.at.get("cost2", -1)  # a number has no title
-    pulls = f"{rows.columns.pull_unit}s"
+    cost2_unit = sheet.titles[second] if second >= 0 else f"{unit}s"
     return ArmsTable(
         kind=kind,
-        instances=played,
+        instances=instances,
         notes=(*sheet.changes, *sheet.notes),
         reward_unit=unit_of_rewards(rows),
         cost_unit="cost" if kind in ("means", "log") else "spent",
         sha256=sheet.sha256,
-        pull_unit=rows.columns.pull_unit,
+        pull_unit=unit,
         style=rows.style,
         kept_out=kept_out,
         changes=len(sheet.changes),
         path=os.fspath(path),
-        cost2_unit="" if rows.spent2 is None else sheet.titles[second] if second >= 0 else pulls,
+        cost2_unit="" if rows.spent2 is None else cost2_unit,
     )
+
+
+def _notes_on_columns(sheet: Sheet) -> list[str]:
+    """Which column is what, what else could have been meant, and what is not used."""
+    columns, titles, notes = sheet.columns, [quoted(title) for title in sheet.titles], list[str]()
+    at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}
+    at |= columns.numeric()
+    if not columns.plain:
+        parts = (f"{role} = {titles[i]}" for role, i in at.items())
+        notes.append(f"columns: {', '.join(parts)}")
+    if columns.rival is not None:
+        reward = next(titles[at[x]] for x in ("conversions", "reward", "mean_reward") if x in at)
+        instead = shlex.quote(sheet.titles[columns.rival])
+        notes.append(f"the reward is {reward}; --reward {instead} would take that column instead")
+    used = columns.used()
+    unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in used)
+    return [*notes, f"columns not used: {quoted(unused)}"] if unused else notes
 
 
 # --- Questions, each with the options that answer it. A command is printed only if it reads the file.
 
-_MOST_QUESTIONS = 4  # one behind another
-
 
 def _with_commands(
     error: InputError,
-    attempt: Callable[[Options], ArmsTable],
-    options: Options,
-    asked: Mapping[str, str],
+    attempt: Callable[[ReadOptions], ArmsTable],
+    options: ReadOptions,
+    choices: Mapping[str, str],
 ) -> InputError:
     """The error, its questions with the commands that answer them, and those that come up then."""
     problems = error.problems if isinstance(error, Refusal) else (error,)
+    # A command answers all that is asked, but not what must be mended in the file.
+    mended = {str(problem) for problem in problems if not isinstance(problem, Question)}
 
-    def answered(options: Options, others: set[str], most: int) -> Options | None:
-        """These options, and more until nothing is asked but what others ask; None if that fails."""
+    def answered(before: ReadOptions, way: Mapping[str, Any], depth: int) -> ReadOptions | None:
+        """These options with a way, and more until nothing is asked; None if that fails."""
+        options = {
+            "drop": (*before["drop"], *way.get("drop", ())),
+            "keep": (*before["keep"], *way.get("keep", ())),
+            "add": before["add"] or way.get("add", False),
+            "columns": before["columns"] | way.get("columns", {}),
+        }
         try:
             attempt(options)
         except InputError as error:
-            again = error.problems if isinstance(error, Refusal) else (error,)
-            questions = [problem for problem in again if isinstance(problem, Question)]
-            if {str(problem) for problem in again if problem not in questions} - others:
+            rest = error.problems if isinstance(error, Refusal) else (error,)
+            questions = [problem for problem in rest if isinstance(problem, Question)]
+            if {str(problem) for problem in rest if problem not in questions} - mended:
                 return None
-            for way, _ in questions[0].ways if questions and most else ():
-                if (further := answered(_joined(options, way), others, most - 1)) is not None:
-                    return further
-            return None if {str(problem) for problem in questions} - others else options
+            for further, _ in questions[0].ways if questions and depth else ():
+                if (enough := answered(options, further, depth - 1)) is not None:
+                    return enough
+            return None if questions else options
         return options
 
-    # A command answers all that is asked, but what must be mended in the file; or else what it can.
-    mended = {str(problem) for problem in problems if not isinstance(problem, Question)}
-    commands = dict[int, list[str]]()
-    for others in (mended, {str(problem) for problem in problems}):
-        for n, problem in enumerate(problems) if not any(commands.values()) else ():
-            for way, effect in problem.ways if isinstance(problem, Question) else ():
-                rest = others - {str(problem)}
-                if (enough := answered(_joined(options, way), rest, _MOST_QUESTIONS)) is not None:
-                    command = f"{_command(enough, options, asked)} {effect}"
-                    commands.setdefault(n, []).append(command)
-    texts = ["; ".join([str(x), *commands.get(n, ())]) for n, x in enumerate(problems)]
-    errors = [InputError(text) for text in texts]
+    lines = list[str]()
+    for problem in problems:
+        parts = [str(problem)]
+        for way, effect in problem.ways if isinstance(problem, Question) else ():
+            if (enough := answered(options, way, _MOST_QUESTIONS)) is not None:
+                parts.append(f"{_command(enough, options, choices)} {effect}")
+        lines.append("; ".join(parts))
+    errors = [InputError(line) for line in lines]
     return Refusal(error.source, errors) if isinstance(error, Refusal) else errors[0]
 
 
-def _joined(options: Options, way: Mapping[str, Any]) -> Options:
-    """The options with one way more."""
-    return {
-        "drop": (*options["drop"], *way.get("drop", ())),
-        "keep": (*options["keep"], *way.get("keep", ())),
-        "add": options["add"] or way.get("add", False),
-        "columns": options["columns"] | way.get("columns", {}),
-    }
-
-
-def _command(options: Options, before: Options, asked: Mapping[str, str]) -> str:
+def _command(options: ReadOptions, before: ReadOptions, choices: Mapping[str, str]) -> str:
     """The options as on the command line, without those of before."""
     words = list[str]()
     for name in ("drop", "keep"):
         words += [x for text in options[name][len(before[name]) :] for x in ("--" + name, text)]
     if options["columns"]:
-        columns = {role: text for role, text in asked.items() if role != REWARD} | options["columns"]
-        named = ",".join(f"{role.replace('_', '-')}={text}" for role, text in columns.items())
-        words += ["--columns", named]
+        columns = {x: text for x, text in choices.items() if x != REWARD} | options["columns"]
+        pairs = (f"{role.replace('_', '-')}={text}" for role, text in columns.items())
+        words += ["--columns", ",".join(pairs)]
     words += ["--sum"] if options["add"] and not before["add"] else []
     return shlex.join(words)
 
@@ -268,106 +292,108 @@ class _Arm(NamedTuple):
 
     instance: str
     name: str
-    every: np.ndarray  # positions of its rows in Rows
-    rows: np.ndarray  # those in which everything is known
+    every: np.ndarray  # positions of its rows in ArmRows
+    rows: np.ndarray  # those that are complete
     totals: tuple[float, float, float] = (0.0, 0.0, 0.0)  # clicks, value, spent
     reward: float = math.nan  # mean; NaN if the arm cannot be played
     cost: float = math.nan
-    why: str = ""  # it cannot be played
+    reason: str = ""  # why it cannot be played
 
 
 def _instances(
-    rows: Rows, prior: float, bounds: tuple[float | None, float | None]
+    rows: ArmRows, prior: float, bounds: tuple[float | None, float | None]
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them."""
     sheet, groups = rows.sheet, list[list[_Arm]]()
-    for own in grouped(rows.instance.code, np.arange(len(sheet.line))):
-        clicks, value, spent = (float(np.nansum(x[own])) for x in rows.amounts)
+    for at in rows_by_code(rows.instance.code, np.arange(len(sheet.line))):
+        clicks, value, spent = (float(np.nansum(x[at])) for x in rows.amounts)
         average = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
-        groups.append([_arm(rows, at, prior, average) for at in grouped(rows.arm.code, own)])
-    everyone = [arm for group in groups for arm in group if not arm.why]
-    played, kept_out, too_small = list[Instance](), list[tuple[_Arm, str]](), list[list[_Arm]]()
+        groups.append([_arm(rows, x, prior, average) for x in rows_by_code(rows.arm.code, at)])
+    playable = [arm for group in groups for arm in group if not arm.reason]
+    instances, kept_out, too_small = list[Instance](), list[tuple[_Arm, str]](), list[list[_Arm]]()
     for group in groups:
-        playable = [arm for arm in group if not arm.why]
-        default = _default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
+        arms = [arm for arm in group if not arm.reason]
+        default = _default_bounds(rows, arms if rows.columns.kind == "facebook" else playable)
         reward_bound, cost_bound = bounds[0] or default[0], bounds[1] or default[1]
-        _check_bounds(rows, playable, (reward_bound, cost_bound))
+        _check_bounds(rows, arms, (reward_bound, cost_bound))
         for i, arm in enumerate(group):
-            if not arm.why and arm.cost / cost_bound == 0:
-                group[i] = arm._replace(why="its cost is too small")
-        playable = [arm for arm in group if not arm.why]
-        if len(playable) > 1:
-            played.append(_instance(rows, playable, (reward_bound, cost_bound)))
+            if not arm.reason and arm.cost / cost_bound == 0:
+                group[i] = arm._replace(reason="its cost is too small")
+        arms = [arm for arm in group if not arm.reason]
+        if len(arms) > 1:
+            instances.append(_instance(rows, arms, (reward_bound, cost_bound)))
         else:
             too_small.append(group)
-        kept_out += [(arm, arm.why) for arm in group if arm.why]
+        kept_out += [(arm, arm.reason) for arm in group if arm.reason]
     # Where a row cannot be used, it may be the missing arm.
     for group in too_small if not sheet.problems else ():
-        unplayable = [arm for arm in group if arm.why]
-        if unplayable and played:
-            kept_out += [(arm, "alone in its instance") for arm in group if not arm.why]
+        unplayable = [arm for arm in group if arm.reason]
+        if unplayable and instances:
+            kept_out += [(arm, "alone in its instance") for arm in group if not arm.reason]
             continue
-        for arm in unplayable:
-            first, keeps = int(arm.rows[0]), ""
-            if arm.why in _NOT_KNOWN:
-                empty = [x for x in rows.columns.numeric() if is_nothing(sheet.of(x).row(first))]
-                role = empty[0] if empty else "cost"
-                sheet.problems.append(bad(sheet.cell(first, role), sheet.of(role).row(first), MAY_BE))
-                continue
-            if rows.columns.kind == "counts" and everyone:
-                keeps = " (--prior 10 keeps such arms)"
-            where, must = sheet.where(first, f"arm {quoted(arm.name)}"), "pulls, and a mean cost above 0"
-            sheet.problems.append(InputError(f"{where}: {arm.why}; two arms must have {must}{keeps}"))
+        sheet.problems += [_unplayable(rows, arm, bool(playable)) for arm in unplayable]
         if not unplayable:
-            where = f"{sheet.source}, instance {quoted(group[0].instance)}, number of arms"
-            sheet.problems.append(bad(where, len(group), "2 or more"))
+            place = f"{sheet.source}, instance {quoted(group[0].instance)}, number of arms"
+            sheet.problems.append(bad(place, len(group), "2 or more"))
     if not groups and not sheet.problems:
-        why = "no row is an arm; it must have at least two arms"
-        sheet.problems.append(InputError(f"{sheet.source}: {why}"))
-    out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), why) for arm, why in kept_out]
-    return tuple(played), tuple(sorted(out, key=lambda arm: arm.line))
+        reason = "no row is an arm; it must have at least two arms"
+        sheet.problems.append(InputError(f"{sheet.source}: {reason}"))
+    left_out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), reason) for arm, reason in kept_out]
+    return tuple(instances), tuple(sorted(left_out, key=lambda arm: arm.line))
 
 
-def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> _Arm:
+def _unplayable(rows: ArmRows, arm: _Arm, has_prior: bool) -> InputError:
+    """Why an arm cannot be played, where its instance has too few others."""
+    sheet, first = rows.sheet, int(arm.rows[0])
+    if arm.reason in _INCOMPLETE:
+        empty = [x for x in rows.columns.numeric() if is_nothing(sheet.of(x).row(first))]
+        role = empty[0] if empty else "cost"
+        return bad(sheet.cell(first, role), sheet.of(role).row(first), MAY_BE)
+    keeps = " (--prior 10 keeps such arms)" * (rows.columns.kind == "counts" and has_prior)
+    place, must = sheet.place(first, f"arm {quoted(arm.name)}"), "pulls, and a mean cost above 0"
+    return InputError(f"{place}: {arm.reason}; two arms must have {must}{keeps}")
+
+
+def _arm(rows: ArmRows, at: np.ndarray, prior: float, average: tuple[float, float]) -> _Arm:
     """The arm of these rows, perhaps with a prior of these average means, or why it has none."""
     sheet, kind, first, unit = rows.sheet, rows.columns.kind, int(at[0]), rows.columns.pull_unit
     arm = _Arm(rows.instance.row(first), rows.arm.row(first), at, at)
     for again in at[1:] if kind == "means" else ():
-        where = sheet.where(again, f"instance {quoted(arm.instance)}, name")
+        place = sheet.place(again, f"instance {quoted(arm.instance)}, name")
         must = f"another name, line {sheet.line[first]} has this one"
-        sheet.problems.append(bad(where, arm.name, must))
-    known = at[rows.known[at]]
-    if not known.size:
+        sheet.problems.append(bad(place, arm.name, must))
+    complete = at[rows.complete[at]]
+    if not complete.size:
         missing = 0 if kind == "counts" else 1 if np.isnan(rows.value[first]) else 2
-        return arm._replace(why=_NOT_KNOWN[missing])
-    clicks, value, spent = (math.fsum(x[known].tolist()) for x in rows.amounts)
+        return arm._replace(reason=_INCOMPLETE[missing])
+    clicks, value, spent = (math.fsum(x[complete].tolist()) for x in rows.amounts)
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
-            least = int(known[np.argmin(column[known])])
-            where = f"{sheet.cell(least, role)} (arm {quoted(arm.name)} in all)"
-            sheet.problems.append(bad(where, total, MAY_BE))
-    arm = arm._replace(rows=known, totals=(clicks, value, spent))
+            worst = int(complete[np.argmin(column[complete])])
+            place = f"{sheet.cell(worst, role)} (arm {quoted(arm.name)} in all)"
+            sheet.problems.append(bad(place, total, MAY_BE))
+    arm = arm._replace(rows=complete, totals=(clicks, value, spent))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0)
         but += [f"a reward of {value:g}"] * (value > 0)
-        return arm._replace(why=f"no {unit}s{' but ' * bool(but)}{' and '.join(but)}")
+        return arm._replace(reason=f"no {unit}s{' but ' * bool(but)}{' and '.join(but)}")
     if kind in ("log", "means"):
         # Rounding may lift the mean of equal values above them, and so above the bound.
-        means = [float(min(np.mean(x[known]), np.max(x[known]))) for x in rows.amounts[1:]]
+        means = [float(min(np.mean(x[complete]), np.max(x[complete]))) for x in rows.amounts[1:]]
     else:
         sums = zip((value, spent), average, strict=True)
-        means = [(x + prior * of) / (clicks + prior) for x, of in sums]
+        means = [(x + prior * mean) / (clicks + prior) for x, mean in sums]
     if kind == "facebook":
         means[0] = means[0] or _ZERO_REWARD_BECOMES
     if means[1] == 0:
         brought = f" and brought {value:,.10g}" if value and kind == "counts" else ""
-        return arm._replace(why=f"it cost nothing{brought}")
+        return arm._replace(reason=f"it cost nothing{brought}")
     if not math.isfinite(means[1] / _LARGEST_SCALED_MEAN):
-        return arm._replace(why="its cost is too large")
+        return arm._replace(reason="its cost is too large")
     return arm._replace(reward=means[0], cost=means[1])
 
 
-def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
+def _default_bounds(rows: ArmRows, arms: Sequence[_Arm]) -> tuple[float, float]:
     """Of rewards and costs, where none is given; see :func:`read_arms`."""
     kind, columns = rows.columns.kind, rows.columns
     if not arms:
@@ -384,7 +410,7 @@ def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
     return reward / share if own_reward else 1.0, cost / share if own_cost else 1.0
 
 
-def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> None:
+def _check_bounds(rows: ArmRows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> None:
     """What is above a bound is a problem: single rewards of a log or of means, else means."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
     for name, column, bound in zip(("reward", "cost"), rows.amounts[1:], bounds, strict=True):
@@ -394,26 +420,26 @@ def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float])
             above = [(i, float(column[i])) for i in at[~(column[at] <= bound)]]
         for i, value in above:
             mean = "" if kind == "log" else "mean "
-            why = f"{mean}{name} {value} is above its bound {bound}"
+            excess = f"{mean}{name} {value} is above its bound {bound}"
             say = f"raise {name}_max (--{name}-max)"
             if name == "reward" and not single:
                 say += f" to {max(arm.reward for arm in arms):.6g} or more"
-            where = rows.sheet.where(i, f"arm {quoted(rows.arm.row(i))}")
-            rows.sheet.problems.append(InputError(f"{where}: {why}; {say}"))
+            place = rows.sheet.place(i, f"arm {quoted(rows.arm.row(i))}")
+            rows.sheet.problems.append(InputError(f"{place}: {excess}; {say}"))
 
 
-def _instance(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
+def _instance(rows: ArmRows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of at least two playable arms, with its evidence."""
     kind, costs, bound = rows.columns.kind, np.array([arm.cost for arm in arms]), bounds[1]
     log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms] if kind == "log" else []
     cost_bound: float | tuple[float, float] = bound
     if rows.spent2 is not None:  # beside the first cost; its bound is that of this instance's arms
-        seen = [rows.spent2[arm.rows] for arm in arms]
+        second_costs = [rows.spent2[arm.rows] for arm in arms]
         pulls = [rows.clicks[arm.rows].sum() for arm in arms]  # 1 a row but in counts
-        means = np.array([x.sum() / n for x, n in zip(seen, pulls, strict=True)])
-        most = max(x.max() for x in seen) if log else means.max() / _LARGEST_SCALED_MEAN
-        costs, cost_bound = np.stack([costs, means], axis=1), (bound, float(most) or 1.0)
-        log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, seen, strict=False)]
+        means = np.array([x.sum() / n for x, n in zip(second_costs, pulls, strict=True)])
+        largest = max(x.max() for x in second_costs) if log else means.max() / _LARGEST_SCALED_MEAN
+        costs, cost_bound = np.stack([costs, means], axis=1), (bound, float(largest) or 1.0)
+        log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second_costs, strict=False)]
     return Instance(
         name=arms[0].instance,
         arms=tuple(arm.name for arm in arms),
@@ -426,7 +452,7 @@ def _instance(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> 
     )
 
 
-def _evidence(rows: Rows, arms: Sequence[_Arm]) -> Evidence:
+def _evidence(rows: ArmRows, arms: Sequence[_Arm]) -> Evidence:
     kind = rows.columns.kind
     if kind == "means":
         return NO_EVIDENCE
@@ -442,29 +468,29 @@ def _evidence(rows: Rows, arms: Sequence[_Arm]) -> Evidence:
     return Evidence(kind, clicks, value, spent, whole, daily)
 
 
-def _daily(rows: Rows, arm: _Arm) -> Daily:
+def _daily(rows: ArmRows, arm: _Arm) -> Daily:
     """Rows of one day summed; those without a day stand at the end, each for itself."""
     day = np.full(arm.rows.size, np.datetime64("NaT", "D"))
     if rows.time is not None:
         day = rows.time[arm.rows].astype("datetime64[D]")
-    known = ~np.isnat(day)
-    days, place = np.unique(day[known], return_inverse=True)
+    dated = ~np.isnat(day)
+    days, place = np.unique(day[dated], return_inverse=True)
     columns = [column[arm.rows] for column in rows.amounts]
-    sums = [np.concatenate([np.bincount(place, x[known], days.size), x[~known]]) for x in columns]
-    return Daily(np.concatenate([days, day[~known]]), *map(_fixed, sums))
+    sums = [np.concatenate([np.bincount(place, x[dated], days.size), x[~dated]]) for x in columns]
+    return Daily(np.concatenate([days, day[~dated]]), *map(_fixed, sums))
 
 
-def _pulls(rows: Rows, arms: Sequence[_Arm]) -> Pulls:
+def _pulls(rows: ArmRows, arms: Sequence[_Arm]) -> Pulls:
     """All rows of these arms, in time order; a row without a time stays behind the one above."""
     number = np.full(len(rows.sheet.line), -1)
     for i, arm in enumerate(arms):
         number[arm.every] = i
     at = np.flatnonzero(number >= 0)
     if rows.time is not None:
-        own = rows.time[at]
-        known = np.maximum.accumulate(np.where(np.isnat(own), -1, np.arange(at.size)))
-        least = np.datetime64(np.iinfo(np.int64).min + 1, "us")
-        at = at[np.argsort(np.where(known < 0, least, own[known]), kind="stable")]
+        times = rows.time[at]
+        dated = np.maximum.accumulate(np.where(np.isnat(times), -1, np.arange(at.size)))
+        earliest = np.datetime64(np.iinfo(np.int64).min + 1, "us")
+        at = at[np.argsort(np.where(dated < 0, earliest, times[dated]), kind="stable")]
     time = None if rows.time is None else rows.time[at]
     return Pulls(number[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
 
@@ -473,60 +499,3 @@ def _fixed(values: ArrayLike) -> FloatArray:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array
-
-
-# --- Notes.
-
-_REWARDS = ("conversions", "reward", "mean_reward")
-
-
-def _notes_on_columns(sheet: Sheet) -> list[str]:
-    """Which column is what, what else could have been meant, and what is not used."""
-    columns, titles, notes = sheet.columns, [quoted(title) for title in sheet.titles], list[str]()
-    at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}
-    at |= columns.numeric()
-    if not columns.plain:
-        parts = list[str]()
-        for role, i in at.items():
-            terms = [
-                f"{sign} {titles[of] if isinstance(of, int) else f'{of:g}'}" for sign, of in columns.terms.get(role, ())
-            ]
-            parts.append(" ".join([f"{role} = {titles[i]}", *terms]))
-        notes.append(f"columns: {', '.join(parts)}")
-    if columns.other is not None:
-        reward = next(titles[at[role]] for role in _REWARDS if role in at)
-        other = shlex.quote(sheet.titles[columns.other])
-        notes.append(f"the reward is {reward}; --reward {other} would take that column instead")
-    used = columns.used()
-    unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in used)
-    return [*notes, f"columns not used: {quoted(unused)}"] if unused else notes
-
-
-def _note_arms(
-    rows: Rows,
-    played: Sequence[Instance],
-    kept_out: Sequence[KeptOut],
-    prior: float | None,
-    reward_max: float | None,
-) -> None:
-    """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    sheet, kind, unit = rows.sheet, rows.columns.kind, rows.columns.pull_unit
-    names = sum(len(instance.arms) for instance in played) + len(kept_out)
-    if kind == "counts" and names < len(sheet.line):
-        sheet.notes.append(f"{len(sheet.line):,} rows summed to {names:,} arms")
-    if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
-        are = "row is a gap" if gaps == 1 else "rows are gaps"
-        sheet.changes.append(f"{gaps:,} {are}: without reward or cost")
-    for why in dict.fromkeys(arm.reason for arm in kept_out):
-        arms = [f"{quoted(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == why]
-        more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
-        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior else ""
-        remedy = remedy if why not in _NOT_KNOWN else ""
-        sheet.changes.append(f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}")
-    if prior and kind == "counts":
-        as_if = f"as if every arm had had {prior:g} {unit}s more, at its instance's average"
-        sheet.notes.append(f"prior: {as_if}")
-    bound = max((instance.reward_bound for instance in played), default=1.0)
-    if kind != "facebook" and reward_max is None and bound > 1:
-        sets = "(--reward-max sets another)"
-        sheet.notes.append(f"rewards go above 1: their bound is {bound:.6g} {sets}")

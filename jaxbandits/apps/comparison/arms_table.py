@@ -115,10 +115,10 @@ class Instance:
     @property
     def mean_money(self) -> FloatArray:
         """mean_cost of the first cost, float64 [K]."""
-        return money(self.mean_cost)
+        return money_cost(self.mean_cost)
 
 
-def money(cost: Any, axes: int = 1) -> Any:
+def money_cost(cost: Any, axes: int = 1) -> Any:
     """Of several costs, ``[…, d]`` behind so many axes, the first."""
     return cost[..., 0] if np.ndim(cost) > axes else cost
 
@@ -196,7 +196,7 @@ def wilson(successes: float, trials: float) -> Estimate:
     return Estimate(successes / trials, low if successes else 0.0, high, int(trials), ())
 
 
-def ratio(above: FloatArray, below: FloatArray) -> Estimate:
+def ratio_estimate(above: FloatArray, below: FloatArray) -> Estimate:
     """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; with b = 1 that of a mean."""
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
@@ -232,12 +232,12 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
     parts = [np.array([x]) for x in totals]
     if instance.log is not None:
         values, costs = instance.log[arm]
-        parts = [np.ones_like(values), values, money(costs)]
+        parts = [np.ones_like(values), values, money_cost(costs)]
     elif evidence.daily is not None:
         daily = evidence.daily[arm]
         parts = [daily.clicks, daily.value, daily.spent]
-    rate = wilson(value, clicks) if evidence.whole else ratio(parts[1], parts[0])
-    price, per_result = ratio(parts[2], parts[0]), ratio(parts[2], parts[1])
+    rate = wilson(value, clicks) if evidence.whole else ratio_estimate(parts[1], parts[0])
+    price, per_result = ratio_estimate(parts[2], parts[0]), ratio_estimate(parts[2], parts[1])
     if math.isnan(per_result.low) and evidence.whole and spent > 0:
         # the cost as it is, the rate's interval turned round
         ends = spent / clicks / rate.high, spent / clicks / rate.low if rate.low else math.inf
@@ -251,5 +251,5 @@ def interval_names(instance: Instance) -> list[str]:
     if evidence.clicks is None:
         return []
     by_rows = ROWS if instance.log is not None else DAYS
-    many = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
-    return [WILSON] * evidence.whole + [by_rows] * (max(many, default=0) >= _LEAST_DAYS)
+    counts = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
+    return [WILSON] * evidence.whole + [by_rows] * (max(counts, default=0) >= _LEAST_DAYS)

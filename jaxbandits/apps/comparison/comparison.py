@@ -22,7 +22,7 @@ from jaxbandits import _files
 from jaxbandits._progress import Progress
 from jaxbandits._tables import Table, counted
 from jaxbandits.apps.comparison import plan as plans
-from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money
+from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money_cost
 from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, prepare
 from jaxbandits.apps.comparison.stopping import StoppingRule, ahead, most_earned
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
@@ -66,7 +66,7 @@ class Accounts:
 
         Its mean over runs is that of the money spent (Wald), with less noise.
         """
-        return self.pulls[setting] * money(self.mean_cost, 3)
+        return self.pulls[setting] * money_cost(self.mean_cost, 3)
 
     def spent2(self, setting: int) -> FloatArray:
         """The same of the second cost."""
@@ -86,7 +86,7 @@ class Clearness:
     bound: float  # what a run can earn, averaged over the instances, in the file's unit
     runs: int  # how many were played
     looks: int  # and looked at
-    reached: bool  # whether that is clear which should be
+    is_reached: bool  # whether that is clear which should be
     beyond: int  # runs that earned more than the bound (once in a million); what is more was not counted
 
     def open_pairs(self, claim: str) -> int:
@@ -97,9 +97,9 @@ class Clearness:
     def about(self) -> dict[str, Any]:
         """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it is not."""
         after = {"most_runs": self.pairs.most.values.tolist(), "average": self.pairs.average.values.tolist()}
-        played = {name: getattr(self, name) for name in ("runs", "looks", "reached", "bound")}
-        rule = {"until": self.rule.what, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
-        return {**rule, **played, "clear_after": after}
+        counts = {"runs": self.runs, "looks": self.looks, "reached": self.is_reached, "bound": self.bound}
+        rule = {"until": self.rule.until, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
+        return {**rule, **counts, "clear_after": after}
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,34 +162,34 @@ class Comparison:
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
         last = self.data["regret"].isel(mark=-1, drop=True)
-        found = []
+        texts = []
         for name in self.plan.played.labels:
             kinds = dict(text.split(": ", 1) for text in mean(last.sel(setting=name), over="replicate").warnings)
             if "few units" in kinds:
                 return [kinds["few units"]]
-            found += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
-        return found
+            texts += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
+        return texts
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
         last = {name: self.data[name] for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)}
         last["regret"] = last["regret"].isel(mark=-1, drop=True)
-        each = [("instance", instance.name, len(instance.arms)) for instance in self.plan.table.instances]
-        every = [("overall", "", sum(arms for *_, arms in each))]
-        return self._ranked(every, last) + self._ranked(
-            each, {name: x.rename(instance="each") for name, x in last.items()}
+        scopes = [("instance", instance.name, len(instance.arms)) for instance in self.plan.table.instances]
+        overall = [("overall", "", sum(arms for *_, arms in scopes))]
+        return self._ranked(overall, last) + self._ranked(
+            scopes, {name: x.rename(instance="each") for name, x in last.items()}
         )
 
     def _ranked(self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
         """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
         reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
-        found = {name: mean(x, over="replicate") for name, x in last.items()}
-        best = found["reward"].value.argmax("setting")
+        estimates = {name: mean(x, over="replicate") for name, x in last.items()}
+        best = estimates["reward"].value.argmax("setting")
         against = reward.isel(setting=best).drop_vars("setting")
-        found["difference"] = mean(reward - against, over="replicate")
+        estimates["difference"] = mean(reward - against, over="replicate")
         columns = {
             f"{name}{end}": getattr(estimate, part).values.reshape(len(settings), -1)
-            for name, estimate in found.items()
+            for name, estimate in estimates.items()
             for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
         columns |= self._tested(reward, against, np.atleast_1d(best.values))
@@ -226,13 +226,13 @@ class Comparison:
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
-        found = simultaneous_band(regret, over="replicate", resamples=resamples)
-        many = f"mean of {count} instances, " if count > 1 else ""
+        band = simultaneous_band(regret, over="replicate", resamples=resamples)
+        scope = f"mean of {count} instances, " if count > 1 else ""
         takes = dict(
             x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             names=list(self.plan.played.labels),
-            parts=[part.transpose("setting", "mark").values for part in (found.value, found.low, found.high)],
-            title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
+            parts=[part.transpose("setting", "mark").values for part in (band.value, band.low, band.high)],
+            title=f"{scope}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
@@ -274,13 +274,13 @@ class Comparison:
             "marks": list(spending.shares),
             "start": plan.played.starts or "nothing",
             "growth": "none" if spending.supply.growth is None else spending.supply.growth,
-            "decide": plan.played.pace.size or "per-click",
-            "known_after": plan.played.pace.later,
-            "settings": [{"label": name, **what} for name, what in plan.played.records.items()],
+            "decide": plan.played.cadence.size or "per-click",
+            "known_after": plan.played.cadence.later,
+            "settings": [{"label": name, **record} for name, record in plan.played.records.items()],
             "instances": [
-                {"id": number, "name": of.name, "arms": len(of.arms)}
-                | {name: getattr(of, name) for name in ("reward_bound", "cost_bound")}
-                for number, of in enumerate(table.instances)
+                {"id": number, "name": instance.name, "arms": len(instance.arms)}
+                | {name: getattr(instance, name) for name in ("reward_bound", "cost_bound")}
+                for number, instance in enumerate(table.instances)
             ],
             "notes": list(self.notes),
             "warnings": self.doubts(),
@@ -405,15 +405,15 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
     blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
-    lanes = sum(len(each.labels) for each in plan.together) * len(plan.table.instances) * plan.runs
-    tasks = sum(len(each.policies) for each in plan.together)
+    lanes = sum(len(lineup.labels) for lineup in plan.together) * len(plan.table.instances) * plan.runs
+    tasks = sum(len(lineup.policies) for lineup in plan.together)
     earned = np.zeros((len(plan.played.labels), len(plan.table.instances), plan.runs if rule else 0))
     looks, looked, clear = 0, 0, None
-    with Progress(progress, len(blocks) * len(plan.worlds.groups) * tasks, lanes) as shown:
+    with Progress(progress, len(blocks) * len(plan.worlds.groups) * tasks, lanes) as bar:
         try:
             for runs in blocks:
                 for group in plan.worlds.groups:
-                    parts.append((group, runs, _simulated(plan, group, runs, shown)))
+                    parts.append((group, runs, _simulated(plan, group, runs, bar)))
                     if rule is not None:
                         earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"][: len(earned)]
                 # a look takes time with all runs so far: not after every batch where there are very many
@@ -421,10 +421,10 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
                     continue
                 looks, looked = looks + 1, runs.stop
                 clear = look(plan, rule, earned[..., :looked].mean(axis=1), looks)
-                if clear.reached:
+                if clear.is_reached:
                     break
         except KeyboardInterrupt:
-            raise Interrupted(shown.done, shown.runs) from None
+            raise Interrupted(bar.done, bar.runs) from None
         return _gathered(dataclasses.replace(plan, runs=runs.stop), parts, clear)
 
 
@@ -435,37 +435,37 @@ def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: in
     bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
     pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound, over="replicate")
     beyond = int((earned > bound).any(axis=0).sum())
-    return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
+    return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.is_reached(pairs), beyond)
 
 
 # A group of instances, the runs that were played of it, and what came out, of all plans that were played together.
 Part = tuple[Group, range, dict[str, np.ndarray]]
 
 
-def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
+def _simulated(plan: ComparisonPlan, group: Group, runs: range, bar: Progress) -> dict[str, np.ndarray]:
     """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``.
 
     The settings of the baselines, if there are any, come after those of the plan.
     """
-    rows, drawn = list(group.rows), plan.worlds.posterior is not None
-    each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
-    plain = plan.worlds.arms(plan.table, rows, runs) if drawn else group.environment
+    rows, draws_means = list(group.rows), plan.worlds.posterior is not None
+    env_rows = list(np.repeat(rows, len(runs))) if draws_means else rows  # rows of the environment
+    plain = plan.worlds.arms(plan.table, rows, runs) if draws_means else group.environment
     arms: Any = plain.arms if isinstance(plain, WithNullArm) else plain
-    environment, supply = plan.spending.supply.world(plain, each), plan.spending.supply
-    lanes = [plan.table.instances[row] for row in each]
+    environment, supply = plan.spending.supply.world(plain, env_rows), plan.spending.supply
+    lanes = [plan.table.instances[row] for row in env_rows]
     spec = group.environment.spec
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [own for played in plan.together for own in played.of_instances(each, spec, plan.table)],
+            [settings for lineup in plan.together for settings in lineup.of_instances(env_rows, spec, plan.table)],
             environment,
             plan.spending.constraint(lanes),
             key=jax.random.key(plan.worlds.seed),
-            replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
+            replicates=np.tile(runs, len(rows))[:, None] if draws_means else runs,
             marks=plan.spending.shares,
-            instance_ids=each,
+            instance_ids=env_rows,
             instance_names=[instance.name for instance in lanes],
-            progress=shown,
+            progress=bar,
         )
 
     def by_run(x: np.ndarray) -> np.ndarray:
@@ -475,9 +475,9 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
     reward, cost = reward[None, :, None, None], cost[None, :, None]  # and of each resource, where there are several
     width = max(len(instance.arms) for instance in instances)
-    there = np.asarray(arms.present)
+    present = np.asarray(arms.present)
     means = [
-        ticks.to_units(x * there[(...,) + (None,) * (x.ndim - 2)]).reshape(len(rows), -1, *x.shape[1:])[:, :, :width]
+        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(len(rows), -1, *x.shape[1:])[:, :, :width]
         for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
@@ -487,12 +487,12 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     elif isinstance(environment, Stocked) and supply.requests:
         limit = plan.spending.constraint(lanes).prepare(environment)
         whole = plan.spending.scaled_budgets(lanes)[:, None]
-        most = environment.benchmarks(limit, whole)["moving"](np.arange(len(lanes)), whole)
-        regret = most[:, None] * np.asarray(result.marks) - ticks.to_units(result.ledger["expected_reward"])
+        best = environment.benchmarks(limit, whole)["moving"](np.arange(len(lanes)), whole)
+        regret = best[:, None] * np.asarray(result.marks) - ticks.to_units(result.ledger["expected_reward"])
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
-    made = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
-    made |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
-    return made | {
+    columns = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
+    columns |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
+    return columns | {
         "reward": earned[..., -1],
         "regret": by_run(regret) * reward,
         "pulls": pulls.sum(axis=-1),  # no rounds: a skip is none
@@ -510,40 +510,49 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
     Blocks may share runs, which then have the same bits: whatever is put in place twice stays what it is.
     """
     table = plan.table
-    counts, width = [len(played.labels) for played in plan.together], max(len(one.arms) for one in table.instances)
+    counts, width = (
+        [len(lineup.labels) for lineup in plan.together],
+        max(len(instance.arms) for instance in table.instances),
+    )
     instances, runs, marks = len(table.instances), plan.runs, len(plan.spending.shares)
-    kept = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))  # runs whose pulls are kept
-    of_run, d = kept if plan.worlds.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
-    made: dict[str, np.ndarray] = {}
-    pulls = np.zeros((sum(counts), instances, kept, width), np.int32)
+    recorded = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))  # runs whose pulls are kept
+    of_run, d = recorded if plan.worlds.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
+    columns: dict[str, np.ndarray] = {}
+    pulls = np.zeros((sum(counts), instances, recorded, width), np.int32)
     means = {"mean reward": np.zeros((instances, of_run, width)), "mean cost": np.zeros((instances, of_run, width, *d))}
     earned = np.zeros((len(plan.worlds.groups), sum(counts), runs, marks))
     for group, block, values in parts:
-        rows, these = list(group.rows), slice(block.start, block.stop)
+        rows, run_span = list(group.rows), slice(block.start, block.stop)
         for name in ("reward", "regret", "pulls", *table.spent_units, "ended", "violation"):
             if (value := values.get(name)) is not None:
-                into = made.setdefault(name, np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype))
-                into[:, rows, these] = value
-        earned[plan.worlds.groups.index(group), :, these] = values["earned"]
-        if (many := min(block.stop, kept) - block.start) > 0:
-            own, own_width = slice(block.start, block.start + many), values["arm pulls"].shape[-1]
-            pulls[:, rows, own, :own_width] = values["arm pulls"][:, :, :many]
+                column = columns.setdefault(
+                    name, np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype)
+                )
+                column[:, rows, run_span] = value
+        earned[plan.worlds.groups.index(group), :, run_span] = values["earned"]
+        if (count := min(block.stop, recorded) - block.start) > 0:
+            recorded_span, own_width = slice(block.start, block.start + count), values["arm pulls"].shape[-1]
+            pulls[:, rows, recorded_span, :own_width] = values["arm pulls"][:, :, :count]
             for name, x in means.items():
-                x[rows, own if of_run > 1 else slice(1), :own_width] = values[name][:, :many]
-    found, ends = None, np.cumsum([0, *counts])
-    for number, played in reversed(list(enumerate(plan.together))):
-        mine = slice(ends[number], ends[number + 1])
-        accounts = Accounts(pulls[mine], means["mean reward"], means["mean cost"], earned[:, mine].sum(axis=0))
-        own_plan = plan if played is plan.played else plan.alone(played=played)
-        own_clear = clear if played is plan.played else None
-        found = _comparison(own_plan, {name: x[mine] for name, x in made.items()}, accounts, own_clear, found)
-    assert found is not None
-    return found
+                x[rows, recorded_span if of_run > 1 else slice(1), :own_width] = values[name][:, :count]
+    comparison, ends = None, np.cumsum([0, *counts])
+    for number, lineup in reversed(list(enumerate(plan.together))):
+        settings_span = slice(ends[number], ends[number + 1])
+        accounts = Accounts(
+            pulls[settings_span], means["mean reward"], means["mean cost"], earned[:, settings_span].sum(axis=0)
+        )
+        own_plan = plan if lineup is plan.played else plan.alone(played=lineup)
+        own_clear = clear if lineup is plan.played else None
+        comparison = _comparison(
+            own_plan, {name: x[settings_span] for name, x in columns.items()}, accounts, own_clear, comparison
+        )
+    assert comparison is not None
+    return comparison
 
 
 def _comparison(
     plan: ComparisonPlan,
-    made: dict[str, np.ndarray],
+    columns: dict[str, np.ndarray],
     accounts: Accounts,
     clear: Clearness | None,
     baselines: Comparison | None,
@@ -553,10 +562,10 @@ def _comparison(
 
     axes, table, spending = ("setting", "instance", "replicate", "mark"), plan.table, plan.spending
     units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
-    ended, violation = made.pop("ended"), made.pop("violation", np.zeros((len(plan.played.labels), 1)))
+    ended, violation = columns.pop("ended"), columns.pop("violation", np.zeros((len(plan.played.labels), 1)))
     instances: Any = [instance.name for instance in table.instances]
     names = list(plan.played.labels), instances, np.arange(plan.runs), list(spending.shares)
-    data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
+    data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in columns.items()}
     usual = {Status.EXHAUSTED if spending.rounds is None else Status.HORIZON}
     usual |= {Status.CLOSED} if spending.supply.requests else set()
     notes = [
@@ -565,10 +574,10 @@ def _comparison(
         if status not in usual and (ended == status).any()
     ]
     broken = {  # settings that broke the average-cost bound in some round, and so had more to spend than others
-        name: f"{name} broke the bound of {spending.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
-        f"{of.size:,} runs, by {of.max():.4g} {table.cost_unit} at most"
-        for name, of in zip(plan.played.labels, violation, strict=True)
-        if (of > 0).any()
+        name: f"{name} broke the bound of {spending.average_cost:g} a round on average in "
+        f"{int((excess > 0).sum()):,} of {excess.size:,} runs, by {excess.max():.4g} {table.cost_unit} at most"
+        for name, excess in zip(plan.played.labels, violation, strict=True)
+        if (excess > 0).any()
     }
     labelled = xarray.Dataset(data, coords=dict(zip(axes, names, strict=True)))
     return Comparison(labelled, plan, accounts, (*notes, *broken.values()), frozenset(broken), clear, baselines)

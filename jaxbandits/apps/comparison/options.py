@@ -1,6 +1,7 @@
 """The options of a comparison, once: name, default, what each may be, and what the command says of it.
 
-:func:`~jaxbandits.compare` takes them as arguments, the command makes an option of each, and :func:`option` says how.
+:func:`~jaxbandits.compare` takes them as arguments, the command makes an option of each;
+:func:`option_field` says how.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DECISIONS = ("daily", "per-click")
 _SEEDS = (0, 2**32 - 1, "2**32 - 1")
 
 
-def option(
+def option_field(
     default: Any,
     kind: str | tuple[str, ...],
     about: str,
@@ -52,42 +53,46 @@ def option(
 class ReadingOptions:
     """How the file is read; what each means says :func:`~jaxbandits.apps.comparison.read_arms`."""
 
-    columns: Mapping[str, str] | None = option(
+    columns: Mapping[str, str] | None = option_field(
         None,
         "columns",
         f"which column is what: {', '.join(ROLES)}; as cost a number: what every pull costs",
         metavar="name=TITLE,…",
     )
-    reward: str | None = option(None, "text", "the column that counts as reward, such as revenue", metavar="TITLE")
-    prior: float | None = option(
+    reward: str | None = option_field(
+        None, "text", "the column that counts as reward, such as revenue", metavar="TITLE"
+    )
+    prior: float | None = option_field(
         None,
         "number",
         "counts: as if every arm had had N more clicks of the file's average; keeps arms without any",
         metavar="N",
     )
-    decimal: str | None = option(None, (".", ","), "the decimal sign (default: told from the file)")
-    encoding: str | None = option(
+    decimal: str | None = option_field(None, (".", ","), "the decimal sign (default: told from the file)")
+    encoding: str | None = option_field(
         None,
         "text",
         "of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)",
         metavar="NAME",
     )
-    drop: Sequence[str] = option(
+    drop: Sequence[str] = option_field(
         (), "texts", "leave out rows with this cell, such as a total (repeatable)", metavar="TEXT"
     )
-    keep: Sequence[str] = option(
+    keep: Sequence[str] = option_field(
         (), "texts", "rows with this cell are arms, whatever they sum (repeatable)", metavar="TEXT"
     )
-    add: bool = option(False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum")
-    instances: str = option(
+    add: bool = option_field(False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum")
+    instances: str = option_field(
         "published",
         ("published", "repaired"),
         "Facebook file: drop or repair rows (published)",
     )
-    reward_max: float | None = option(
+    reward_max: float | None = option_field(
         None, "number", "bound of the reward of one pull, in the file's unit", metavar="X"
     )
-    cost_max: float | None = option(None, "number", "bound of the cost of one pull, in the file's unit", metavar="X")
+    cost_max: float | None = option_field(
+        None, "number", "bound of the cost of one pull, in the file's unit", metavar="X"
+    )
 
 
 READING = tuple(field.name for field in dataclasses.fields(ReadingOptions))
@@ -100,59 +105,59 @@ class Options(ReadingOptions):
     Example:
         >>> from jaxbandits.apps.comparison import Options
         >>> Options(until="best").rule
-        StoppingRule(what='best', claim='any', max_runs=1000)
+        StoppingRule(until='best', claim='any', max_runs=1000)
     """
 
-    runs: int | None = option(
+    runs: int | None = option_field(
         None,
         "whole",
         "independent runs of each setting on each instance (1000; where days are played and take long down to 200)",
         metavar="R",
         whole=(1, *_SEEDS[1:]),
     )
-    until: str | None = option(
+    until: str | None = option_field(
         None,
         UNTIL,
         "play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all others "
         "(best); of such tables 1 in 20 at most holds a false claim",
     )
-    max_runs: int | None = option(
+    max_runs: int | None = option_field(
         None,
         "whole",
         "with --until: runs at most (1000)",
         metavar="R",
         whole=(2, *_SEEDS[1:]),
     )
-    claim: str = option(
+    claim: str = option_field(
         "any",
         CLAIMS,
         "with --until: what must be clear: who earns more in most runs, on average, or either (any)",
     )
-    seed: int = option(0, "whole", "the same seed gives the same table.csv (0)", metavar="S", whole=_SEEDS)
-    noise: str | None = option(
+    seed: int = option_field(0, "whole", "the same seed gives the same table.csv (0)", metavar="S", whole=_SEEDS)
+    noise: str | None = option_field(
         None,
         NOISES,
         "what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; empirical for a log: "
         "its own rows; else bernoulli)",
     )
-    uncertainty: str | None = option(
+    uncertainty: str | None = option_field(
         None,
         UNCERTAINTIES,
         "true means of each run drawn from what the file's counts leave open, or as in the file (means, where there "
         "are counts)",
     )
-    cost_cv: float | None = option(
+    cost_cv: float | None = option_field(
         None,
         "number",
         "coefficient of variation of a click's cost (from day to day in the file, else 0.5)",
         metavar="X",
     )
-    start: str = option(
+    start: str = option_field(
         "file",
         STARTS,
         "policies start from what the file has counted, or from nothing (file, where it has counts and one cost)",
     )
-    growth: float | str | None = option(
+    growth: float | str | None = option_field(
         None,
         "number",
         "an arm sells at most G times what it sold in the file, a log has G times its requests, for the same time, "
@@ -160,7 +165,7 @@ class Options(ReadingOptions):
         metavar="G|none",
         words=("none",),
     )
-    decide: int | str | None = option(
+    decide: int | str | None = option_field(
         None,
         "whole",
         "how often one decides by what is known: once a day of the file, per click, or every N pulls (daily, where the "
@@ -169,20 +174,20 @@ class Options(ReadingOptions):
         whole=(1, 2**30, "2**30"),
         words=DECISIONS,
     )
-    known_after: int | None = option(
+    known_after: int | None = option_field(
         None,
         "whole",
         "days, or decisions, until results are known (0: when one decides next)",
         metavar="DAYS",
         whole=(0, 1000, "1000"),
     )
-    last_pull: str = option(
+    last_pull: str = option_field(
         "counts",
         LAST_PULLS,
         "the pull that exceeds the budget counts with its reward, or forfeits it (counts)",
     )
-    marks: int | Sequence[float] = option(50, "marks", "points of the curves in regret.png (50)", metavar="N")
-    average_cost: float | None = option(None, "number", "")  # the command's --constraint says it
+    marks: int | Sequence[float] = option_field(50, "marks", "points of the curves in regret.png (50)", metavar="N")
+    average_cost: float | None = option_field(None, "number", "")  # the command's --constraint says it
 
     @property
     def rule(self) -> StoppingRule | None:
@@ -212,8 +217,8 @@ class Options(ReadingOptions):
                 continue
             also = f", or {' or '.join(map(repr, words))}" if words else ""
             if field.metadata["whole"] is not None:
-                least, most, most_as = field.metadata["whole"]
-                whole_number(name, values[name], least, most, most_as, also)
+                lowest, highest, highest_as = field.metadata["whole"]
+                whole_number(name, values[name], lowest, highest, highest_as, also)
             elif kind == "number":
                 if words and isinstance(values[name], str):
                     raise bad(name, values[name], f"a finite number above 0{also}")
@@ -221,11 +226,11 @@ class Options(ReadingOptions):
             elif isinstance(kind, tuple) and values[name] not in kind:
                 raise bad(name, values[name], " or ".join(map(repr, kind)))
         fixed, paced = self.until is None, self.average_cost is not None
-        for name, unused, why in (
+        for name, unused, reason in (
             ("max_runs", fixed and self.max_runs is not None, " without until"),
             ("claim", fixed and self.claim != "any", " without until"),
             ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
             ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
-                raise bad(name, values[name], f"left out{why}")
+                raise bad(name, values[name], f"left out{reason}")

@@ -19,7 +19,7 @@ from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance
 from jaxbandits.apps.comparison.options import Options
 from jaxbandits.apps.comparison.stopping import StoppingRule, most_earned
-from jaxbandits.apps.comparison.worlds import Drawn, Posterior, counts_conversions, run_arms
+from jaxbandits.apps.comparison.worlds import DrawnMeans, FilePosterior, counts_conversions, run_arms
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
@@ -92,38 +92,38 @@ class Supply:
     """What is for sale while the budget is spent. Time goes with the money: twice the file's is twice its time."""
 
     growth: float | None  # an arm sells at most so many times what it sold in the file's time; None: no limit
-    why: str = ""  # in that case the reason, unless it was asked for
+    reason: str = ""  # in that case the reason, unless it was asked for
     stock: tuple[np.ndarray, ...] = ()  # of each instance the most pulls of each arm
     requests: tuple[int, ...] = ()  # of a log instead: all rounds of each instance
     times: tuple[float, ...] = ()  # the budget over the file's money, of each instance
 
     def part(self, share: float) -> Supply:
         """In a shorter time."""
-        stock = tuple(np.ceil(share * most) for most in self.stock)
-        requests = tuple(max(1, round(share * most)) for most in self.requests)
+        stock = tuple(np.ceil(share * limit) for limit in self.stock)
+        requests = tuple(max(1, round(share * limit)) for limit in self.requests)
         return dataclasses.replace(self, stock=stock, requests=requests, times=tuple(share * x for x in self.times))
 
     def world(self, arms: FiniteArms | WithNullArm, rows: Sequence[int]) -> FiniteArms | WithNullArm | Stocked:
         """Arms of these instances that close when they are sold out, or when all requests are answered."""
         if self.requests:
-            shown = np.repeat([[True], [False]], arms.spec.arms, axis=1)
-            return Stocked.of(arms, shown=shown, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
+            is_offered = np.repeat([[True], [False]], arms.spec.arms, axis=1)
+            return Stocked.of(arms, shown=is_offered, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
         if not self.stock:
             return arms
-        most = np.zeros((len(rows), arms.spec.arms))
-        for into, row in zip(most, rows, strict=True):
-            into[: len(self.stock[row])] = self.stock[row]
-        return Stocked.of(arms, pulls=most)  # type: ignore[arg-type]
+        limits = np.zeros((len(rows), arms.spec.arms))
+        for arm_limits, row in zip(limits, rows, strict=True):
+            arm_limits[: len(self.stock[row])] = self.stock[row]
+        return Stocked.of(arms, pulls=limits)  # type: ignore[arg-type]
 
 
 @dataclasses.dataclass(frozen=True)
-class Pace:
+class Cadence:
     """How often one decides, and when results are known."""
 
     size: tuple[int, ...] = ()  # pulls between two decisions, of each instance; empty: every pull is one
     later: int = 0  # decisions until a result is known
     unit: str = ""  # "day", "week" or "month" of the file; empty: a number of pulls
-    why: str = ""  # why a file of days is not played by days
+    reason: str = ""  # why a file of days is not played by days
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -165,17 +165,17 @@ class Spending:
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
         """The pulls of each arm that bring most by these means: a linear program in budgets, stock and requests."""
-        taken = (cost.reshape(len(reward), -1) / self.budgets).T
+        use = (cost.reshape(len(reward), -1) / self.budgets).T
         if self.supply.requests:
-            taken = np.concatenate([taken, np.full((1, len(reward)), 1 / self.supply.requests[row])])
-        size = taken.max(axis=0)  # a pull of each arm is so much of what it takes most of
-        most = self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
+            use = np.concatenate([use, np.full((1, len(reward)), 1 / self.supply.requests[row])])
+        size = use.max(axis=0)  # a pull of each arm is so much of what it takes most of
+        limits = self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
         gain = reward / size
         solved = optimize.linprog(
             -gain / max(gain.max(), 1e-300),
-            A_ub=taken / size,
-            b_ub=np.ones(len(taken)),
-            bounds=np.stack([np.zeros_like(most), most], axis=1),
+            A_ub=use / size,
+            b_ub=np.ones(len(use)),
+            bounds=np.stack([np.zeros_like(limits), limits], axis=1),
             method="highs",
         )
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
@@ -212,7 +212,7 @@ class Worlds:
 
     noise: str
     seed: int
-    posterior: Posterior | None  # what the means of each run are drawn from; None: those of the file
+    posterior: FilePosterior | None  # what the means of each run are drawn from; None: those of the file
     why_given: str | None  # in that case the reason, if it is the file; None if it was asked for
     cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
     cost_cv_from: str  # "days", "stated" or "rows"
@@ -228,18 +228,18 @@ class Worlds:
         """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
         instances = [table.instances[row] for row in rows]
         if self.posterior is not None:
-            each = [self.posterior.instances[row].draw(self.seed, row, runs) for row in rows]
-            arms = run_arms(instances, each, self.noise, self.cost_cv)
+            draws = [self.posterior.instances[row].draw(self.seed, row, runs) for row in rows]
+            arms = run_arms(instances, draws, self.noise, self.cost_cv)
         elif self.noise == "clicks":
-            each = [Drawn(one.mean_reward[None], one.mean_cost[None]) for one in instances]
-            arms = run_arms(instances, each, self.noise, self.cost_cv)
+            draws = [DrawnMeans(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
+            arms = run_arms(instances, draws, self.noise, self.cost_cv)
         else:
             arms = worlds.finite_arms(instances, self.noise)
         return WithNullArm(arms) if self.null_arm else arms
 
     def grouped(self, table: ArmsTable, rows: Sequence[Sequence[int]]) -> Worlds:
         """The same, with the arms of groups of instances."""
-        groups = tuple(Group(tuple(of), self.arms(table, of)) for of in rows)
+        groups = tuple(Group(tuple(group_rows), self.arms(table, group_rows)) for group_rows in rows)
         return dataclasses.replace(self, groups=groups)
 
 
@@ -264,7 +264,7 @@ class Played:
     policies: tuple[Settings, ...]
     records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
     starts: tuple[str, ...] = ()  # of each policy: "file", "nothing", "blank" (an empty file); empty: all from nothing
-    pace: Pace = Pace()  # of those that learn by sums
+    cadence: Cadence = Cadence()  # of those that learn by sums
     sums: tuple[bool, ...] = ()  # which do
 
     @property
@@ -274,43 +274,51 @@ class Played:
 
     def of_instances(self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable) -> list[Settings]:
         """The policies for these rows of the table, whose bounds are the units of their history."""
-        found = [settings.of_instances(rows, spec.arms) for settings in self.policies]
-        known = {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
+        policies = [settings.of_instances(rows, spec.arms) for settings in self.policies]
+        start_histories = {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
         if "file" in self.starts:
-            known["file"] = histories(table, rows, spec.arms)
-        found = [
-            _started(settings, known[start]) if start in known else settings
-            for settings, start in itertools.zip_longest(found, self.starts)
+            start_histories["file"] = histories(table, rows, spec.arms)
+        policies = [
+            _started(settings, start_histories[start]) if start in start_histories else settings
+            for settings, start in itertools.zip_longest(policies, self.starts)
         ]
-        size = np.array([self.pace.size[row] for row in rows]) if self.pace.size else None
+        size = np.array([self.cadence.size[row] for row in rows]) if self.cadence.size else None
         return [
-            _batched(settings, size, self.pace.later) if sums and size is not None else settings
-            for settings, sums in itertools.zip_longest(found, self.sums)
+            _batched(settings, size, self.cadence.later) if sums and size is not None else settings
+            for settings, sums in itertools.zip_longest(policies, self.sums)
         ]
 
     def from_nothing(self) -> Played:
         """Those that start from the file, as they would be if it were empty: the same programs play them."""
-        each = list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
+        entries = list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
         labels, records = iter(self.labels), dict[str, Mapping[str, Any]]()
-        for settings, start, _ in each:
-            own = [next(labels) for _ in range(settings.count)]
-            records |= {f"{name} {FROM_NOTHING}": self.records[name] for name in own if start == "file"}
-        bare = tuple(settings for settings, start, _ in each if start == "file")
-        return Played(bare, records, ("blank",) * len(bare), self.pace, (True,) * len(bare))
+        for settings, start, _ in entries:
+            names = [next(labels) for _ in range(settings.count)]
+            records |= {f"{name} {FROM_NOTHING}": self.records[name] for name in names if start == "file"}
+        bare = tuple(settings for settings, start, _ in entries if start == "file")
+        return Played(bare, records, ("blank",) * len(bare), self.cadence, (True,) * len(bare))
 
     def only(self, setting: int) -> Played:
         """One of the settings."""
-        each = [(policy, n) for policy in self.policies for n in range(policy.count)]
-        (policy, n), name = each[setting], self.labels[setting]
-        at = [of is policy for of in self.policies]
+        members = [(policy, n) for policy in self.policies for n in range(policy.count)]
+        (policy, n), name = members[setting], self.labels[setting]
+        at = [candidate is policy for candidate in self.policies]
         starts, sums = tuple(itertools.compress(self.starts, at)), tuple(itertools.compress(self.sums, at))
-        return Played((policy.only(n),), {name: self.records[name]}, starts, self.pace, sums)
+        return Played((policy.only(n),), {name: self.records[name]}, starts, self.cadence, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:
         """The same for another number of rounds of an average-cost constraint."""
         if rounds is None:
             return self
-        return dataclasses.replace(self, policies=tuple(_with_horizon(each, rounds) for each in self.policies))
+        policies = list[Settings]()
+        for settings in self.policies:
+            policy: Any = settings.policy
+            if "horizon" in (field.name for field in leaf_fields(policy)):
+                horizon = np.full_like(policy.horizon, rounds)
+                policy = dataclasses.replace(policy, horizon=horizon)
+                settings = dataclasses.replace(settings, policy=policy)
+            policies.append(settings)
+        return dataclasses.replace(self, policies=tuple(policies))
 
 
 def _started(settings: Settings, history: p.History) -> Settings:
@@ -323,14 +331,6 @@ def _batched(settings: Settings, size: np.ndarray, later: int) -> Settings:
     """The settings with so many pulls of each instance between two decisions."""
     every = np.broadcast_to(size.astype(np.int32), (settings.count, size.size))
     return dataclasses.replace(settings, policy=p.InBatches(settings.policy, size=every, later=later))
-
-
-def _with_horizon(settings: Settings, rounds: int) -> Settings:
-    policy: Any = settings.policy
-    if "horizon" not in (field.name for field in leaf_fields(policy)):
-        return settings
-    horizon = np.full_like(policy.horizon, rounds)
-    return dataclasses.replace(settings, policy=dataclasses.replace(policy, horizon=horizon))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -387,107 +387,107 @@ def prepare(
         >>> plan.played.labels, len(plan.table.instances)
         (('omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'), 4)
     """
-    asked = Options(**options)
-    asked.check()
+    request = Options(**options)
+    request.check()
     amounts = budget if isinstance(budget, (list, tuple)) else [budget]
     budgets = tuple(positive_number("budget", amount) for amount in amounts)
-    shares = mark_shares(asked.marks)
-    if isinstance(asked.marks, (int, np.integer)):
-        shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
-    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
-    if not chosen or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in chosen):
+    shares = mark_shares(request.marks)
+    if isinstance(request.marks, (int, np.integer)):
+        shares = np.arange(1, request.marks + 1) / request.marks  # exactly i / n
+    candidates = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
+    if not candidates or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates):
         must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
         raise bad("policies", policies, must)
-    table, world = _table_and_worlds(_read(arms, asked), asked)
-    spending = _spending(table, budgets, tuple(shares.tolist()), asked)
+    table, world = _table_and_worlds(_read(arms, request), request)
+    spending = _spending(table, budgets, tuple(shares.tolist()), request)
     widest = FiniteSpec(max(len(instance.arms) for instance in table.instances))
-    sets = [type(policy).__name__ for policy in chosen if np.ndim(policy.blank_action(widest))]
-    supply = _supply(table, spending, asked.growth, f"{sets[0]} pulls several arms at once" if sets else "")
+    sets = [type(policy).__name__ for policy in candidates if np.ndim(policy.blank_action(widest))]
+    supply = _supply(table, spending, request.growth, f"{sets[0]} pulls several arms at once" if sets else "")
     spending = dataclasses.replace(spending, supply=supply)
-    played = _played(chosen, table, spending)
+    lineup = _lineup(candidates, table, spending)
     pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
     widths = [len(instance.arms) for instance in table.instances]
-    work, wanted = float(pulls @ (np.array(widths) + _ROUND)) * len(played.labels), asked.runs or asked.max_runs
-    pace = _pace(table, spending, asked, work * (wanted or _FEWEST_RUNS))
-    usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if pace.size else _USUAL_RUNS
-    runs = int(wanted or usual)
-    values = len(played.labels) * len(table.instances) * runs * shares.size
+    work, run_limit = float(pulls @ (np.array(widths) + _ROUND)) * len(lineup.labels), request.runs or request.max_runs
+    cadence = _cadence(table, spending, request, work * (run_limit or _FEWEST_RUNS))
+    usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if cadence.size else _USUAL_RUNS
+    runs = int(run_limit or usual)
+    values = len(lineup.labels) * len(table.instances) * runs * shares.size
     if values > _MOST_VALUES:
-        most = _MOST_VALUES * runs // values
-        raise bad("runs", runs, f"at most {most} with so many settings, instances and marks")
-    sums = tuple(_learns_by_sums(settings, widths) for settings in played.policies)
-    played = dataclasses.replace(played, pace=pace, sums=sums)
-    if asked.start == "file" and why_no_history(table, spending) is None:
-        played = dataclasses.replace(played, starts=tuple("file" if x else "nothing" for x in sums))
-    groups = grouped(widths, len(played.labels) * runs * pulls, len(chosen))
+        limit = _MOST_VALUES * runs // values
+        raise bad("runs", runs, f"at most {limit} with so many settings, instances and marks")
+    sums = tuple(_learns_by_sums(settings, widths) for settings in lineup.policies)
+    lineup = dataclasses.replace(lineup, cadence=cadence, sums=sums)
+    if request.start == "file" and why_no_history(table, spending) is None:
+        lineup = dataclasses.replace(lineup, starts=tuple("file" if x else "nothing" for x in sums))
+    groups = compile_groups(widths, len(lineup.labels) * runs * pulls, len(candidates))
     world = world.grouped(table, groups)
     for group in world.groups:
         spec = group.environment.spec
-        for settings in played.of_instances(group.rows, spec, table):
+        for settings in lineup.of_instances(group.rows, spec, table):
             Settings.of(settings, len(group.rows), spec)
-    rule = asked.rule
-    plan = ComparisonPlan(table=table, worlds=world, spending=spending, played=played, runs=runs, rule=rule)
+    rule = request.rule
+    plan = ComparisonPlan(table=table, worlds=world, spending=spending, played=lineup, runs=runs, rule=rule)
     if rule is not None:
-        if len(played.labels) < 2:
+        if len(lineup.labels) < 2:
             must = "left out with one setting: there is nothing to compare it with"
-            raise bad("until", rule.what, must)
+            raise bad("until", rule.until, must)
         most_earned(plan)  # there may be no bound of it
     return plan
 
 
-def _read(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
+def _read(arms: str | os.PathLike[str] | ArmsTable, request: Options) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
-        return read_arms(arms, **asked.reading)
+        return read_arms(arms, **request.reading)
     usual: tuple[Any, ...] = (None, "published", (), [], False)
-    if idle := [name for name, value in asked.reading.items() if value not in usual]:
+    if idle := [name for name, value in request.reading.items() if value not in usual]:
         raise InputError(f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead")
     return dataclasses.replace(arms, path=None)
 
 
-def _table_and_worlds(table: ArmsTable, asked: Options) -> tuple[ArmsTable, Worlds]:
+def _table_and_worlds(table: ArmsTable, request: Options) -> tuple[ArmsTable, Worlds]:
     """What is drawn, where the user says nothing by what suits the file; and the table, with bounds that hold for it.
 
     Raises:
         InputError: what the file does not allow; a bound of the user below what may be drawn.
     """
-    why_given, cost_cv = None, asked.cost_cv
-    if asked.uncertainty != "given":
+    why_given, cost_cv = None, request.cost_cv
+    if request.uncertainty != "given":
         why_given = worlds.why_no_posterior(table)
-        if why_given is None and asked.noise == "beta":
+        if why_given is None and request.noise == "beta":
             why_given = "Beta laws are tables, which cannot be made anew for every run"
-        if why_given is not None and asked.uncertainty == "means":
+        if why_given is not None and request.uncertainty == "means":
             raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}")
-    drawn = asked.uncertainty != "given" and why_given is None
-    posterior = worlds.posterior_of(table, cost_cv) if drawn else None
+    draws_means = request.uncertainty != "given" and why_given is None
+    posterior = worlds.posterior_of(table, cost_cv) if draws_means else None
     whole = counts_conversions(table) and table.kind != "log"
-    usual = "empirical" if table.kind == "log" else "clicks" if drawn and whole else "bernoulli"
-    noise = asked.noise or usual
+    usual = "empirical" if table.kind == "log" else "clicks" if draws_means and whole else "bernoulli"
+    noise = request.noise or usual
     if noise == "clicks" and (not whole or table.cost2_unit):
         raise bad("noise", noise, "'bernoulli' for this file: only counts of conversions say what one click may bring")
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
-    if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
+    if cost_cv is not None and (table.kind == "log" or not (draws_means or noise == "clicks")):
         raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
     cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
-    if drawn or noise == "clicks" or table.kind == "log":
-        table = worlds.with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
-    null_arm = asked.average_cost is not None
-    return table, Worlds(noise, int(asked.seed), posterior, why_given, cv, cv_from, null_arm)
+    if draws_means or noise == "clicks" or table.kind == "log":
+        table = worlds.with_bounds(table, noise, posterior, cv, request.reward_max, request.cost_max)
+    null_arm = request.average_cost is not None
+    return table, Worlds(noise, int(request.seed), posterior, why_given, cv, cv_from, null_arm)
 
 
-def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], asked: Options) -> Spending:
+def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], request: Options) -> Spending:
     """Budgets that the file has costs for, and that can be counted in ticks of their bounds."""
-    units, average_cost = list(table.spent_units.values()), asked.average_cost
+    units, average_cost = list(table.spent_units.values()), request.average_cost
     if len(budgets) != len(units):
         must = f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
         raise bad("budget", list(budgets), must)
     bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
-    for amount, least, most in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
-        if not least <= amount <= most:
-            must = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
+    for amount, lowest, highest in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
+        if not lowest <= amount <= highest:
+            must = f"from {lowest:.3g} to {highest:.3g} (2**-24 to 2**30 times the bound of the costs)"
             raise bad("budget", amount, must)
     if average_cost is None:
-        return Spending(budgets, asked.last_pull, shares)
+        return Spending(budgets, request.last_pull, shares)
     if len(budgets) > 1:
         must = "left out: with two costs each has a budget for all rounds"
         raise bad("average_cost", average_cost, must)
@@ -496,7 +496,7 @@ def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float,
         raise bad("average_cost", average_cost, must)
     count = int(budgets[0] / average_cost)
     rounds = whole_number("budget / average_cost", count, 1, 2**30, "2**30")
-    return Spending(budgets, asked.last_pull, shares, average_cost, rounds)
+    return Spending(budgets, request.last_pull, shares, average_cost, rounds)
 
 
 def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
@@ -510,50 +510,50 @@ def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
 
 def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
     """Whether a policy can start from a history, and learn in batches."""
-    width, many = max(widths), len(widths)
+    width, count = max(widths), len(widths)
     try:
-        started = _started(settings.of_instances(range(many), width), p.History.of(*np.zeros((3, many, width))))
-        Settings.of(_batched(started, np.ones(many), 0), many, FiniteSpec(width))
+        started = _started(settings.of_instances(range(count), width), p.History.of(*np.zeros((3, count, width))))
+        Settings.of(_batched(started, np.ones(count), 0), count, FiniteSpec(width))
     except InputError:
         return False
     return True
 
 
-def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, why: str) -> Supply:
-    """What is for sale, by what the file has sold; no limit if there is a reason ``why`` not.
+def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, reason: str) -> Supply:
+    """What is for sale, by what the file has sold; no limit if there is a ``reason`` not.
 
     Raises:
         InputError: a growth where there is nothing to grow.
     """
     evidence = [instance.evidence or NO_EVIDENCE for instance in table.instances]
-    totals = [of.totals(slice(None)) for of in evidence]
+    totals = [record.totals(slice(None)) for record in evidence]
     if spending.rounds is not None:
-        why = "an average cost has rounds of its own"
+        reason = "an average cost has rounds of its own"
     elif len(spending.budgets) > 1:
-        why = "with two costs each has a budget"
+        reason = "with two costs each has a budget"
     elif None in totals:
-        why = f"the file does not say how many {table.pull_unit}s there were"
-    if growth == "none" or why:
+        reason = f"the file does not say how many {table.pull_unit}s there were"
+    if growth == "none" or reason:
         if growth not in (None, "none"):
-            raise bad("growth", growth, f"left out: {why}")
-        return Supply(None, "" if growth == "none" else why)
+            raise bad("growth", growth, f"left out: {reason}")
+        return Supply(None, "" if growth == "none" else reason)
     times = tuple(spending.budget / total[2] for total in totals if total is not None)
     if table.kind == "log":
-        most = float(growth or 1.0)
-        whole = [most * time * total[0] for time, total in zip(times, totals, strict=True) if total is not None]
-        return Supply(most, requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole), times=times)
-    most = float(growth or _GROWTH)
-    sold = [most * time * np.asarray(of.clicks) for time, of in zip(times, evidence, strict=True)]
-    return Supply(most, stock=tuple(np.maximum(np.ceil(x), 1) for x in sold), times=times)
+        factor = float(growth or 1.0)
+        whole = [factor * time * total[0] for time, total in zip(times, totals, strict=True) if total is not None]
+        return Supply(factor, requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole), times=times)
+    factor = float(growth or _GROWTH)
+    sold = [factor * time * np.asarray(record.clicks) for time, record in zip(times, evidence, strict=True)]
+    return Supply(factor, stock=tuple(np.maximum(np.ceil(x), 1) for x in sold), times=times)
 
 
 def days_of(instance: Instance) -> tuple[int, str] | None:
     """How many days (weeks, months) of their own the rows of an instance have, and which; None below two."""
     evidence = instance.evidence or NO_EVIDENCE
-    each = [day.day for day in evidence.daily or ()]
+    days = [day.day for day in evidence.daily or ()]
     if evidence.pulls is not None and evidence.pulls.time is not None:
-        each.append(evidence.pulls.time.astype("datetime64[D]"))
-    every = np.unique(np.concatenate(each)) if each else np.empty(0, "datetime64[D]")
+        days.append(evidence.pulls.time.astype("datetime64[D]"))
+    every = np.unique(np.concatenate(days)) if days else np.empty(0, "datetime64[D]")
     every = every[~np.isnat(every)]
     if every.size < 2:
         return None
@@ -561,40 +561,40 @@ def days_of(instance: Instance) -> tuple[int, str] | None:
     return every.size, "day" if step < 4 else "week" if step < 15 else "month"
 
 
-def _pace(table: ArmsTable, spending: Spending, asked: Options, work: float) -> Pace:
+def _cadence(table: ArmsTable, spending: Spending, request: Options, work: float) -> Cadence:
     """How often one decides: as asked, or once a day where a file of counts has days.
 
     Raises:
         InputError: days that the file does not have; what does not go with the constraint.
     """
-    decide, later = asked.decide, int(asked.known_after or 0)
+    decide, later = request.decide, int(request.known_after or 0)
     days = [days_of(instance) for instance in table.instances]
     apart = spending.rounds is not None or len(spending.budgets) > 1
     if apart and (decide not in (None, "per-click") or later):
         name, value = ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
         raise bad(name, value, "left out with an average cost or two costs")
-    why = ""
+    reason = ""
     if decide is None and table.kind != "log" and None not in days and not apart:
         if work <= _MOST_DAILY or later:
             decide = "daily"
         else:
-            why = "as if one decided click by click, which is faster to play (--decide daily)"
+            reason = "as if one decided click by click, which is faster to play (--decide daily)"
     if decide == "daily":
         if None in days:
             raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
-        known = [(count, unit) for count, unit in filter(None, days)]
+        calendar = [(count, unit) for count, unit in filter(None, days)]
         totals = [(instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances]
         sold = [total[0] for total in totals if total is not None]
-        sizes = tuple(max(1, round(n / count)) for n, (count, _) in zip(sold, known, strict=True))
-        return Pace(sizes, later, known[0][1])
+        sizes = tuple(max(1, round(n / count)) for n, (count, _) in zip(sold, calendar, strict=True))
+        return Cadence(sizes, later, calendar[0][1])
     if isinstance(decide, (int, np.integer)):
-        return Pace((int(decide),) * len(days), later)
+        return Cadence((int(decide),) * len(days), later)
     if later:
         raise bad("known_after", later, "left out where one decides per click (--decide says how often)")
-    return Pace(why=why)
+    return Cadence(reason=reason)
 
 
-def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
+def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
     """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an average-cost constraint."""
     named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
     name_of = {kind: name for tables in named for name, kind in tables.items()}
@@ -602,18 +602,18 @@ def _played(policies: Sequence[Policy], table: ArmsTable, spending: Spending) ->
     if spending.rounds is not None:
         bounds = spending.scaled_average_costs(table.instances)
         values = dict(zip(OF_THE_CONSTRAINT, (bounds[None], spending.rounds), strict=True))
-    chosen, records = list[Settings](), dict[str, dict[str, Any]]()
+    checked, records = list[Settings](), dict[str, dict[str, Any]]()
     for policy in policies:
-        own = {f.name: values[f.name] for f in leaf_fields(policy) if f.name in values}
-        settings = Settings.of(dataclasses.replace(policy, **own), len(table.instances))  # type: ignore[type-var]
+        values_set = {f.name: values[f.name] for f in leaf_fields(policy) if f.name in values}
+        settings = Settings.of(dataclasses.replace(policy, **values_set), len(table.instances))  # type: ignore[type-var]
         name = name_of.get(type(policy), "")
         settings = dataclasses.replace(settings, name=name, hidden=tuple(values))
         for number, label in enumerate(settings.labels):
             if label in records:
                 raise bad("policies", label, "given once: a setting with this label is already there")
             records[label] = settings.record(number)
-        chosen.append(settings)
-    return Played(tuple(chosen), records)
+        checked.append(settings)
+    return Played(tuple(checked), records)
 
 
 # --- What is done without a learner: the split seen in the file, an even split, all on the best arm of the file
@@ -628,7 +628,7 @@ def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.nda
     """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
     if world.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
-    return [each.means() for each in world.posterior.instances]
+    return [posterior.means() for posterior in world.posterior.instances]
 
 
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
@@ -637,7 +637,7 @@ def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[in
     return [int(np.argmax(reward / spending.in_money(cost, row))) for row, (reward, cost) in enumerate(means)]
 
 
-def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Played) -> Played:
+def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Played) -> Played:
     """What the same comparison is held against: those fixed splits that the file knows, and policies without the file.
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone,
@@ -657,14 +657,14 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, played: Pl
     width = max(len(instance.arms) for instance in instances)
     weights = np.zeros((len(splits), len(instances), width))
     for split, rows in zip(weights, splits.values(), strict=True):
-        for into, own in zip(split, rows, strict=True):
-            into[: len(own)] = own
+        for arm_weights, arm_shares in zip(split, rows, strict=True):
+            arm_weights[: len(arm_shares)] = arm_shares
     fixed: Policy = p.FixedSplit(weights)
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
-    bare = played.from_nothing()
+    bare = lineup.from_nothing()
     starts, sums = ("", *bare.starts), (False, *bare.sums)
-    return Played((settings, *bare.policies), {**records, **bare.records}, starts, bare.pace, sums)
+    return Played((settings, *bare.policies), {**records, **bare.records}, starts, bare.cadence, sums)
 
 
 # --- What fits into one compile, and into one call
@@ -676,7 +676,7 @@ _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 
 _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
 
 
-def grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
+def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
     """Rows of the table in groups of similar width, widest first, with least time for compiles and for padding arms.
 
     A group costs one compile per policy, and every round of its instances (``work``) the group's largest width.
@@ -702,7 +702,7 @@ def block_size(plan: ComparisonPlan) -> int:
     Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
     so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
     """
-    count, settings = 1, sum(len(each.labels) for each in plan.together)
+    count, settings = 1, sum(len(lineup.labels) for lineup in plan.together)
     for group in plan.worlds.groups:
         rows = plan.runs * len(group.rows)
         count = max(count, -(-rows * settings * len(plan.spending.shares) // _ROWS_AT_ONCE))

@@ -61,9 +61,9 @@ class Cell(str):
 
     def __new__(cls, text: str, number: float) -> Cell:
         """The text, and what it is sorted by."""
-        made = super().__new__(cls, text)
-        made.value = f"{number:.9g}" if math.isfinite(number) else ""
-        return made
+        cell = super().__new__(cls, text)
+        cell.value = f"{number:.9g}" if math.isfinite(number) else ""
+        return cell
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class Section:
             if isinstance(block, str):
                 lines.append(f"{pad}{line(block)}")
                 continue
-            shown = block._replace(rows=block.rows[: self.rows]).text().split("\n")
+            rows = block._replace(rows=block.rows[: self.rows]).text().split("\n")
             more = len(block.rows) - self.rows
-            shown += [f"… {more:,} more in {self.rest}"] if more > 0 else []
-            lines += [*apart, *(f"{pad}{pad}{text}".rstrip() for text in shown), *apart]
+            rows += [f"… {more:,} more in {self.rest}"] if more > 0 else []
+            lines += [*apart, *(f"{pad}{pad}{text}".rstrip() for text in rows), *apart]
         head = [self.title] if self.title.endswith(":") else []
         return "\n".join(head + lines).replace("\n\n\n", "\n\n").strip("\n")
 
@@ -139,25 +139,25 @@ def answer_sections(answer: Answer) -> list[Section]:
     blocks += [f"warning: {text}" for text in answer.warnings]
     note = f"{_foretold(answer)} “Best ratio”: the probability, by the file, that the arm has the best "
     note += f"ratio of {plan.table.reward_unit} to cost."
-    each = [_arms(answer, part) for part in answer.settings] if several else []
+    tables = [_arms(answer, part) for part in answer.settings] if several else []
     return [
         Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
         *next_sections(answer),
-        Section("Where the money goes", [note, *each], picture="money", page_only=True),
+        Section("Where the money goes", [note, *tables], picture="money", page_only=True),
         Section("What it brings", (), picture="results", page_only=True),
         Section("What was assumed", _assumptions(answer), indent=2),
     ]
 
 
 def _headline(plan: ComparisonPlan) -> str:
-    style, many, each, pace = plan.table.style, len(plan.table.instances), "", ""
+    style, count, scope, pace = plan.table.style, len(plan.table.instances), "", ""
     spending = plan.spending
-    if many > 1:
-        each = f" in each of {many} instances ({_amounts(plan, [x * many for x in spending.budgets])} in all)"
+    if count > 1:
+        scope = f" in each of {count} instances ({_amounts(plan, [x * count for x in spending.budgets])} in all)"
     if spending.average_cost is not None and spending.rounds is not None:
-        most, rounds = style.money(spending.average_cost), style.count(spending.rounds)
-        pace = f", at most {most} a round on average, for {rounds} rounds"
-    return f"If you had run this again with {_amounts(plan, spending.budgets)} to spend{each}{pace}:"
+        limit, rounds = style.money(spending.average_cost), style.count(spending.rounds)
+        pace = f", at most {limit} a round on average, for {rounds} rounds"
+    return f"If you had run this again with {_amounts(plan, spending.budgets)} to spend{scope}{pace}:"
 
 
 def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
@@ -172,12 +172,12 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
     place = "the most of" if part.rank == 1 else f"number {part.rank} of"
     if part is answer.settings[0] and part.rank > 1:
         place = f"the most of those that kept the bound, number {part.rank} of"
-    which = f", {place} {settings} settings" if settings > 1 else ""
+    standing = f", {place} {settings} settings" if settings > 1 else ""
     between = f"(no interval for a further run: {_too_few(answer)})"
     if not math.isnan(part.earned.coverage):
         between = f"({_between(plan, part.earned)} in {_of_100(part.earned)} of 100 runs)"
     used = f", for {_amounts(plan, [x.mean for x in part.spent])}" if len(part.spent) > 1 else ""
-    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}{used}."
+    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{standing}{used}."
 
 
 def _most_of_all(answer: Answer) -> list[str]:
@@ -186,14 +186,14 @@ def _most_of_all(answer: Answer) -> list[str]:
     if (top := leading(part)) is None:
         return []
     name, sure = _named(answer, part, top.name), f"more than {part.setting} in {1 - top.gain.better:.0%} of runs"
-    said = f"{name} brings most if the file is right, {_results(plan, top.earned)}, {sure}; "
-    said += f"{part.setting} brings {abs(top.gain.share):.0%} less"
+    text = f"{name} brings most if the file is right, {_results(plan, top.earned)}, {sure}; "
+    text += f"{part.setting} brings {abs(top.gain.share):.0%} less"
     if not math.isnan(top.earned.coverage):
-        low, other = (plan.table.style.amount(x.earned.low) for x in (part, top))
-        most = "loses least" if part.earned.low > top.earned.low else "no more"
-        said += f" and {most} if it is wrong: {low} against {other} in a bad run (1 in "
-        said += f"{2 / (1 - top.earned.coverage):.0f})"
-    return [f"{said}."]
+        low, top_low = (plan.table.style.amount(x.earned.low) for x in (part, top))
+        risk = "loses least" if part.earned.low > top.earned.low else "no more"
+        text += f" and {risk} if it is wrong: {low} against {top_low} in a bad run (1 in "
+        text += f"{2 / (1 - top.earned.coverage):.0f})"
+    return [f"{text}."]
 
 
 def _named(answer: Answer, part: SettingAnswer, name: str) -> str:
@@ -254,8 +254,8 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
     """What each instance brings, and where most of its money goes."""
     plan, split, rows = answer.comparison.plan, part.baselines[0], []
     against = "against the file's split" if split.name == SEEN else "against even"
-    each = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
-    for earned, gain, arms, best_arm in each:
+    columns = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
+    for earned, gain, arms, best_arm in columns:
         first, best = _by_money(arms)[0], arms[best_arm]
         row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
         row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
@@ -268,16 +268,16 @@ def _sure_of_the_best(answer: Answer) -> str:
     """Which arm has the best ratio, and how sure the file is of that."""
     (arms,), unit = answer.settings[0].arms, answer.comparison.plan.table.reward_unit
     best = arms[answer.best_arms[0]]
-    others = sorted((arm for arm in arms if arm is not best), key=lambda arm: -arm.best)[:2]
-    rest = ", ".join(f"{arm.name} {arm.best:.0%}" for arm in others)
+    rivals = sorted((arm for arm in arms if arm is not best), key=lambda arm: -arm.best)[:2]
+    rest = ", ".join(f"{arm.name} {arm.best:.0%}" for arm in rivals)
     return f"{best.name} has the best ratio of {unit} to cost: the file is {best.best:.0%} sure of that (then {rest})."
 
 
 def _assumptions(answer: Answer) -> list[str]:
     """How sure the means are, what a pull was taken to be, that an arm never runs out, and the check of the noise."""
     plan = answer.comparison.plan
-    why = f", for {plan.worlds.why_given}" if plan.worlds.why_given else " (--uncertainty given)"
-    sure = f"The file's means are taken as the truth{why}."
+    reason = f", for {plan.worlds.why_given}" if plan.worlds.why_given else " (--uncertainty given)"
+    sure = f"The file's means are taken as the truth{reason}."
     if plan.worlds.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
@@ -288,28 +288,29 @@ def _for_sale(plan: ComparisonPlan) -> str:
     """What arms sell, or how many requests there are."""
     supply, style, pull = plan.spending.supply, plan.table.style, plan.table.pull_unit
     if supply.growth is None:
-        why = f", for {supply.why}" if supply.why else " (--growth none)"
-        return f"An arm is taken to have as many {pull}s to sell as are bought, at its mean cost{why}."
+        reason = f", for {supply.reason}" if supply.reason else " (--growth none)"
+        return f"An arm is taken to have as many {pull}s to sell as are bought, at its mean cost{reason}."
     times = style.written(_range(supply.times, ".3g"))
     time = f"{_amounts(plan, plan.spending.budgets)}: {times} times the file's money, and so of its time"
     if supply.requests:
-        many = style.written(_range(supply.requests, ","))
+        requests = style.written(_range(supply.requests, ","))
         grown = "as many as" if supply.growth == 1 else f"{supply.growth:g} times as many as"
-        return f"{time}, in which there are {many} {pull}s, {grown} in the file (--growth)."
+        return f"{time}, in which there are {requests} {pull}s, {grown} in the file (--growth)."
     return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
 
 
 def _decided(plan: ComparisonPlan) -> str:
     """How often one decides, and when results are known."""
-    pace, pull = plan.played.pace, plan.table.pull_unit
-    if not pace.size:
-        return f"One decides anew after every {pull}{pace.why and ', '}{pace.why}, and knows at once what it brought."
-    sizes = _range(pace.size, ",")
-    every = f"once a {pace.unit}, every {sizes} {pull}s" if pace.unit else f"every {sizes} {pull}s"
-    known = "by all that came before"
-    if pace.later:
-        known = f"and knows what came of it {counted(pace.later, pace.unit or 'decision')} later"
-    return f"One decides {every}, {known} (--decide, --known-after)."
+    cadence, pull = plan.played.cadence, plan.table.pull_unit
+    if not cadence.size:
+        reason = f"{cadence.reason and ', '}{cadence.reason}"
+        return f"One decides anew after every {pull}{reason}, and knows at once what it brought."
+    sizes = _range(cadence.size, ",")
+    every = f"once a {cadence.unit}, every {sizes} {pull}s" if cadence.unit else f"every {sizes} {pull}s"
+    delay = "by all that came before"
+    if cadence.later:
+        delay = f"and knows what came of it {counted(cadence.later, cadence.unit or 'decision')} later"
+    return f"One decides {every}, {delay} (--decide, --known-after)."
 
 
 # --- What to do next
@@ -338,27 +339,27 @@ def next_sections(answer: Answer) -> list[Section]:
     plan, split, part = answer.comparison.plan, answer.next, answer.settings[0]
     if split is None:
         return []
-    pace, pull, supply = plan.played.pace, plan.table.pull_unit, plan.spending.supply
+    cadence, pull, supply = plan.played.cadence, plan.table.pull_unit, plan.spending.supply
     name = _named(answer, part, split.row)
-    how = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
+    advice = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
     if not split.fixed:
-        often = counted(pace.size[0], pull) if pace.size else pull
-        again = f"every {pace.unit}" if pace.unit else f"after every {often}"
+        often = counted(cadence.size[0], pull) if cadence.size else pull
+        again = f"every {cadence.unit}" if cadence.unit else f"after every {often}"
         rule = RULES.get(split.row.split("(")[0], "ask the policy again")
-        how = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
-        how += "jb.live.Agent keeps the books and decides (docs/live.md)."
-    said: list[str | Table] = [_split_table(plan, split), how]
+        advice = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
+        advice += "jb.live.Agent keeps the books and decides (docs/live.md)."
+    blocks: list[str | Table] = [_split_table(plan, split), advice]
     if supply.requests and split.row == MIXTURE and len(supply.requests) == 1:
         both = f"--columns cost2=1 --budget {plan.spending.budget:g},{supply.requests[0]}"
         both += f" --policies {','.join(TWO_COST_POLICIES)}"
-        said.append(f"These policies look at the money alone; for those that count requests, too: {both}.")
+        blocks.append(f"These policies look at the money alone; for those that count requests, too: {both}.")
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
-        seldom = f"once a {pace.unit}" if pace.unit else "so seldom"
-        late = f", with results {counted(pace.later, pace.unit or 'decision')} late," if pace.later else ""
-        said.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
-    when = f"on the first {pace.unit}" if pace.unit else f"with the first {split.share:.0%} of the money"
-    return [Section(f"What {name} does {when}:", said, indent=2, rest="report.html")]
+        seldom = f"once a {cadence.unit}" if cadence.unit else "so seldom"
+        late = f", with results {counted(cadence.later, cadence.unit or 'decision')} late," if cadence.later else ""
+        blocks.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
+    when = f"on the first {cadence.unit}" if cadence.unit else f"with the first {split.share:.0%} of the money"
+    return [Section(f"What {name} does {when}:", blocks, indent=2, rest="report.html")]
 
 
 def _split_table(plan: ComparisonPlan, split: NextSplit) -> Table:
@@ -381,14 +382,14 @@ def check_of(answer: Answer) -> list[str]:
         return [f"Check: {check}."] if check else []
     runs, style = counted(check.runs, "run"), plan.table.style
     if len(check.ranking) == 1:
-        said = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
+        verdict = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
     elif check.same_best:
         stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
-        said = f"the {stays} ({runs})"
+        verdict = f"the {stays} ({runs})"
     else:
-        how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
-        said = f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
-    return [f"Check: {_noise(plan, check.noise)}: {said}."]
+        lead = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+        verdict = f"there {check.ranking[0][0]} is ahead, {lead}: the ranking depends on the noise"
+    return [f"Check: {_noise(plan, check.noise)}: {verdict}."]
 
 
 def _noise(plan: ComparisonPlan, noise: str) -> str:
@@ -408,15 +409,17 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
 def closing(answer: Answer) -> str:
     """The last sentence."""
     plan, part, check = answer.comparison.plan, answer.settings[0], answer.check
-    split, how = part.baselines[0], "about as much as"
+    split, relation = part.baselines[0], "about as much as"
     if split.gain.clear:
-        how = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
+        relation = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
     doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
     depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
-    most = _most_of_all(answer)
-    if most:
-        return f"In short: {most[0].removesuffix('.')}{depends}."
-    return f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {how} {split.name}{depends}."
+    headline = _most_of_all(answer)
+    if headline:
+        return f"In short: {headline[0].removesuffix('.')}{depends}."
+    return (
+        f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {relation} {split.name}{depends}."
+    )
 
 
 # --- The comparison: ranking, instances, what was read
@@ -469,7 +472,7 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
 
     ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs (clear after 50)``.
     """
-    more, least, most = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
+    more, low_end, high_end = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
     if comparison.clear is not None:
         best, name = comparison.ranking()[0]["setting"], row["setting"]
         after = [
@@ -477,32 +480,32 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
             for claim, part in zip(("in most runs", "on average"), comparison.clear.pairs, strict=True)
             for word, ahead, behind in (("less", best, name), ("MORE", name, best))
         ]
-        how = ", ".join(f"{said} (clear after {runs:,})" for said, runs in after if runs) or "not clear"
+        verdict = ", ".join(f"{finding} (clear after {runs:,})" for finding, runs in after if runs) or "not clear"
     elif row["difference_clear"]:
-        how = "clear"
+        verdict = "clear"
     elif not more < 1e6:
-        how = "not clear"
+        verdict = "not clear"
     else:
-        least, most = _rounded(min(least, more)), max(most, more)
-        between = f"{least} to {_rounded(most)}" if most < 1e6 else f"{least} at least, perhaps never"
-        how = f"not clear (about {_rounded(more)} more runs; {between})"
-    return f"{with_interval(comparison, row, 'difference')}, {how}"
+        low_end, high_end = _rounded(min(low_end, more)), max(high_end, more)
+        between = f"{low_end} to {_rounded(high_end)}" if high_end < 1e6 else f"{low_end} at least, perhaps never"
+        verdict = f"not clear (about {_rounded(more)} more runs; {between})"
+    return f"{with_interval(comparison, row, 'difference')}, {verdict}"
 
 
 def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     """Why it stopped, runs played and saved, how many pairs are clear in which claim."""
-    rule, settings, said = clear.rule, len(plan.played.labels), _CLAIMED[clear.rule.claim]
+    rule, settings, claimed = clear.rule, len(plan.played.labels), _CLAIMED[clear.rule.claim]
     pairs = settings * (settings - 1) // 2
-    which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
-    first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
-    if clear.reached:
+    subject = "every pair is" if rule.until == "clear" else "one setting is ahead of all others,"
+    first = f"not clear ({claimed}) after all {clear.runs:,} runs, {clear.looks} looks"
+    if clear.is_reached:
         saved = f"{rule.max_runs - clear.runs:,} saved, {clear.looks} looks"
-        first = f"{which} clear ({said}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
-    most, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
+        first = f"{subject} clear ({claimed}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
+    most_runs, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
     more = f"  {clear.beyond} runs earned more than that; what is more was not counted on average"
     return [
-        f"until {rule.what}: {first}",
-        f"  who earns more in most runs is clear in {most}; on average in {average} (a run can earn "
+        f"until {rule.until}: {first}",
+        f"  who earns more in most runs is clear in {most_runs}; on average in {average} (a run can earn "
         f"{clear.bound:,.4g} {plan.table.reward_unit}, of which a disaster not yet seen may lose all)",
         *([more] if clear.beyond else []),
     ]
@@ -520,15 +523,19 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
     """The reward in each instance, for the settings that are best overall."""
     plan = comparison.plan
     ranked = [row["setting"] for row in comparison.ranking()][:_MOST_RANKS]
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    by_instance: dict[str, dict[str, dict[str, Any]]] = {}
     for row in comparison.table():
         if row["scope"] == "instance":
-            found.setdefault(row["instance"], {})[row["setting"]] = row
+            by_instance.setdefault(row["instance"], {})[row["setting"]] = row
     rows = []
-    for name, of in found.items():
-        marks = {x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in of.items()}
-        cells = [Cell(with_interval(comparison, of[x], "reward") + marks[x], of[x]["reward"]) for x in ranked]
-        rows.append((line(name), of[ranked[0]]["arms"], *cells))
+    for name, by_setting in by_instance.items():
+        marks = {
+            x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in by_setting.items()
+        }
+        cells = [
+            Cell(with_interval(comparison, by_setting[x], "reward") + marks[x], by_setting[x]["reward"]) for x in ranked
+        ]
+        rows.append((line(name), by_setting[ranked[0]]["arms"], *cells))
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
     title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
     hidden = len(plan.played.labels) - len(ranked)
@@ -538,22 +545,22 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
 
 def _read(plan: ComparisonPlan) -> list[str]:
     """The file, the units, what a pull is, how much was run."""
-    table, spending, many = plan.table, plan.spending, len(plan.table.instances)
+    table, spending, count = plan.table, plan.spending, len(plan.table.instances)
     sizes = sorted(len(instance.arms) for instance in table.instances)
     pulls = [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
     bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
-    reward, *costs = (_range(of, ".4g") for of in np.transpose(bounds).tolist())
+    reward, *costs = (_range(values, ".4g") for values in np.transpose(bounds).tolist())
     reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
     spent = list(zip(table.spent_units.values(), costs, spending.budgets, strict=True))
     means = "as in the file" if plan.worlds.posterior is None else "as drawn for each run"
     end = f"the last pull {_LAST[spending.last_pull]}"
     if spending.rounds is not None:
-        most, rounds = f"{spending.average_cost:g}", f"{spending.rounds:,}"
-        end = f"at most {most} a round on average, at any time, for {rounds} rounds"
-    parts = counted(plan.runs, "run"), counted(many, "instance"), counted(len(plan.played.labels), "setting")
+        limit, rounds = f"{spending.average_cost:g}", f"{spending.rounds:,}"
+        end = f"at most {limit} a round on average, at any time, for {rounds} rounds"
+    parts = counted(plan.runs, "run"), counted(count, "instance"), counted(len(plan.played.labels), "setting")
     return [
-        f"read {plan.table.path}: {table.kind}, {counted(many, 'instance')}, {sum(sizes)} arms"
-        + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
+        f"read {plan.table.path}: {table.kind}, {counted(count, 'instance')}, {sum(sizes)} arms"
+        + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if count > 1 else ""),
         *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
         f"a reward is counted in {table.reward_unit}, at most {reward}",
         *(f"a cost is counted in {unit}, at most {cost}" for unit, cost, _ in spent),
@@ -561,7 +568,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
         f"budget {' and '.join(f'{budget:g} ({unit})' for unit, _, budget in spent)} for each instance, about "
         f"{_range(pulls, ',.3g')} pulls if spread "
         f"over all arms; {end}",
-        f"{' × '.join(parts)} = {plan.runs * many * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
+        f"{' × '.join(parts)} = {plan.runs * count * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
     ]
 
 
@@ -608,8 +615,8 @@ def _spread(plan: ComparisonPlan, spread: Spread, percent: bool = False) -> Cell
 
 def _best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> Cell:
     """The probability that it has the best ratio; where means are taken as given, whether it has."""
-    given = "yes" if arm.best == 1 else ""
-    return Cell(given if plan.worlds.posterior is None else f"{arm.best:.0%}", arm.best)
+    mark = "yes" if arm.best == 1 else ""
+    return Cell(mark if plan.worlds.posterior is None else f"{arm.best:.0%}", arm.best)
 
 
 def _by_money(arms: Sequence[ArmAnswer]) -> list[ArmAnswer]:
@@ -637,21 +644,21 @@ def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
     plan, first, panels = answer.comparison.plan, answer.settings[0], []
     instances, setting = plan.table.instances, list(plan.played.labels).index(first.setting)
     budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
-    most = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
+    limit = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
     for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[:_MOST_PANELS]:
         spent = money[:, row, : len(instances[row].arms)]
         order = list(np.argsort(-spent[-1], kind="stable"))
-        shown, others = (order[:most], order[most:]) if len(order) > most + 1 else (order, [])
-        heights, names = spent[:, shown], [line(instances[row].arms[k]) for k in shown]
-        if others:
-            heights = np.column_stack([heights, spent[:, others].sum(axis=1)])
-            names.append(f"{len(others)} others")
+        largest, rest = (order[:limit], order[limit:]) if len(order) > limit + 1 else (order, [])
+        heights, names = spent[:, largest], [line(instances[row].arms[k]) for k in largest]
+        if rest:
+            heights = np.column_stack([heights, spent[:, rest].sum(axis=1)])
+            names.append(f"{len(rest)} others")
         title = line(instances[row].name) if len(instances) > 1 else f"{first.setting}: money on each arm"
-        panels.append({"title": title, "names": names, "heights": heights, "rest": names[-1] if others else ""})
+        panels.append({"title": title, "names": names, "heights": heights, "rest": names[-1] if rest else ""})
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
-    written = style.amount if style.symbol else partial(style.money, cents=False)
-    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=written)
+    number_format = style.amount if style.symbol else partial(style.money, cents=False)
+    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=number_format)
     return Drawing("stacked", takes)
 
 
@@ -664,16 +671,16 @@ def results_drawing(answer: Answer) -> Drawing:
     of_split = dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
     paths |= {split.name: of_split[split.name] for split in answer.settings[0].baselines}
     every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
-    found = mean(every, over="replicate")
-    many = len(plan.table.instances)
-    summed = f"sum over {many} instances, " if many > 1 else ""
+    estimate = mean(every, over="replicate")
+    count = len(plan.table.instances)
+    summed = f"sum over {count} instances, " if count > 1 else ""
     clock = "budget spent" if plan.spending.rounds is None else "budget that was due"
     takes = dict(
         x=np.asarray(plan.spending.shares) * plan.spending.budget,
         names=list(paths),
-        parts=[part.values for part in (found.value, found.low, found.high)],
+        parts=[part.values for part in (estimate.value, estimate.low, estimate.high)],
         title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
-        across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
+        across=f"{clock}{' in each instance' if count > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
     )
     return Drawing("line_chart", takes)
@@ -722,14 +729,14 @@ def arms_table(answer: Answer) -> Table:
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """Everything but the arms, which arms.csv has."""
-    plan = answer.comparison.plan
+    plan, split = answer.comparison.plan, answer.next
     posterior, spending = plan.worlds.posterior, plan.spending
     several = {"budgets": spending.budgets, "cost2_unit": plan.table.cost2_unit}
     pace = spending.average_cost
-    known = None
+    prior_facts = None
     if posterior is not None:
-        known = {name: getattr(posterior, name) for name in ("cost_cv_from", "dispersion")}
-        known |= {"prior": dict(posterior.prior)}
+        prior_facts = {name: getattr(posterior, name) for name in ("cost_cv_from", "dispersion")}
+        prior_facts |= {"prior": dict(posterior.prior)}
     settings = [
         {"setting": part.setting, "rank": part.rank, "earned": part.earned, "rivals": part.baselines}
         | ({"spent": part.spent} if len(part.spent) > 1 else {})
@@ -742,22 +749,22 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "reward_unit": plan.table.reward_unit,
         "cost_unit": plan.table.cost_unit,
         **{name: getattr(plan.worlds, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
-        "posterior": known,
+        "posterior": prior_facts,
         "constraint": "budget" if pace is None else f"average-cost:{pace:g}",
         "rounds": spending.rounds,
         "settings": settings,
         "best_arms": [{"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best],
         "second_noise": answer.check,
         "growth": spending.supply.growth,
-        "decide": {"every": plan.played.pace.size or 1, "unit": plan.played.pace.unit, "later": plan.played.pace.later},
-        "next": None if answer.next is None else answer.next._replace(**_listed(answer.next)),
+        "decide": {
+            "every": plan.played.cadence.size or 1,
+            "unit": plan.played.cadence.unit,
+            "later": plan.played.cadence.later,
+        },
+        "next": split and split._replace(money=split.money.tolist(), pulls=split.pulls.tolist()),
         "warnings": answer.warnings,
     }
     return _plain(facts)
-
-
-def _listed(split: NextSplit) -> dict[str, Any]:
-    return {name: getattr(split, name).tolist() for name in ("money", "pulls")}
 
 
 def _plain(value: Any) -> Any:
@@ -779,5 +786,5 @@ def write_report(answer: Answer, folder: str | os.PathLike[str]) -> list[Path]:
         >>> from jaxbandits.apps.comparison import answer_of, write_report
         >>> written = write_report(answer_of(found), "results")      # doctest: +SKIP
     """
-    made = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
-    return [*answer.comparison.save(folder), *put_all(folder, made)]
+    files = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
+    return [*answer.comparison.save(folder), *put_all(folder, files)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits.apps.comparison.arms_table import money
+from jaxbandits.apps.comparison.arms_table import money_cost
 from jaxbandits.apps.comparison.worlds import CountPosterior, LogPosterior
 from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import ClearPairs
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 UNTIL = ("clear", "best")
 CLAIMS = ("any", "most runs", "average")
 # Looks at most, unless a batch would be smaller or larger than that.
-_LOOKS, _LEAST, _MOST = 40, 20, 250
+_LOOKS, _SMALLEST_BATCH, _LARGEST_BATCH = 40, 20, 250
 _RARE = 6 * math.log(10)  # −ln of the chance of more
 _SLOPES = np.geomspace(1e-6, 8.0, 240)  # θ
 
@@ -28,24 +28,24 @@ _SLOPES = np.geomspace(1e-6, 8.0, 240)  # θ
 class StoppingRule:
     """When to stop."""
 
-    what: str  # "clear" (every pair) or "best" (one setting against every other)
+    until: str  # "clear" (every pair) or "best" (one setting against every other)
     claim: str = "any"  # which must be clear: "any", "most runs" or "average"
     max_runs: int = 1000  # at most
 
     def batch(self, runs: int) -> int:
         """Runs between two looks."""
-        return min(runs, max(_LEAST, min(_MOST, -(-runs // _LOOKS))))
+        return min(runs, max(_SMALLEST_BATCH, min(_LARGEST_BATCH, -(-runs // _LOOKS))))
 
-    def reached(self, pairs: ClearPairs) -> bool:
+    def is_reached(self, pairs: ClearPairs) -> bool:
         """Whether that is clear which shall be."""
         clear = ahead(pairs, self.claim) | np.eye(pairs.most.shape[0], dtype=bool)
-        return bool(clear.all(axis=1).any() if self.what == "best" else (clear | clear.T).all())
+        return bool(clear.all(axis=1).any() if self.until == "best" else (clear | clear.T).all())
 
 
 def ahead(pairs: ClearPairs, claim: str) -> np.ndarray:
     """Whether the row is clearly ahead of the column, ``bool[setting, setting]``."""
-    most, average = (part.values > 0 for part in pairs)
-    return {"any": most | average, "most runs": most, "average": average}[claim]
+    most_runs, average = (part.values > 0 for part in pairs)
+    return {"any": most_runs | average, "most runs": most_runs, "average": average}[claim]
 
 
 def most_earned(plan: ComparisonPlan) -> float:
@@ -65,9 +65,9 @@ def most_earned(plan: ComparisonPlan) -> float:
     bounds = [_most_of(plan, row) for row in range(len(plan.table.instances))]
     for instance, bound in zip(plan.table.instances, bounds, strict=True):
         if not math.isfinite(bound):
-            what = "a row" if plan.table.kind == "log" else "an arm"
+            earner = "a row" if plan.table.kind == "log" else "an arm"
             name = f"instance {instance.name!r}"
-            raise InputError(f"{name}: {what} earns at no cost, so that no bound of a run is known")
+            raise InputError(f"{name}: {earner} earns at no cost, so that no bound of a run is known")
     return float(np.mean(bounds))
 
 
@@ -76,9 +76,9 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
     instance, rounds = plan.table.instances[row], plan.spending.rounds
     posterior = plan.worlds.posterior and plan.worlds.posterior.instances[row]
     # Of several costs the money alone bounds what is earned.
-    spent = float(money(plan.spending.scaled_budgets([instance]))[0]) + 1
+    spent = float(money_cost(plan.spending.scaled_budgets([instance]))[0]) + 1
     rare = _RARE * (1 + (plan.worlds.noise == "empirical"))
-    reward, cost = instance.scaled_mean_reward, money(instance.scaled_mean_cost)
+    reward, cost = instance.scaled_mean_reward, money_cost(instance.scaled_mean_cost)
     if isinstance(posterior, CountPosterior):
         rewards, costs, _ = posterior.extremes()
         reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
@@ -91,7 +91,7 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
                 _RARE,
             )
         elif isinstance(posterior, LogPosterior):
-            ratios = (np.nan_to_num(r / money(c), nan=0.0, posinf=np.inf) for r, c in posterior.rows)
+            ratios = (np.nan_to_num(r / money_cost(c), nan=0.0, posinf=np.inf) for r, c in posterior.rows)
             best = float(max(ratio.max() for ratio in ratios))
             return best * spent * float(np.ravel(instance.cost_bound)[0])
         else:  # no κ is enough where 1 or more is needed

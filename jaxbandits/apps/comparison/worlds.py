@@ -29,7 +29,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money
+from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money_cost
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, quoted
@@ -63,7 +63,7 @@ def mean_uniforms(seed: int, instance: int, runs: Sequence[int], draw: np.ndarra
 # --- Arms of a file pooled together, and what rows of a day each say of a spread
 
 
-class Pool(NamedTuple):
+class SharedGrid(NamedTuple):
     """What the arms of a file may share: nodes of a grid, ``[G]``, and their probabilities."""
 
     weight: FloatArray
@@ -72,63 +72,66 @@ class Pool(NamedTuple):
     mean_sd: FloatArray  # of m at this node, where m is no axis of the grid
 
 
-def spread(variance: ArrayLike) -> FloatArray:
+def log_spread_prior(variance: ArrayLike) -> FloatArray:
     """ln p(σ) + constant of a relative variance σ² between arms: ln σ ~ N(ln ½, 0.7²)."""
     return -(((np.log(variance) / 2 - np.log(0.5)) / 0.7) ** 2) / 2
 
 
-def pooled_beta(n: FloatArray, x: FloatArray) -> Pool:
+def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
     """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 − m)/(m(κ + 1))."""
     from scipy.special import betaln, expit
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
         m, k = expit(p), np.exp(q)
         a, b = m * k, (1 - m) * k
-        seen = _over_arms(lambda n, x: betaln(a + x, b + n - x) - betaln(a, b), n, x)
+        likelihood = _over_arms(lambda n, x: betaln(a + x, b + n - x) - betaln(a, b), n, x)
         # of (ln(m/(1 − m)), ln κ): d ln σ = κ/(κ + 1)/2 · d ln κ
-        return seen + (spread((1 - m) / (m * (k + 1))) + np.log(m * (1 - m)) / 2 - np.log1p(np.exp(-q)))[:, 0]
+        return (
+            likelihood
+            + (log_spread_prior((1 - m) / (m * (k + 1))) + np.log(m * (1 - m)) / 2 - np.log1p(np.exp(-q)))[:, 0]
+        )
 
     start = float((x.sum() + 0.5) / (n.sum() + 1))
     weight, p, q = _grid(density, float(np.log(start / (1 - start))))
-    return Pool(weight, expit(p), np.exp(q), np.zeros_like(p))
+    return SharedGrid(weight, expit(p), np.exp(q), np.zeros_like(p))
 
 
-def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> Pool:
+def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
     """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ = a^−½)."""
     from scipy.special import gammaln
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
         m, a = np.exp(p), np.exp(q)
 
-        def of(n: FloatArray, y: FloatArray) -> FloatArray:
+        def marginal(n: FloatArray, y: FloatArray) -> FloatArray:
             odds = n * m / phi / a
             return gammaln(a + y) - gammaln(a) - a * np.log1p(odds) + y * np.log(odds / (1 + odds) + 1e-300)
 
-        return _over_arms(of, n, x / phi) + (spread(1 / a) + p / 2)[:, 0]
+        return _over_arms(marginal, n, x / phi) + (log_spread_prior(1 / a) + p / 2)[:, 0]
 
     weight, p, q = _grid(density, float(np.log(max(x.sum(), phi / 2) / max(n.sum(), 1))))
-    return Pool(weight, np.exp(p), np.exp(q), np.zeros_like(p))
+    return SharedGrid(weight, np.exp(p), np.exp(q), np.zeros_like(p))
 
 
-def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> Pool:
+def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> SharedGrid:
     """τ by Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · p(τ), m integrated over; m is normal given τ."""
-    known = (n > 0) & (spent > 0)
-    y, s2 = np.log(spent[known] / n[known]), v * v / n[known]
+    priced = (n > 0) & (spent > 0)
+    y, s2 = np.log(spent[priced] / n[priced]), v * v / n[priced]
 
-    def given(tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def at_spread(tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         precision = 1 / (s2 + tau[:, None] ** 2)
         total = precision.sum(1)
         m = precision @ y / total
-        left = (precision * (y - m[:, None]) ** 2).sum(1)
-        return (np.log(precision).sum(1) - np.log(total) - left) / 2 + spread(tau**2), m, total**-0.5
+        residual = (precision * (y - m[:, None]) ** 2).sum(1)
+        return (np.log(precision).sum(1) - np.log(total) - residual) / 2 + log_spread_prior(tau**2), m, total**-0.5
 
     low, high = np.log(1e-4), np.log(5.0)
     for _ in range(2):
         tau = np.exp(np.linspace(low, high, 96))
-        log, m, sd = given(tau)
-        kept = np.flatnonzero(log > log.max() - _DEPTH)
-        low, high = np.log(tau[[max(kept[0] - 1, 0), min(kept[-1] + 1, 95)]])
-    return Pool(_weights(log), m, tau, sd)
+        log, m, sd = at_spread(tau)
+        inside = np.flatnonzero(log > log.max() - _DEPTH)
+        low, high = np.log(tau[[max(inside[0] - 1, 0), min(inside[-1] + 1, 95)]])
+    return SharedGrid(_weights(log), m, tau, sd)
 
 
 _NODES, _DEPTH = 24, 9.0  # of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
@@ -141,9 +144,9 @@ def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float)
         axes = [np.linspace(low, high, _NODES) for low, high in box]
         p, q = (x.ravel() for x in np.meshgrid(*axes, indexing="ij"))
         log = density(p[:, None], q[:, None])
-        kept = log > log.max() - _DEPTH
+        inside = log > log.max() - _DEPTH
         step = [axis[1] - axis[0] for axis in axes]
-        box = [(x[kept].min() - d, x[kept].max() + d) for x, d in zip((p, q), step, strict=True)]
+        box = [(x[inside].min() - d, x[inside].max() + d) for x, d in zip((p, q), step, strict=True)]
     return np.stack([_weights(log), p, q])
 
 
@@ -152,10 +155,10 @@ def _weights(log: FloatArray) -> FloatArray:
     return weight / weight.sum()
 
 
-def _over_arms(each: Callable[..., FloatArray], *of_arms: FloatArray) -> FloatArray:
+def _over_arms(term: Callable[..., FloatArray], *of_arms: FloatArray) -> FloatArray:
     """Σ over arms of ``each`` ``[G, arm]``, some arms at a time."""
     parts = range(0, of_arms[0].size, 512)
-    return sum((each(*(x[i : i + 512] for x in of_arms)).sum(1) for i in parts), np.zeros(1))
+    return sum((term(*(x[i : i + 512] for x in of_arms)).sum(1) for i in parts), np.zeros(1))
 
 
 def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
@@ -163,8 +166,8 @@ def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
 
     None where no arm has two days with clicks.
     """
-    found = _over_days(days, "spent", lambda n, s, mean: n * (s / n / mean - 1) ** 2)
-    return None if found is None else float(np.sqrt(found))
+    variance = _over_days(days, "spent", lambda n, s, mean: n * (s / n / mean - 1) ** 2)
+    return None if variance is None else float(np.sqrt(variance))
 
 
 def day_to_day_dispersion(days: Sequence[Daily]) -> float:
@@ -172,19 +175,19 @@ def day_to_day_dispersion(days: Sequence[Daily]) -> float:
     return _over_days(days, "value", lambda n, x, mean: (x - n * mean) ** 2 / (n * mean)) or 0.0
 
 
-def _over_days(days: Sequence[Daily], what: str, square: Callable[..., FloatArray]) -> float | None:
+def _over_days(days: Sequence[Daily], quantity: str, square: Callable[..., FloatArray]) -> float | None:
     """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them; None: no such."""
-    seen = [(day.clicks[day.clicks > 0], getattr(day, what)[day.clicks > 0]) for day in days]
-    found = [(n, x, float(x.sum() / n.sum())) for n, x in seen if n.size > 1 and x.sum() > 0]
-    free = sum(n.size - 1 for n, _, _ in found)
-    return sum(float(square(*each).sum()) for each in found) / free if free else None
+    columns = [(day.clicks[day.clicks > 0], getattr(day, quantity)[day.clicks > 0]) for day in days]
+    arms = [(n, x, float(x.sum() / n.sum())) for n, x in columns if n.size > 1 and x.sum() > 0]
+    free = sum(n.size - 1 for n, _, _ in arms)
+    return sum(float(square(*arm).sum()) for arm in arms) / free if free else None
 
 
 # --- The posterior of a file, and draws from it
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnMeans:
     """Means of some runs of one instance, in the user's unit."""
 
     reward: FloatArray  # [run, K]
@@ -201,8 +204,8 @@ class CountPosterior:
     value: FloatArray  # x_k / φ
     log_cost: FloatArray  # ln(S_k / n_k)
     log_cost_precision: FloatArray  # n_k / v²; 0 where it is not known
-    rewards: Pool  # of all arms of the file
-    costs: Pool
+    rewards: SharedGrid  # of all arms of the file
+    costs: SharedGrid
 
     def means(self) -> tuple[FloatArray, FloatArray]:
         """Posterior mean reward and cost per pull, ``[K]``."""
@@ -212,8 +215,8 @@ class CountPosterior:
         m, k = pool.mean[:, None], pool.strength[:, None]
         prior = k if self.law == "beta" else k / m
         center, sd = self._log_cost(costs.mean[:, None], costs.strength[:, None])
-        own = costs.strength[:, None] ** -2 * sd**2  # the weight of m beside that of the arm
-        sd = np.sqrt(sd**2 + (own * costs.mean_sd[:, None]) ** 2)
+        mean_weight = costs.strength[:, None] ** -2 * sd**2  # the weight of m beside that of the arm
+        sd = np.sqrt(sd**2 + (mean_weight * costs.mean_sd[:, None]) ** 2)
         top = _NORMAL_END  # the mean of what is drawn, the central 99.9 %
         cost = np.exp(center + sd**2 / 2) * (ndtr(top - sd) - ndtr(-top - sd)) / _CENTRAL
         reward = (m * prior + self.value) / (prior + self.clicks)
@@ -244,10 +247,10 @@ class CountPosterior:
 
     def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """No draw of a mean reward is above the first, of a mean cost below the second or above the third, ``[K]``."""
-        pool, some = self.rewards, self.rewards.weight > 0
+        pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
-        most = {k: m for m, k in sorted(zip(pool.mean[some], pool.strength[some], strict=True))}
-        k, m = (np.array(x)[:, None] for x in zip(*most.items(), strict=True))
+        largest_mean = {k: m for m, k in sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))}
+        k, m = (np.array(x)[:, None] for x in zip(*largest_mean.items(), strict=True))
         nodes, high, low = np.flatnonzero(self.costs.weight > 0), LARGEST_UNIFORM, 1 - LARGEST_UNIFORM
         return (
             self._reward(m, k, high).max(0),
@@ -260,14 +263,14 @@ class CountPosterior:
         reward, _, cost = self.extremes()
         return float(reward.max()), float(cost.max())
 
-    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
         """Means of these runs: first what the arms of the file share, at an address of the file, then each arm's."""
         arms = np.arange(self.clicks.size)
-        own = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
+        uniforms = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
         shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
         at = _node(self.rewards, shared[:, 0, 0])[:, None]
-        reward = self._reward(self.rewards.mean[at], self.rewards.strength[at], own[..., 0])
-        return Drawn(reward, self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], own[..., 1]))
+        reward = self._reward(self.rewards.mean[at], self.rewards.strength[at], uniforms[..., 0])
+        return DrawnMeans(reward, self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], uniforms[..., 1]))
 
 
 _FILE = 2**32 - 1  # in the place of an instance: what all instances of a file share
@@ -278,10 +281,10 @@ def _central(uniform: ArrayLike) -> FloatArray:
     return 0.5 + _CENTRAL * (np.asarray(uniform) - 0.5)
 
 
-def _node(pool: Pool, uniform: FloatArray) -> NDArray[np.int64]:
+def _node(pool: SharedGrid, uniform: FloatArray) -> NDArray[np.int64]:
     """The nodes at these probabilities."""
-    reached = np.cumsum(pool.weight)
-    return np.searchsorted(reached, uniform * reached[-1], side="right")
+    cumulative = np.cumsum(pool.weight)
+    return np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,20 +298,20 @@ class LogPosterior:
         reward, cost = (np.array([arm[i].mean(axis=0) for arm in self.rows]) for i in (0, 1))
         return reward, cost
 
-    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
         """Means of these runs, and the weights of the rows behind them."""
         weights = []
         for arm, (rewards, _) in enumerate(self.rows):
             row = np.arange(rewards.size)
             exponential = -np.log(mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0])
             weights.append(exponential / exponential.sum(-1, keepdims=True))
-        each = list(zip(weights, self.rows, strict=True))
-        reward, cost = (np.stack([w @ arm[i] for w, arm in each], axis=1) for i in (0, 1))
-        return Drawn(reward, cost, tuple(weights))
+        arms = list(zip(weights, self.rows, strict=True))
+        reward, cost = (np.stack([w @ arm[i] for w, arm in arms], axis=1) for i in (0, 1))
+        return DrawnMeans(reward, cost, tuple(weights))
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class FilePosterior:
     """Of a file: that of each instance, and what it was made with."""
 
     instances: tuple[CountPosterior | LogPosterior, ...]  # in the order of the file
@@ -330,13 +333,13 @@ def why_no_posterior(table: ArmsTable) -> str | None:
     return None
 
 
-def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
+def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterior:
     """The posterior of the arms' means given the counts of a file for which :func:`why_no_posterior` is None.
 
     ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
     """
     if table.kind == "log":
-        return Posterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
+        return FilePosterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
     evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
@@ -345,27 +348,27 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
     phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
     phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
     rewards = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
-    costs, made = pooled_log_cost(clicks, spent, v), []
+    costs, posteriors = pooled_log_cost(clicks, spent, v), []
     for n, x, s in parts:
-        known = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
-        log_cost = np.log(np.where(known, s, 1) / np.where(known, n, 1))
-        law, precision = "beta" if whole else "gamma", np.where(known, n, 0) / (v * v)
-        made.append(CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs))
+        priced = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
+        log_cost = np.log(np.where(priced, s, 1) / np.where(priced, n, 1))
+        law, precision = "beta" if whole else "gamma", np.where(priced, n, 0) / (v * v)
+        posteriors.append(CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs))
     names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
     typical = [pool.weight @ pool.mean for pool in (rewards, costs)]
     spreads = [np.exp(pool.weight @ np.log(pool.strength)) for pool in (rewards, costs)]
     values = map(float, (typical[0], spreads[0], typical[1], spreads[1]))
-    return Posterior(tuple(made), v, v_from, phi, tuple(zip(names, values, strict=True)))
+    return FilePosterior(tuple(posteriors), v, v_from, phi, tuple(zip(names, values, strict=True)))
 
 
-def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | None) -> tuple[float, str]:
+def cost_cv_of(table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None) -> tuple[float, str]:
     """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day, or 0.5); whence."""
     if cost_cv is not None:
         return cost_cv, "stated"
     if posterior is not None:
         return posterior.cost_cv, posterior.cost_cv_from
-    found = day_to_day_cost_cv(_days(table))
-    return (STATED_COST_CV, "stated") if found is None else (max(found, _LEAST_CV), "days")
+    cv = day_to_day_cost_cv(_days(table))
+    return (STATED_COST_CV, "stated") if cv is None else (max(cv, _LEAST_CV), "days")
 
 
 def counts_conversions(table: ArmsTable) -> bool:
@@ -374,7 +377,7 @@ def counts_conversions(table: ArmsTable) -> bool:
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    every = (day for one in table.instances for day in (one.evidence or NO_EVIDENCE).daily or ())
+    every = (day for instance in table.instances for day in (instance.evidence or NO_EVIDENCE).daily or ())
     return [day for day in every if day.clicks.size > 1]
 
 
@@ -428,9 +431,9 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
         logs = [[(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()] for i in instances]
         arms = FiniteArms.empirical(logs)
     elif noise == "bernoulli":
-        for what, means in named.items():  # for a coin, means above 0 must be a tick or more
+        for quantity, means in named.items():  # for a coin, means above 0 must be a tick or more
             small = ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
-            _refuse(instances, present & small, _SMALL.format(what))
+            _refuse(instances, present & small, _SMALL.format(quantity))
         arms = FiniteArms.bernoulli(reward, cost, present)
     elif cost.ndim > reward.ndim:
         raise InputError("noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs")
@@ -438,25 +441,25 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
         no_law = (
             "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
         )
-        for what, means in named.items():
-            _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(what))
+        for quantity, means in named.items():
+            _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(quantity))
         ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
         arms = FiniteArms.beta(ra, rb, ca, cb, present)
         in_ticks = arms.mean_reward, arms.mean_cost
-        for (what, means), whole in zip(named.items(), in_ticks, strict=True):
+        for (quantity, means), whole in zip(named.items(), in_ticks, strict=True):
             wrong = np.abs(ticks.to_units(whole) - means) > _BETA_ERROR * means
-            _refuse(instances, present & wrong, no_law.format(what))
-    _refuse(instances, present & (money(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost"))
+            _refuse(instances, present & wrong, no_law.format(quantity))
+    _refuse(instances, present & (money_cost(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost"))
     return arms
 
 
 _SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
 
 
-def _refuse(instances: Sequence[Instance], wrong: np.ndarray, why: str) -> None:
+def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
     """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
     for row, *_, arm in np.argwhere(wrong)[:1]:
-        raise InputError(f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {why}")
+        raise InputError(f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {reason}")
 
 
 # --- Means that are drawn anew for every run
@@ -470,7 +473,7 @@ def spread_of(cost_cv: float) -> float:
 def with_bounds(
     table: ArmsTable,
     noise: str,
-    posterior: Posterior | None,
+    posterior: FilePosterior | None,
     cost_cv: float,
     reward_max: float | None,
     cost_max: float | None,
@@ -490,19 +493,19 @@ def with_bounds(
         return dataclasses.replace(table, instances=tuple(_log_bounds(table, reward_max, cost_max)))
     needed = np.empty((len(table.instances), 2))
     for row, instance in enumerate(table.instances):
-        known, whole = None if posterior is None else posterior.instances[row], True
+        instance_posterior, whole = None if posterior is None else posterior.instances[row], True
         reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
-        if isinstance(known, CountPosterior):
-            (reward, cost), whole = known.largest(), known.law == "beta"
-        most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
-        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, most
+        if isinstance(instance_posterior, CountPosterior):
+            (reward, cost), whole = instance_posterior.largest(), instance_posterior.law == "beta"
+        largest_cost = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
+        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
     if table.kind != "facebook":
         needed[:] = needed.max(axis=0)
     if grow_only:
         needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
-    for column, name, given in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
-        if given is not None and given < (least := needed[:, column].max()):
-            raise bad(name, given, f"at least {least:.4g}: means as large may be drawn (or uncertainty 'given')")
+    for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
+        if bound is not None and bound < (lowest := needed[:, column].max()):
+            raise bad(name, bound, f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')")
     instances = tuple(
         dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
         for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
@@ -514,34 +517,35 @@ def _log_bounds(table: ArmsTable, reward_max: float | None, cost_max: float | No
     """Bounds of 1 say nothing but that no value is above it: the largest values of the file in their place."""
     every = [rows for instance in table.instances for rows in instance.log or ()]
     reward, cost = (
-        max(float(x.max()) for x in values) or 1.0 for values in ((r for r, _ in every), (money(c) for _, c in every))
+        max(float(x.max()) for x in values) or 1.0
+        for values in ((r for r, _ in every), (money_cost(c) for _, c in every))
     )
     for instance in table.instances:
         bounds: Any = instance.cost_bound
-        first, *others = np.ravel(bounds).tolist()
+        first, *rest = np.ravel(bounds).tolist()
         first = cost if first == 1 and cost_max is None else first
         whole = instance.reward_bound != 1 or reward_max is not None
         yield dataclasses.replace(
             instance,
             reward_bound=instance.reward_bound if whole else reward,
-            cost_bound=(first, *others) if others else first,
+            cost_bound=(first, *rest) if rest else first,
         )
 
 
-def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, cost_cv: float) -> FiniteArms:
+def run_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans], noise: str, cost_cv: float) -> FiniteArms:
     """Arms whose means were drawn for each run, row by row: instance by instance, run by run.
 
     ``"clicks"``: one conversion or none, a price spread uniformly around its mean (``cost_cv``); ``"bernoulli"``: the
     whole bound or nothing for both; ``"empirical"``: a row of the log, with the weights that were drawn.
     """
     if noise == "empirical":
-        return _log_arms(instances, drawn)
-    reward, cost, present = scaled_means(instances, means=[(found.reward, found.cost) for found in drawn])
+        return _log_arms(instances, draws)
+    reward, cost, present = scaled_means(instances, means=[(draw.reward, draw.cost) for draw in draws])
     worth = np.full(reward.shape, ticks.ONE, np.int32)
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    _refuse(instances, present & (ticks.from_units(money(cost, present.ndim)) < 1), _SMALL.format("cost"))
+    _refuse(instances, present & (ticks.from_units(money_cost(cost, present.ndim)) < 1), _SMALL.format("cost"))
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
     chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost))
     worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
@@ -554,24 +558,24 @@ def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, 
     return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape))
 
 
-def _log_arms(instances: Sequence[Instance], drawn: Sequence[Drawn]) -> FiniteArms:
+def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> FiniteArms:
     """Arms of a log whose rows have other weights in every run."""
-    runs, width = drawn[0].reward.shape[0], max(len(instance.arms) for instance in instances)
-    depth = max(arm.shape[1] for found in drawn for arm in found.weights or ())
+    runs, width = draws[0].reward.shape[0], max(len(instance.arms) for instance in instances)
+    depth = max(arm.shape[1] for draw in draws for arm in draw.weights or ())
     shape = (len(instances), runs, width, depth)
     reward, cost = (np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:]))
-    reached, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
-    for i, (instance, found) in enumerate(zip(instances, drawn, strict=True)):
-        for arm, (rows, weights) in enumerate(zip(instance.log or (), found.weights or (), strict=True)):
-            many = weights.shape[1]
-            reward[i, :, arm, :many] = ticks.from_units(rows[0] / instance.reward_bound)
-            cost[i, :, arm, :many] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
-            reached[i, :, arm, : many - 1] = np.rint(np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE)
+    cumulative, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
+    for i, (instance, draw) in enumerate(zip(instances, draws, strict=True)):
+        for arm, (rows, weights) in enumerate(zip(instance.log or (), draw.weights or (), strict=True)):
+            count = weights.shape[1]
+            reward[i, :, arm, :count] = ticks.from_units(rows[0] / instance.reward_bound)
+            cost[i, :, arm, :count] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
+            cumulative[i, :, arm, : count - 1] = np.rint(np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE)
             present[i, :, arm] = True
-    share = np.diff(reached, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
+    share = np.diff(cumulative, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
     means = [
         np.rint((beside(share, x.ndim - 4) * x).sum(3)).astype(np.int32).reshape(-1, width, *x.shape[4:])
         for x in (reward, cost)
     ]
-    law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, reached)))
+    law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, cumulative)))
     return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width))

@@ -22,8 +22,8 @@ from jaxbandits.apps.comparison._reading.numbers import (
     read_numbers,
     read_times,
 )
-from jaxbandits.apps.comparison._reading.sheet import Cells, decoded
-from jaxbandits.apps.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
+from jaxbandits.apps.comparison._reading.sheet import Column, decoded
+from jaxbandits.apps.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio_estimate, wilson
 from jaxbandits.core.checks import InputError
 from tests.apps.comparison.reading import clicks, message_of, only, read
 
@@ -35,8 +35,8 @@ LOG = "name,reward,cost\n"
 # ---- numbers
 
 
-def column(*texts: str) -> Cells:
-    return Cells.of(texts)
+def column(*texts: str) -> Column:
+    return Column.of(texts)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,7 @@ def column(*texts: str) -> Cells:
     [("+1.5e3", ".", 1500), ("1,300.50", ".", 1300.5), ("1.300,50", ",", 1300.5), ("1.234.567", ",", 1234567),
      ("1’300.5", ".", 1300.5), ("1 300,5", ",", 1300.5), ("1\u202f300,5", ",", 1300.5), ("12,34,567", ".", 1234567),
      ("$1,300", ".", 1300), ("€ 1.300", ",", 1300), ("1.300,5\u00a0€", ",", 1300.5), ("R$ 2,5", ",", 2.5),
-     ("CHF 2.5", ".", 2.5), ("2.5 usd", ".", 2.5), ("602 kr", ".", 602), ("1.2K", ".", 1200), ("1.300,- €", ",", 1300),
-     ("5.–", ".", 5), ("2.50 %", ".", 0.025), ("2,5%", ",", 0.025)],
+     ("CHF 2.5", ".", 2.5), ("2.5 usd", ".", 2.5), ("602 kr", ".", 602), ("2.50 %", ".", 0.025), ("2,5%", ",", 0.025)],
 )  # fmt: skip
 def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
     (found,), _, _ = read_numbers([column(text)], [False], ",", point)
@@ -60,6 +59,7 @@ def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
         *((text, UNKNOWN) for text in ("NA", "n/a", "null", "None", "#DIV/0!", "<NA>")),
         *((text, NEGATIVE) for text in ("-1.25", "(1.25)", "-$1.25", "$-1.25", "−1.25", "1.25-")),
         *((text, BAD) for text in ("1 0", "1,3,0", "1.2.3", "1_0", "٣", "５", "12o4", "1-2", "inf", "1e999", "5 $€")),
+        *((text, BAD) for text in ("1.2K", "1.300,- €", "5.–")),
         ("9" * 500, BAD),
     ],
 )  # fmt: skip
@@ -96,11 +96,12 @@ def test_flags_are_numbers_if_the_whole_column_says_so(tmp_path: Path) -> None:
 
 
 def test_refunds_are_summed_and_percent_of_an_amount_is_refused(tmp_path: Path) -> None:
-    table = read(tmp_path, "Campaign;Clicks;Cost;Umsatz\nA;100;50;600,00\nA;10;5;100,00-\nB;100;50;1.300,-\n")
+    table = read(tmp_path, "Campaign;Clicks;Cost;Umsatz\nA;100;50;600,00\nA;10;5;100,00-\nB;100;50;1.300,0\n")
     assert table.instances[0].evidence.value.tolist() == [500, 1300]
     assert "(percent beside numbers" in message_of(tmp_path, ADS + "A,100,50,5%\nB,200,60,6\n")
-    rates = read(tmp_path, ADS + "A,100,50,5%\nB,200,60,0\nC,100,9,-\n")
-    assert rates.instances[0].mean_reward.tolist() == [0.05, 0, 0]
+    text, named = ADS + "A,100,50,5%\nB,200,60,0\nC,100,9,-\n", {"reward_rate": "Conversions"}
+    assert "'5%' given" in message_of(tmp_path, text)
+    assert read(tmp_path, text, columns=named).instances[0].mean_reward.tolist() == [0.05, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -122,9 +123,7 @@ def test_days_and_months_are_told_apart_by_the_column_or_with_a_note() -> None:
     assert months is not None and months[0] == np.datetime64("2024-03-04") and "month first" in note
     days, note = read_times(column("03/04/2024", "04/04/2024"), custom=True)
     assert days is not None and days[0] == np.datetime64("2024-04-03") and "day first" in note
-    assert read_times(column("soon"))[0] is None
-    rounds, note = read_times(column("10", "9", "NA"))
-    assert rounds is not None and rounds[0] > rounds[1] and np.isnat(rounds[2]) and "orders the rows" in note
+    assert read_times(column("soon"))[0] is None and read_times(column("10", "9", "NA"))[0] is None
 
 
 def test_months_in_other_languages_are_asked_about(tmp_path: Path) -> None:
@@ -136,10 +135,11 @@ def test_months_in_other_languages_are_asked_about(tmp_path: Path) -> None:
         assert len(read(tmp_path, text, add=True).instances[0].arms) == 2
 
 
-def test_weeks_by_number_are_not_one_day_and_rows_of_one_day_are_summed(tmp_path: Path) -> None:
+def test_weeks_by_number_are_asked_about_and_rows_of_one_day_are_summed(tmp_path: Path) -> None:
     rows = "".join(f"{arm},{week},100,{50 + week},5\n" for arm in "AB" for week in (3, 1, 2))
-    daily = read(tmp_path, "Campaign,Week,Clicks,Cost,Conversions\n" + rows).instances[0].evidence.daily
-    assert daily[0].spent.tolist() == [51, 52, 53]
+    text = "Campaign,Week,Clicks,Cost,Conversions\n" + rows
+    assert "'3' is no date or time that is known" in message_of(tmp_path, text)
+    assert read(tmp_path, text, add=True).instances[0].evidence.daily[0].spent.tolist() == [53, 51, 52]
     rows = "".join(f"{arm},{hour},2024-01-05,9,9,1\n" for arm in "AB" for hour in (0, 1, 2))
     text = f"Campaign,Hour,Date,Clicks,Cost,Conversions\n{rows}"
     daily = read(tmp_path, text, add=True).instances[0].evidence.daily
@@ -150,7 +150,7 @@ def test_weeks_by_number_are_not_one_day_and_rows_of_one_day_are_summed(tmp_path
     assert first.day.astype(str).tolist() == ["2024-01-01", "2024-01-02"]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_encodings_are_told_from_the_bytes(encoding: str) -> None:
     text = "name,clicks,spent,conversions\nCafé,10,5,1\nThé,20,8,2\n"
     found, notes = decoded(text.encode(encoding), "a.csv")
@@ -159,6 +159,8 @@ def test_encodings_are_told_from_the_bytes(encoding: str) -> None:
 
 def test_the_encoding_may_be_said() -> None:
     assert decoded("Весна".encode("cp1251"), "a.csv", "cp1251")[0] == "Весна"
+    with pytest.raises(InputError, match="or say --encoding"):
+        decoded("name,clicks".encode("utf-16-le"), "a.csv")
     for name in ("cp1253", "zip", "no such"):
         with pytest.raises(InputError, match=r"^encoding: "):
             decoded(b"\xff\xff\xd2", "a.csv", name)
@@ -237,14 +239,7 @@ def test_a_bare_price_beside_pulls_is_asked_about(tmp_path: Path) -> None:
     assert table.instances[0].mean_cost.tolist() == [50, 20]
 
 
-def test_columns_are_joined_by_signs(tmp_path: Path) -> None:
-    text = "ad,web,app,Cost (pence),orders\na,60,40,50,5\nb,200,100,60,9\n"
-    table = read(tmp_path, text, columns={"clicks": "web + app", "cost": "Cost (pence) / 100"})
-    assert clicks(table) == {"a": 100, "b": 300} and table.instances[0].mean_cost.tolist() == [0.005, 0.002]
-    assert "clicks = 'web' + 'app', spent = 'Cost (pence)' / 100" in table.notes[0]
-    text = "ad,clicks,Cost / all conv.,conversions\na,100,5,2\nb,300,2,9\n"
-    table = read(tmp_path, text, columns={"cost": "Cost / all conv. * conversions"})
-    assert table.instances[0].evidence.spent.tolist() == [10, 18]
+def test_columns_that_are_equally_likely_are_asked_about(tmp_path: Path) -> None:
     text = "Campaign,Clicks (mobile),Clicks (desktop),Cost,Orders\nA,100,50,9,5\nB,200,60,6,5\n"
     assert "is 'Clicks (mobile)' or 'Clicks (desktop)' the clicks? Say --columns clicks=…" in message_of(tmp_path, text)
 
@@ -252,8 +247,8 @@ def test_columns_are_joined_by_signs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["price", "cost"])
 def test_a_price_of_a_thousand_is_not_that_of_one(tmp_path: Path, option: str) -> None:
     text = "Ad,Impressions,CPM,Orders\na,1000,5,2\nb,3000,2,9\n"
-    assert "--columns 'price=CPM / 1000'" in message_of(tmp_path, text, columns={option: "CPM"})
-    assert only(read(tmp_path, text, columns={"price": "CPM / 1000"})).mean_cost.tolist() == [0.005, 0.002]
+    assert "'CPM' given" not in (said := message_of(tmp_path, text, columns={option: "CPM"}))
+    assert said.startswith(f"columns: '{option}=CPM' given; it must be of one pull, or a total, not of a thousand")
 
 
 def test_percent_in_front_of_a_title_counts(tmp_path: Path) -> None:
@@ -267,20 +262,10 @@ def test_two_signs_between_the_same_digits_are_asked_about(tmp_path: Path) -> No
     assert "'1,500, 1.750' given; it must be of one decimal sign" in message_of(tmp_path, text)
     assert read(tmp_path, text, decimal=".").instances[0].evidence.spent.tolist() == [1500, 1.75]
     text = "name;clicks;spent;conversions\na;100;0,654;4\nb;150;0.265;6\n"
-    assert "(decimal sign: '.')" in message_of(tmp_path, text)
+    assert "it must be of one decimal sign" in message_of(tmp_path, text)
 
 
-def test_what_a_joined_column_lacks_is_not_zero(tmp_path: Path) -> None:
-    text = "day,ad,web,app,cost,fee,orders\n1,a,6,4,5,1,1\n2,a,6,,5,,2\n1,b,10,,7,1,1\n"
-    table = read(tmp_path, text, columns={"clicks": "web + app", "cost": "cost + fee"})
-    assert clicks(table) == {"a": 10, "b": 10} and table.instances[0].evidence.spent.tolist() == [6, 8]
-    assert any("line 3 not summed" in note for note in table.notes)
-    assert "line 3, column fee: 'x' given" in message_of(
-        tmp_path, text.replace("5,,", "5,x,"), columns={"cost": "cost + fee"}
-    )
-
-
-@pytest.mark.parametrize("title", ["Cost (pence)", "Spend (M€)", "Cost (per 1000)", "Cost [€/order]"])
+@pytest.mark.parametrize("title", ["Cost (pence)", "Spend (M€)", "Spend ($K)", "Cost (per 1000)", "Cost [€/order]"])
 def test_a_unit_that_is_not_known_is_never_dropped(tmp_path: Path, title: str) -> None:
     said = message_of(tmp_path, f"ad,clicks,{title},orders\na,100,50,5\nb,300,60,9\n")
     assert "it must be a unit that is known" in said or "no column is known to be spent" in said
@@ -290,13 +275,10 @@ def test_a_unit_that_is_not_known_is_never_dropped(tmp_path: Path, title: str) -
 @pytest.mark.parametrize(
     ("header", "row", "reward", "cost"),
     [
-        ("Clicks,Spend ($K),Orders", "100,50,5", 0.05, 500),
+        ("Clicks,Cost (cents),Orders", "100,50,5", 0.05, 0.005),
         ("Clicks,Cost (¢),Orders", "100,50,5", 0.05, 0.005),
         ("Clicks (all),Cost,Orders: 7-day click", "100,50,5", 0.05, 0.5),
-        ("Clicks,Cost,Conversion rate", "1000,50,2.8", 0.028, 0.05),  # more than one for each click it cannot be
         ("Conversion rate,CPC", "2.8,0.5", 0.028, 0.5),
-        ("Clicks,Avg. CPC (cents),Conversions", "1000,50,8", 0.008, 0.5),
-        ("Clicks,Cost,Cost / conv. (cents)", "1000,50,500", 0.01, 0.05),
     ],
 )
 def test_units_and_rates_of_titles(tmp_path: Path, header: str, row: str, reward: float, cost: float) -> None:
@@ -328,7 +310,7 @@ def test_words_for_nothing_and_numbers_are_names_like_others(tmp_path: Path, nam
 def test_results_of_two_kinds_are_not_compared(tmp_path: Path) -> None:
     header = "Campaign name,Link clicks,Amount spent (USD),Result type,Results,Leads\n"
     text = header + "A,100,50,Link clicks,90,3\nB,200,60,Website purchases,6,4\n"
-    assert "line 3, column Result type: 'Website purchases' given" in message_of(tmp_path, text)
+    assert "column Result type: 'Link clicks' and 'Website purchases' given" in message_of(tmp_path, text)
     assert read(tmp_path, text, columns={"conversions": "Leads"}).instances[0].evidence.value.tolist() == [3, 4]
 
 
@@ -443,13 +425,12 @@ def test_rows_of_a_log_without_reward_are_gaps_unless_no_row_says_zero(tmp_path:
 
 def test_each_test_of_variants_is_a_problem_of_its_own(tmp_path: Path) -> None:
     rows = "Checkout,Control,100,50,5\nCheckout,A,120,50,7\nHero,Control,300,50,9\nHero,A,310,50,8\n"
-    table = read(tmp_path, f"Experiment,Variant,Visitors,Cost,Conversions\n{rows}")
-    assert [(one.name, one.arms) for one in table.instances] == [
-        ("Checkout", ("Control", "A")),
-        ("Hero", ("Control", "A")),
-    ]
-    one = read(tmp_path, "Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n")
-    assert [of.name for of in one.instances] == ["C"]
+    text = f"Experiment,Variant,Visitors,Cost,Conversions\n{rows}"
+    assert "several tests stand in 'Experiment'" in message_of(tmp_path, text)
+    table = read(tmp_path, text, columns={"instance": "Experiment"})
+    arms = ("Control", "A")
+    assert [(test.name, test.arms) for test in table.instances] == [("Checkout", arms), ("Hero", arms)]
+    only(read(tmp_path, "Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n"))
     log = "experiment,model,reward,cost\nx,a,1,.5\nx,a,0,.4\ny,a,0,.5\nx,b,1,.5\ny,b,0,.5\n"
     assert "--columns instance=experiment keeps them apart" in message_of(tmp_path, log)
 
@@ -473,10 +454,10 @@ def test_an_instance_may_lose_its_arms_while_others_are_played(tmp_path: Path) -
     assert [(arm.arm, arm.reason) for arm in table.kept_out] == [("c", "alone in its instance"), ("d", "no clicks")]
 
 
-@pytest.mark.parametrize(("header", "first", "second"), [("spent", "50", "20"), ("cpc", "0.5", "0.25")])
+@pytest.mark.parametrize(("header", "first", "second"), [("spent", "50", "20"), ("price", "0.5", "0.25")])
 def test_clicks_without_a_price_are_not_free(tmp_path: Path, header: str, first: str, second: str) -> None:
-    rows = f"1,a,100,{first},5\n2,a,90,,4\n1,b,80,{second},3\n2,b,0,,\n"
-    table = read(tmp_path, f"day,ad,clicks,{header},conversions\n{rows}")
+    rows = f"2024-01-01,a,100,{first},5\n2024-01-02,a,90,,4\n2024-01-01,b,80,{second},3\n2024-01-02,b,0,,\n"
+    table = read(tmp_path, f"day,ad,clicks,{header},conversions\n{rows}", columns={header: header, "clicks": "clicks"})
     assert table.instances[0].evidence.clicks.tolist() == [100, 80]
     assert table.instances[0].evidence.spent.tolist() == [50.0, 20.0]
     assert any("line 3 not summed" in note for note in table.notes)
@@ -498,9 +479,9 @@ def test_wilson_solves_its_equation_and_ratios_of_equal_days_are_certain() -> No
             z2 = (x / n - end) ** 2 * n
             assert z2 == pytest.approx(1.959963984540054**2 * end * (1 - end), abs=1e-9) or end in (0, 1)
     assert math.isnan(wilson(0, 0).value)
-    assert ratio(np.full(5, 2.0), np.full(5, 4.0)).low == 0.5
-    assert math.isnan(ratio(np.ones(2), np.ones(2)).low)
-    assert ratio(np.ones(3), np.zeros(3)).value == math.inf
+    assert ratio_estimate(np.full(5, 2.0), np.full(5, 4.0)).low == 0.5
+    assert math.isnan(ratio_estimate(np.ones(2), np.ones(2)).low)
+    assert ratio_estimate(np.ones(3), np.zeros(3)).value == math.inf
 
 
 def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
@@ -522,7 +503,7 @@ def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.Monke
     header, text = ["Ad name", "Campaign", "Impressions", "Cost", "Conversions"], columns._words_file()
 
     def read() -> tuple[str, tuple[int, ...]]:
-        columns.words.cache_clear()
+        columns.role_words.cache_clear()
         columns.title.cache_clear()
         found = columns.find_columns(header, {}, "it")
         assert found is not None
@@ -531,10 +512,10 @@ def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.Monke
     before = read()
     assert before == ("impression", (1,))
     try:
-        more = "".join(f"{role}: zzz\n" for role in columns.words())
+        more = "".join(f"{role}: zzz\n" for role in columns.role_words())
         monkeypatch.setattr(columns, "_words_file", lambda: more + text)
-        assert read() == before and columns.words()["clicks"]["impressions"] == (9, "impression")
+        assert read() == before and columns.role_words()["clicks"]["impressions"] == (9, "impression")
     finally:
         monkeypatch.undo()
-        columns.words.cache_clear()
+        columns.role_words.cache_clear()
         columns.title.cache_clear()

@@ -47,7 +47,7 @@ Campaign,Clicks,Cost,Conversions
 a,1.2k,$350.00,40
 b,900,$280.50,31
 c,2.5K,$1.1k,75
-""", {"a": (0.03333333, 0.2916667), "b": (0.03444444, 0.3116667), "c": (0.03, 0.44)}),
+""", ASKED),
 "cells_pence": ("""\
 Campaign,Clicks,Cost,Conversions
 a,120,£35.00,4
@@ -58,7 +58,7 @@ name,clicks,spent,conversions
 a,100,10.00,5%
 b,200,15.00,7%
 c,250,18.00,4%
-""", {"a": (0.05, 0.1), "b": (0.07, 0.075), "c": (0.04, 0.072)}),
+""", ASKED),
 "french_meta": ("""\
 Nom de la campagne;Impressions;Clics;Montant dépensé (EUR);Résultats;Coût par résultat
 Frühjahr;216 762;5 704;13 193,13;113;116,75
@@ -193,14 +193,14 @@ k1,800,23,0.35
 k2,1200,43,0.52
 k3,1600,63,0.69
 k4,2000,83,0.86
-""", {"k1": (0.02875, 0.35), "k2": (0.03583333, 0.52), "k3": (0.039375, 0.69), "k4": (0.0415, 0.86)}),
+""", ASKED),
 "price_cout_par_clic": ("""\
 Campagne;Clics;Conversions;Coût par clic
 k1;800;23;0,35
 k2;1200;43;0,52
 k3;1600;63;0,69
 k4;2000;83;0,86
-""", {"k1": (0.02875, 0.35), "k2": (0.03583333, 0.52), "k3": (0.039375, 0.69), "k4": (0.0415, 0.86)}),
+""", ASKED),
 "rate_ctr_log_like": ("""\
 Ad,CTR,CPC
 k1,2.67%,0.35
@@ -266,6 +266,33 @@ b,0,0.40
 b,1,0.31
 b,1,0.66
 b total,2,1.37
+""", {"a": (0.6666667, 0.5633333), "b": (0.6666667, 0.4566667)}),
+"bing_keywords": ("""\
+"Keyword","Ad group","Impressions","Clicks","CTR","Avg. CPC","Spend","Conversions"
+"buy shoes","Shoes","1,204","120","9.97%","0.42","50.40","6"
+"red shoes","Shoes","3,410","150","4.40%","0.35","52.50","4"
+""", {"buy shoes": (0.05, 0.42), "red shoes": (0.02666667, 0.35)}),
+"rates_beside_clicks": ("""\
+Campaign,Clicks,Cost,Avg. CPC,Conv. rate
+North,2207,1329.73,0.60,7.25%
+South,898,1788.92,1.99,4.12%
+--,3105,3118.65,1.00,6.34%
+""", ASKED),
+"rows_with_a_price": ("""\
+Leads,CPC,Cost,Campaign
+1,1,2,a
+0,1,1,b
+0,1,2,a
+""", ASKED),
+"means_of_two_tests": ("""\
+name,mean_reward,mean_cost,Experiment
+a,0.5,0.25,E2
+b,0.125,1,E1
+""", ASKED),
+"conversions_in_thousands": ("""\
+name,clicks,spent,conversions (k)
+a,100,15,2
+b,400,10,1
 """, ASKED),
 "total_of_averages": ("""\
 Keyword,Clicks,Conversions,CPC

@@ -122,8 +122,8 @@ def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
     widths, work = [2, 3, 90, 100, 2], np.full(5, 1e4)
-    assert plan.grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
-    assert plan.grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
+    assert plan.compile_groups(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
+    assert plan.compile_groups(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
 
 
 def test_rows_of_the_table(together: Comparison) -> None:

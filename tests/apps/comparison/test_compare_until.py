@@ -25,13 +25,13 @@ COUNTS = "name,clicks,spent,conversions\na,400,200,80\nb,300,240,15\n"
 @pytest.fixture(scope="module")
 def clear() -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stopping, "_LEAST", 10)
+        patch.setattr(stopping, "_SMALLEST_BATCH", 10)
         return jb.compare(TABLE, 20.0, POLICIES, until="clear", max_runs=200, marks=2)
 
 
 def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
     found = clear.clear
-    assert found is not None and found.reached and found.rule == StoppingRule("clear", "any", 200)
+    assert found is not None and found.is_reached and found.rule == StoppingRule("clear", "any", 200)
     assert clear.plan.runs == found.runs == 10 * found.looks < 200
     assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
     whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
@@ -43,9 +43,9 @@ def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Compariso
 
 def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
-    monkeypatch.setattr(stopping, "_LEAST", 6)
+    monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 6)
     found = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2)
-    assert found.clear is not None and not found.clear.reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
+    assert found.clear is not None and not found.clear.is_reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
     assert found.plan.worlds.posterior is not None and whole.data.identical(found.data)
 
@@ -77,13 +77,15 @@ def pairs(most: Any, average: Any) -> Any:
 def test_what_counts_as_clear() -> None:
     ahead = pairs([[0, 5, 9], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 7, 0]])
     assert (
-        StoppingRule("clear").reached(ahead)
-        and StoppingRule("best").reached(ahead)
-        and StoppingRule("best", "most runs").reached(ahead)
+        StoppingRule("clear").is_reached(ahead)
+        and StoppingRule("best").is_reached(ahead)
+        and StoppingRule("best", "most runs").is_reached(ahead)
     )
-    assert not StoppingRule("clear", "most runs").reached(ahead) and not StoppingRule("best", "average").reached(ahead)
+    assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule("best", "average").is_reached(
+        ahead
+    )
     mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])  # in a circle
-    assert StoppingRule("clear").reached(mixed) and not StoppingRule("best").reached(mixed)
+    assert StoppingRule("clear").is_reached(mixed) and not StoppingRule("best").is_reached(mixed)
 
 
 def test_batches_are_few_and_of_one_size() -> None:
@@ -122,7 +124,7 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
-    monkeypatch.setattr(stopping, "_LEAST", 10)
+    monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
     given = ["compare", "--arms", "arms.csv", "--budget", "20", "--policies", "omega_ucb", "--marks", "2"]
     stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
     assert main([*given, "--rho", "0.25,10000", *stop]) == 0

@@ -14,7 +14,7 @@ import pytest
 from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_plan
 from jaxbandits.apps.comparison.answer import leading
-from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, Pace, baselines_of, file_means
+from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, Cadence, baselines_of, file_means
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
 
@@ -86,7 +86,7 @@ def test_what_brings_most_of_two_budgets_is_the_program_of_both(folder: Path) ->
 
     spent = 0.0125 * 200
     plan = prepare("log.csv", [spent, 500.0], PrimalDualBwK(), runs=2, columns={"cost2": "1"})
-    assert plan.spending.supply.growth is None and "two costs" in plan.spending.supply.why
+    assert plan.spending.supply.growth is None and "two costs" in plan.spending.supply.reason
     ((reward, cost),) = file_means(plan.table, plan.worlds)
     value, split = best_basis(reward, cost.T, np.array([spent, 500.0]))
     np.testing.assert_allclose(plan.spending.best_split(reward, cost, 0), split, rtol=1e-6, atol=1e-6)
@@ -132,12 +132,12 @@ def test_what_cannot_be_asked_is_said_in_a_line(folder: Path, text: str, more: d
 
 def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:
     supply = prepare("ads.csv", 20.0, [UCB, MRCB()], runs=2).spending.supply
-    assert supply.growth is None and supply.why == "MRCB pulls several arms at once"
+    assert supply.growth is None and supply.reason == "MRCB pulls several arms at once"
 
 
 def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> None:
     plan = prepare("ads.csv", 20.0, SUAK(c=0.5), runs=2, average_cost=0.5)
-    assert plan.spending.supply.growth is None and plan.spending.supply.why and not plan.played.pace.size
+    assert plan.spending.supply.growth is None and plan.spending.supply.reason and not plan.played.cadence.size
     for more in ({"growth": 2.0}, {"decide": 10}):
         with pytest.raises(InputError, match="left out"):
             prepare("ads.csv", 20.0, SUAK(c=0.5), average_cost=0.5, **more)
@@ -148,16 +148,16 @@ def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> No
 
 def test_a_file_of_days_decides_daily(folder: Path) -> None:
     Path("days.csv").write_text(by_days())
-    assert prepare("days.csv", 270.0, UCB).played.pace == Pace((30,), 0, "day")
+    assert prepare("days.csv", 270.0, UCB).played.cadence == Cadence((30,), 0, "day")
     late = prepare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3)
-    assert late.played.pace == Pace((30,), 3, "day")
+    assert late.played.cadence == Cadence((30,), 3, "day")
     splits = baselines_of(late.table, late.worlds, late.spending, late.played)
     beside = run_plan(dataclasses.replace(late, baselines=splits))
     bare = compare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3, start="nothing")
     assert beside.baselines is not None
     np.testing.assert_array_equal(beside.baselines.data["reward"].values[-1:], bare.data["reward"].values)
     each = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
-    assert each.plan.played.pace == Pace() and (each.data["reward"] != beside.data["reward"]).any()
+    assert each.plan.played.cadence == Cadence() and (each.data["reward"] != beside.data["reward"]).any()
     one = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)  # after every click, by another program
     np.testing.assert_array_equal(one.data["reward"].values, each.data["reward"].values)
 
@@ -169,8 +169,8 @@ def test_days_are_played_click_by_click_where_that_would_take_long(
 
     Path("days.csv").write_text(by_days())
     monkeypatch.setattr(plan, "_MOST_DAILY", 1e5)
-    assert "faster to play" in prepare("days.csv", 270.0, UCB, runs=500).played.pace.why
-    assert prepare("days.csv", 270.0, UCB, runs=500, decide="daily").played.pace.size == (30,)
+    assert "faster to play" in prepare("days.csv", 270.0, UCB, runs=500).played.cadence.reason
+    assert prepare("days.csv", 270.0, UCB, runs=500, decide="daily").played.cadence.size == (30,)
 
 
 # --- What is said, and what comes next

@@ -17,9 +17,9 @@ from jaxbandits.apps.comparison.arms_table import Daily
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.worlds import (
     CountPosterior,
-    Drawn,
+    DrawnMeans,
     LogPosterior,
-    Pool,
+    SharedGrid,
     day_to_day_cost_cv,
     mean_uniforms,
     pooled_beta,
@@ -118,7 +118,7 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
 def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share() -> None:
     """Few clicks, and an m that is hardly known: exp of a wider normal law has a larger mean."""
     one, doubtful = np.ones(1), np.array([0.4])
-    pool = Pool(one, np.array([-1.0]), np.array([0.5]), doubtful)
+    pool = SharedGrid(one, np.array([-1.0]), np.array([0.5]), doubtful)
     clicks = np.array([0.0, 1.0, 50.0])
     costs = CountPosterior("beta", clicks, clicks / 2, np.log([1.0, 0.5, 0.3]), clicks / 0.25, pool, pool)
     uniform = (np.arange(100) + 0.5) / 100
@@ -168,7 +168,7 @@ def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
     raw = CONVERSIONS / SPENT
     assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()  # two of three clicks converted
     one = posterior_of(TWO).instances[0]
-    flat = dataclasses.replace(one, rewards=Pool(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1)))  # type: ignore[type-var]
+    flat = dataclasses.replace(one, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1)))  # type: ignore[type-var]
 
     def sure(posterior: CountPosterior) -> float:
         drawn = posterior.draw(0, 0, range(2000))
@@ -204,7 +204,7 @@ def test_days_say_how_a_cost_varies() -> None:
     assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
 
 
-def middle(pool: Pool) -> tuple[float, float]:
+def middle(pool: SharedGrid) -> tuple[float, float]:
     return float(pool.weight @ pool.mean), float(np.exp(pool.weight @ np.log(pool.strength)))
 
 
@@ -251,7 +251,7 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
 
 
 def test_clicks_keep_the_words_of_coins() -> None:
-    instance, drawn = counts("one"), Drawn((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
+    instance, drawn = counts("one"), DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
     coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
     same, clicks = (run_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
     words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))

@@ -29,11 +29,11 @@ import numpy as np
 
 from jaxbandits._tables import line as on_one_line
 from jaxbandits.apps.comparison._reading.columns import (
-    Asked,
+    Choices,
     Columns,
     find_columns,
-    key,
     missing_columns,
+    word_key,
 )
 from jaxbandits.core.checks import InputError, bad, brief, quoted
 
@@ -42,23 +42,17 @@ _HEAD = 1 << 20  # characters, and
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
 LONG = 20_000  # rows from which on pandas reads
 _MOST_PROBLEMS = 20
-# ="007": so some programs keep a spreadsheet from reading a cell as a number
-_AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
 _BLANK = " \u00a0\u2002\u2003"
 _INDENTED = re.compile(rf'[\r\n]"?[{_BLANK}]')
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
-_PACKED: Mapping[re.Pattern[bytes], Any] = {  # the module that unpacks what begins so
-    re.compile(rb"\x1f\x8b"): gzip,
-    re.compile(rb"BZh[1-9]1AY&SY"): bz2,
-    re.compile(rb"\xfd7zXZ\x00"): lzma,
-}
+_PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
 _NO_TEXT = {b"PK\x03\x04": "a workbook or a zip file", b"\xd0\xcf\x11\xe0": "an old workbook (.xls)"}
 
 
 class Question(InputError):
     """What the file does not say, and options of `read_arms` that would, each with its effect."""
 
-    def __init__(self, text: str, ways: Sequence[tuple[Mapping[str, Any], str]]) -> None:
+    def __init__(self, text: str, *ways: tuple[Mapping[str, Any], str]) -> None:
         super().__init__(text)
         self.ways = ways
 
@@ -68,34 +62,27 @@ class Refusal(InputError):
 
     def __init__(self, source: str, problems: Sequence[InputError]) -> None:
         self.source, self.problems = source, tuple(problems)
-        texts = [str(one) for one in problems]
-        if len(texts) > 1:
-            lines = [text.removeprefix(source).lstrip(",: ") for text in texts[:_MOST_PROBLEMS]]
-            if len(texts) > _MOST_PROBLEMS:
-                lines.append(f"… and {len(texts) - _MOST_PROBLEMS:,} more")
-            texts = ["\n  ".join([f"{source}: {len(texts):,} problems", *lines])]
-        super().__init__(texts[0])
+        lines = [str(problem) for problem in problems]
+        if len(problems) > 1:
+            more = [f"… and {len(lines) - _MOST_PROBLEMS:,} more"] * (len(lines) > _MOST_PROBLEMS)
+            bare = [text.removeprefix(source).lstrip(",: ") for text in lines[:_MOST_PROBLEMS]]
+            lines = [f"{source}: {len(lines):,} problems", *bare, *more]
+        super().__init__("\n  ".join(lines))
 
 
-class Cells(NamedTuple):
-    """A column."""
+class Column(NamedTuple):
+    """The cells of a column."""
 
     code: np.ndarray  # [N], of each row the number of its text
     texts: np.ndarray  # objects, all different, in order of first appearance
 
     @classmethod
-    def of(cls, texts: Sequence[str] | np.ndarray) -> Cells:
-        """The column with these texts."""
-        if len(texts) > LONG:
-            from pandas import factorize  # takes a while, which small files need not wait for
-
-            return cls(*factorize(np.asarray(texts, object)))
-        number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
-        code = np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
-        return cls(code, np.array(list(number), object))
+    def of(cls, cells: Sequence[str] | np.ndarray) -> Column:
+        """The column with these cells."""
+        return cls(*_numbered(cells if isinstance(cells, np.ndarray) else np.array([*cells], object)))
 
     @classmethod
-    def same(cls, text: str, rows: int) -> Cells:
+    def same(cls, text: str, rows: int) -> Column:
         """The column that has this text in all rows."""
         return cls(np.zeros(rows, np.int64), np.array([text], object))
 
@@ -108,56 +95,63 @@ class Cells(NamedTuple):
         """The text of one row."""
         return str(self.texts[self.code[i]])
 
-    def only(self, rows: np.ndarray) -> Cells:
+    def only(self, rows: np.ndarray) -> Column:
         """Those of these rows."""
-        own = self.code[rows]
-        first = np.full(len(self.texts), len(own))
-        first[own[::-1]] = np.arange(len(own))[::-1]  # of several rows the last one stays
-        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(own))]
+        code = self.code[rows]
+        first = np.full(len(self.texts), len(code))
+        first[code[::-1]] = np.arange(len(code))[::-1]  # of several rows the last one stays
+        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(code))]
         number = np.empty(len(self.texts), np.int64)
         number[order] = np.arange(len(order))
-        return Cells(number[own], self.texts[order])
+        return Column(number[code], self.texts[order])
 
-    def equal(self, text: str) -> np.ndarray:
-        """Of each row whether its text is this one, bool [N]."""
-        return np.asarray(self.texts == text, bool)[self.code]
-
-    def which(self, test: Callable[[str], object]) -> np.ndarray:
+    def passes(self, test: Callable[[str], object]) -> np.ndarray:
         """Of each row whether its text passes a test, bool [N]."""
         return np.array([bool(test(text)) for text in self.texts], bool)[self.code]
 
-    def changed(self, change: Callable[[str], str]) -> Cells:
+    def equal(self, *texts: str) -> np.ndarray:
+        """Of each row whether its text is one of these, bool [N]."""
+        is_equal = np.zeros(len(self.texts), bool)
+        for text in texts:
+            is_equal |= self.texts == text
+        return is_equal[self.code]
+
+    def changed(self, change: Callable[[str], str]) -> Column:
         """With every text changed; texts that become equal are one."""
         texts = list(map(change, self.texts))
         if all(map(operator.is_, texts, self.texts)):
             return self
-        new = Cells.of(texts)
-        return Cells(new.code[self.code], new.texts)
+        new = Column.of(texts)
+        return Column(new.code[self.code], new.texts)
 
 
-def coded(*columns: Cells) -> tuple[np.ndarray, int]:
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row the number of its value, and the values in order of first appearance."""
+    if len(values) > LONG:
+        from pandas import factorize  # takes a while, which small files need not wait for
+
+        return factorize(values)
+    number = {value: n for n, value in enumerate(dict.fromkeys(values.tolist()))}
+    code = np.fromiter(map(number.__getitem__, values.tolist()), np.int64, len(values))
+    return code, np.array(list(number), object)
+
+
+def coded(*columns: Column) -> tuple[np.ndarray, int]:
     """Of each row a number that only rows with the same cells share; and how many there are."""
-    code, many = columns[0].code, len(columns[0].texts)
-    for cells in columns[1:]:
-        if many == 1:
-            code, many = cells.code, len(cells.texts)
-        elif len(cells.texts) > 1 and many < len(code):
-            joint = code.astype(np.int64) * len(cells.texts) + cells.code
-            if len(joint) > LONG:
-                from pandas import factorize
-
-                code, values = factorize(joint)
-            else:
-                values, code = np.unique(joint, return_inverse=True)
-            many = len(values)
-    return code, many
+    code, count = columns[0].code, len(columns[0].texts)
+    for column in columns[1:]:
+        if count == 1:
+            code, count = column.code, len(column.texts)
+        elif len(column.texts) > 1 and count < len(code):
+            code, values = _numbered(code.astype(np.int64) * len(column.texts) + column.code)
+            count = len(values)
+    return code, count
 
 
-def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+def rows_by_code(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
     """These rows, those of equal code together, in order of first appearance."""
-    own = code[rows]
-    order = np.argsort(own, kind="stable")
-    ends = np.flatnonzero(np.diff(own[order])) + 1
+    order = np.argsort(code[rows], kind="stable")
+    ends = np.flatnonzero(np.diff(code[rows][order])) + 1
     groups = np.split(rows[order], ends) if rows.size else []
     return sorted(groups, key=lambda group: int(group[0]))
 
@@ -170,45 +164,43 @@ class Sheet:
     titles: tuple[str, ...]  # of the columns, as in the file
     columns: Columns
     line: np.ndarray  # [N], the number of each row in the file (its last line, of several)
-    cells: list[Cells]
+    cells: list[Column]
     wide: Mapping[int, int]  # how many cells a line has, where there are more than titles
     gaps: np.ndarray  # numbers of lines that stand below a blank line
     separator: str
-    indent: np.ndarray  # [N], blanks before each row, where the name stands first; else 0
     sha256: str = ""  # of the bytes that were read
     problems: list[InputError] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)  # notes on what changes a number
     notes: list[str] = field(default_factory=list)  # others
 
-    def of(self, role: str) -> Cells:
+    def of(self, role: str) -> Column:
         """The cells of a role; empty ones if there is no such column."""
         at = self.columns.at.get(role)
-        return Cells.same("", len(self.line)) if at is None else self.cells[at]
+        return Column.same("", len(self.line)) if at is None else self.cells[at]
 
     def row(self, i: int) -> tuple[str, ...]:
         """The cells of a row."""
-        return tuple(cells.row(i) for cells in self.cells)
+        return tuple(column.row(i) for column in self.cells)
 
     def only(self, rows: np.ndarray) -> Sheet:
         """The sheet with these rows only, in this order."""
         if len(rows) == len(self.line):
             return self
-        cells = [of.only(rows) for of in self.cells]
-        return replace(self, line=self.line[rows], indent=self.indent[rows], cells=cells)
+        return replace(self, line=self.line[rows], cells=[column.only(rows) for column in self.cells])
 
     def label(self, role: str) -> str:
         """What messages call a role's column: the role, or a title that says something else."""
-        own = self.titles[self.columns.at[role]] if role in self.columns.at else role
+        text = self.titles[self.columns.at[role]] if role in self.columns.at else role
         is_plain = self.columns.plain and role != "clicks"
-        return role if is_plain or key(own) == key(role) else brief(own, 60)
+        return role if is_plain or word_key(text) == word_key(role) else brief(text, 60)
 
-    def where(self, row: int, place: str) -> str:
+    def place(self, row: int, place: str) -> str:
         """A place of the file, for messages."""
         return f"{self.source}, line {self.line[row]}, {place}"
 
     def cell(self, row: int, role: str) -> str:
         """The place of a cell, for messages."""
-        return self.where(row, f"column {self.label(role)}")
+        return self.place(row, f"column {self.label(role)}")
 
     def lines(self, rows: Iterable[int]) -> str:
         """``line 3``, ``lines 3, 5`` or ``lines 3, 5, 8, 9, 12 and 4 more``, of these rows."""
@@ -241,58 +233,52 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
     for start, kind in _NO_TEXT.items():
         if content.startswith(start):
             raise bad("arms file", source, f"{_MAY_BE}; this is {kind}")
-    even, odd = content[:4096:2].count(0), content[1:4096:2].count(0)
     tries = {"utf-8-sig": "", "cp1252": "read as Latin-1 (Windows-1252), for it is not UTF-8"}
-    if content.startswith(codecs.BOM_UTF8):
-        tries.pop("cp1252")
-    elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         tries = {"utf-16": "read as UTF-16"}
-    elif even or odd:
-        tries = {"utf-16-be" if even > odd else "utf-16-le": "read as UTF-16"}
+    elif content.startswith(codecs.BOM_UTF8) or 0 in content[:4096]:
+        tries.pop("cp1252")
     for name, note in tries.items():
         with contextlib.suppress(UnicodeDecodeError):
-            return content.decode(name), note
+            text = content.decode(name)
+            if "\0" not in text[:4096]:
+                return text, note
     raise bad("arms file", source, _MAY_BE)
 
 
-def read_sheet(path: str | os.PathLike[str], content: bytes, asked: Asked, encoding: str | None = None) -> Sheet:
+def read_sheet(path: str | os.PathLike[str], content: bytes, choices: Choices, encoding: str | None = None) -> Sheet:
     """A CSV file; InputError if it cannot be read, or has no header of an arms file, or no rows."""
-    source = on_one_line(" ".join(str(path).split()))
-    table = content
+    source, table = on_one_line(" ".join(str(path).split())), content
     for start, module in _PACKED.items():
-        if start.match(content):
+        if content.startswith(start):
             try:
                 table = module.decompress(content)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as problem:
                 must = f"a {module.__name__} file that is whole ({problem})"
                 raise bad("arms file", source, must) from None
     text, note = decoded(table, source, encoding)
-    sheet = _sheet(text, source, asked)
-    sheet.notes[:0] = [note] if note else []
-    return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
-
-
-def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     if not text.strip(', ;\t|\r\n"'):
-        must = "it must have a header line and rows of arms"
-        raise InputError(f"{source}: the file is empty; {must}")
+        raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
     if text.lstrip()[0] in "[{<":
-        why = "it begins like JSON or HTML; save the table as CSV"
-        raise InputError(f"{source}: not readable as CSV: {why}")
+        reason = "it begins like JSON or HTML; save the table as CSV"
+        raise InputError(f"{source}: not readable as CSV: {reason}")
     heads = {sign: _head(text, sign) for sign in _SEPARATORS}
     for sign, head in heads.items():
-        for at, (_, cells) in enumerate(head):
-            if columns := find_columns(cells, asked, source):
-                return _without_empty(_below(text, sign, head[: at + 1], columns, source), asked)
-    # Some programs write files twice: then every line is one cell in quotes.
-    lines = [row[0] for _, row in heads[","] if len(row) == 1]
-    is_quoted = len(lines) == len(heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
-    if is_quoted and any(sign in line for sign in _SEPARATORS for line in lines):
-        return _sheet("\n".join("".join(row) for _, row in _rows(text, ",", source)), source, asked)
+        for n, (_, cells) in enumerate(head):
+            if columns := find_columns(cells, choices, source):
+                sheet = _below(text, sign, head[: n + 1], columns, source)
+                sheet.notes[:0] = [note] if note else []
+                # A column in which nothing stands is none.
+                filled = zip(sheet.titles, sheet.cells, strict=True)
+                titles = [title if any(column.texts) else "" for title, column in filled]
+                if not columns.plain and not (columns := find_columns(titles, choices, source)):
+                    firsts = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
+                    raise missing_columns([[titles, *firsts]], source, choices)
+                return replace(sheet, columns=columns, sha256=hashlib.sha256(content).hexdigest())
     for _ in _rows(text, ",", source):  # is it CSV at all?
         pass
     rows = [[cells for _, cells in head] for head in heads.values()]
-    raise missing_columns(rows, source, asked)
+    raise missing_columns(rows, source, choices)
 
 
 def _rows(text: str, sign: str, source: str) -> Iterator[tuple[int, list[str]]]:
@@ -314,12 +300,8 @@ def _head(text: str, sign: str) -> list[tuple[int, list[str]]]:
     rows = []
     with contextlib.suppress(InputError):
         for line, row in itertools.islice(_rows(text[:_HEAD], sign, ""), _HEADER_WITHIN):
-            rows += [(line, [_bare(cell) for cell in row])]
+            rows += [(line, [cell.strip() for cell in row])]
     return [(line, row) for line, row in rows if any(row)]
-
-
-def _bare(cell: str) -> str:
-    return _AS_TEXT.sub(r"\1", cell.strip())
 
 
 def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray] | None:
@@ -329,80 +311,50 @@ def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray]
         return None
     from pandas import RangeIndex, errors, read_csv
 
+    options: dict[str, Any] = {"sep": sign, "header": None, "names": range(width), "skiprows": start}
+    options |= {"keep_default_na": False, "na_filter": False, "skip_blank_lines": False}
     try:
-        frame = read_csv(
-            io.BytesIO(text.encode()),
-            sep=sign,
-            header=None,
-            names=range(width),
-            skiprows=start,
-            dtype=object,
-            keep_default_na=False,
-            na_filter=False,
-            skip_blank_lines=False,
-        )
+        table = read_csv(io.BytesIO(text.encode()), dtype=object, **options)
     except (errors.ParserError, UnicodeError):
         return None
     # Where the first row has more cells than there are names, they make an index.
-    return [frame[n].to_numpy() for n in frame] if isinstance(frame.index, RangeIndex) else None
+    return [table[n].to_numpy() for n in table] if isinstance(table.index, RangeIndex) else None
 
 
 def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Columns, source: str) -> Sheet:
     """The sheet whose header is the last row of this head."""
     start, header = head[-1]
     width, wide = len(header), dict[int, int]()
-    texts: Sequence[Sequence[str] | np.ndarray] | None = _by_pandas(text, sign, start, width)
+    texts: Any = _by_pandas(text, sign, start, width)
     if texts is not None:
         line = np.arange(start + 1, start + 1 + len(texts[0]))
     else:
         rows = itertools.dropwhile(lambda row: row[0] <= start, _rows(text, sign, source))
-        numbers, every = list[int](), list[tuple[str, ...]]()
+        lines, every = list[int](), list[tuple[str, ...]]()
         for n, row in rows:
             if any(map(str.strip, row[width:])):
                 wide[n] = len(row)
-            numbers.append(n)
+            lines.append(n)
             # No lists: the collector of garbage would walk through all of them.
             every.append((*row[:width], *[""] * (width - len(row))))
-        line, texts = np.array(numbers), [*zip(*every, strict=True)] or [()] * width
-    strip = _bare if '"' in text and '="' in text else str.strip
-    cells = [Cells.of(of).changed(strip) for of in texts]
-    blank = np.all([of.equal("") for of in cells], axis=0)
+        line, texts = np.array(lines), [*zip(*every, strict=True)] or [()] * width
+    cells = [Column.of(column).changed(str.strip) for column in texts]
+    blank = np.all([column.equal("") for column in cells], axis=0)
     if blank.all():
         must = "it must have at least two arms"
         raise InputError(f"{source}: there is a header but no rows; {must}")
-    sheet = Sheet(
-        source=source,
-        titles=tuple(" ".join(cell.split()) for cell in header),
-        columns=columns,
-        line=line,
-        cells=cells,
-        wide=wide,
-        gaps=line[1:][blank[:-1]],
-        separator=sign,
-        indent=np.zeros(len(line), np.int64),
-        notes=[f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else [],
-    ).only(np.flatnonzero(~blank))
+    titles = tuple(" ".join(cell.split()) for cell in header)
+    sheet = Sheet(source, titles, columns, line, cells, wide, line[1:][blank[:-1]], sign)
+    sheet = sheet.only(np.flatnonzero(~blank))
+    sheet.notes += [f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else []
     if len(head) > 1:
         above = quoted(" / ".join(" ".join(filter(None, row)) for _, row in head[:-1]))
-        lines = _lines([n for n, _ in head[:-1]])
-        sheet.notes.append(f"{lines} above the header skipped: {above}")
+        sheet.notes.append(f"{_lines([n for n, _ in head[:-1]])} above the header skipped: {above}")
     if columns.at.get("name") == 0 and _INDENTED.search(text):
         raw = re.split(r"\r\n|\r|\n", text)
-        starts = [raw[n - 1].lstrip('"') for n in sheet.line]
-        indent = [len(start) - len(start.lstrip(_BLANK)) for start in starts]
-        sheet = replace(sheet, indent=np.array(indent))
-    return sheet
-
-
-def _without_empty(sheet: Sheet, asked: Asked) -> Sheet:
-    """With others than columns in which nothing stands, if there are; a name must not be empty."""
-    empty = {role: at for role, at in sheet.columns.at.items() if not any(sheet.cells[at].texts)}
-    if not empty or sheet.columns.plain:
-        return sheet
-    titles = ["" if at in empty.values() else text for at, text in enumerate(sheet.titles)]
-    if columns := find_columns(titles, asked, sheet.source):
-        return replace(sheet, columns=columns)
-    if "name" in empty and "name" not in asked:
-        rows = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
-        raise missing_columns([[titles, *rows]], sheet.source, asked)
+        indented = [raw[n - 1].lstrip('"')[:1] in {*_BLANK} for n in sheet.line]
+        if not all(indented) and any(indented):
+            place = f"line {sheet.line[indented.index(True)]}"
+            reason = "its name is indented, as below a sum: leave the rows of one level, not indented"
+            sheet.problems.append(InputError(f"{source}, {place}: {reason}"))
     return sheet
