@@ -17,7 +17,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandits._tables import GREEK, counted
+from jaxbandits._tables import GREEK, count_of
 from jaxbandits.core.fingerprint import digest, package_digest
 from jaxbandits.core.protocol import Policy
 
@@ -171,7 +171,7 @@ class Provenance(dict[str, Any]):
         constraint = dict(self["constraint"])
         limit = f"{constraint.pop('class', '')}({', '.join(f'{name}={x}' for name, x in constraint.items())})"
         world = self["made_by"] or self["environment"]
-        sizes = [counted(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
+        sizes = [count_of(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
         runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
         sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
-from jaxbandits._tables import Table, counted, in_greek
+from jaxbandits._tables import Table, count_of, in_greek
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
@@ -644,7 +644,7 @@ class ResultPlots:
             raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
         rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
-        units = counted(regret.units, "run" if over == "replicate" else "instance")
+        units = count_of(regret.units, "run" if over == "replicate" else "instance")
         doubts = [warning.partition(":")[0] for warning in regret.warnings]
         doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""

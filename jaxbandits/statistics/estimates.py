@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits._tables import counted
+from jaxbandits._tables import count_of
 from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> lis
 def units_of(over: str, count: int | None = None) -> str:
     """What units are called: ``instances``, or ``1,200 runs`` with a count."""
     unit = "run" if over == "replicate" else over
-    return f"{unit}s" if count is None else counted(count, unit)
+    return f"{unit}s" if count is None else count_of(count, unit)
 
 
 def invisible(count: int, over: str) -> str:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from jaxbandits._plots import encoded, say_logarithmic
-from jaxbandits._tables import Table, counted
+from jaxbandits._tables import Table, count_of
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
 from jaxbandits.sweeps.drawing import cases, curves
@@ -97,7 +97,7 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
     amount = "" if np.isnan(value) else f", {value:,.6g}" + " rounds" * (task.constraint.clock_name == "rounds")
     if result.plan.spec.budgets is not None:
         amount = f", budget {value:,.6g}"
-    shape = f"{counted(task.instance_ids.size, 'instance')} × {counted(task.replicate_ids.size, 'replicate')}"
+    shape = f"{count_of(task.instance_ids.size, 'instance')} × {count_of(task.replicate_ids.size, 'replicate')}"
     return f"{environment}{amount} ({shape})"
 
 

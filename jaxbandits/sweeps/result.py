@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandits import _files
 from jaxbandits._provenance import versions
-from jaxbandits._tables import counted
+from jaxbandits._tables import count_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
@@ -191,7 +191,7 @@ class SweepResult:
 
     def __repr__(self) -> str:
         sizes = dict(zip(AXES, _shape(self.plan), strict=True))
-        parts = (counted(size, axis) for axis, size in sizes.items())
+        parts = (count_of(size, axis) for axis, size in sizes.items())
         return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
 
     @property

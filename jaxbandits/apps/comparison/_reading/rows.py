@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._tables import NumberStyle, counted
+from jaxbandits._tables import NumberStyle, count_of
 from jaxbandits.apps.comparison._reading import numbers
 from jaxbandits.apps.comparison._reading.columns import (
     COST_OF,
@@ -409,7 +409,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
         if count < len(code):
             _, first, times = np.unique(code, return_index=True, return_counts=True)
             lines = sheet.lines(np.sort(first[times > 1]))
-            again = counted(len(code) - count, "row")
+            again = count_of(len(code) - count, "row")
             sheet.changes.insert(0, f"{lines}: {again} more equal in every cell, added as well")
     has_both, ends = {"end", "time"} <= columns.at.keys(), sheet.of("end")
     if has_both and coded(arm, ends)[1] < coded(row, ends)[1]:
