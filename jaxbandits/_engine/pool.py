@@ -110,7 +110,7 @@ def memory_left(device: Any) -> int:
 # --- jobs ------------------------------------------------------------------------------------------------------
 
 
-class Accounts(NamedTuple):
+class JobAccounts(NamedTuple):
     """What came out of the lanes of a job, in the order of their numbers, however they were played."""
 
     rows: scan.Account  # at each mark, i32[lane, mark]
@@ -126,20 +126,20 @@ class Job(NamedTuple):
     work: float = 0.0  # what they count in `Workers.work`; 0: one each
     in_line: int = 0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
     # What is done with the accounts, by the thread that completes them; the job's future gives what this gives.
-    store: Callable[[Accounts], Any] = lambda accounts: accounts
+    store: Callable[[JobAccounts], Any] = lambda accounts: accounts
 
 
 class _OpenJob:
     """A job whose lanes have not all ended."""
 
-    def __init__(self, lanes: np.ndarray, store: Callable[[Accounts], Any]):
+    def __init__(self, lanes: np.ndarray, store: Callable[[JobAccounts], Any]):
         self._lanes, self._store = np.sort(lanes), store
         self.lanes_left = self._lanes.size
-        self._accounts: Accounts | None = None
+        self._accounts: JobAccounts | None = None
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
 
-    def take(self, numbers: np.ndarray, part: Accounts) -> None:
+    def take(self, numbers: np.ndarray, part: JobAccounts) -> None:
         """These lanes have ended."""
         if self._accounts is None:
             size = self._lanes.size
@@ -417,7 +417,7 @@ class Queue:
         while remains:
             numbers, outcome = remains.pop()
             rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: jax.device_get(x)[:n], outcome)
-            accounts = Accounts(scan.unpack(rows, last), status, final)
+            accounts = JobAccounts(scan.unpack(rows, last), status, final)
             jobs, complete = self._job_of[numbers], []
             with self._lock:
                 for job in map(int, np.unique(jobs)):

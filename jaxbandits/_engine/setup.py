@@ -111,7 +111,7 @@ def lay_out(
     called(environment, "check", environment.check)
     means = mean_tables(environment)
     limits.check_spec(environment.spec)
-    ready = prepare(constraint, environment)
+    ready = prepare_constraint(constraint, environment)
     root = root_key(key)
     shares = mark_shares(marks)
     if engine not in ENGINES:
@@ -226,7 +226,7 @@ def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
 # --- the three nouns, each by itself
 
 
-def prepare(constraint: Constraint, environment: Environment) -> Constraint:
+def prepare_constraint(constraint: Constraint, environment: Environment) -> Constraint:
     """The constraint with leaves ``[instance, …]``."""
     kind, instances = type(constraint).__name__, environment.instances
     for field in leaf_fields(constraint):
@@ -571,7 +571,7 @@ def prepared(
             raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
         return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap, task.program
 
-    ready = prepare(constraint, environment)
+    ready = prepare_constraint(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
     means = mean_tables(environment)

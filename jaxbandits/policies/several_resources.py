@@ -121,7 +121,7 @@ class WilsonBounds(Confidence):
 # --- What they share: amounts, bounds, statistics
 
 
-class Amounts(NamedTuple):
+class BudgetAmounts(NamedTuple):
     """Budgets and what is left of them, ``f32[m]``, each in its own units; time comes last where there is a horizon."""
 
     budget: jax.Array
@@ -141,7 +141,7 @@ def totals_left(view: View, resources: int) -> Total:
     return money
 
 
-def budgets_now(budget: Total, view: View) -> tuple[Total, Amounts]:
+def budgets_now(budget: Total, view: View) -> tuple[Total, BudgetAmounts]:
     """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now."""
     places = budget.part.shape[0]
     money = totals_left(view, places - 1)
@@ -149,7 +149,7 @@ def budgets_now(budget: Total, view: View) -> tuple[Total, Amounts]:
     now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
     every = (ticks.to_float(budget)[:count], ticks.to_float(money))
-    return budget, Amounts(*every, timed=count == places)
+    return budget, BudgetAmounts(*every, timed=count == places)
 
 
 def resources_of(spec: FiniteSpec) -> int:
@@ -290,7 +290,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         used = ticks.add(state.used, jnp.rint(use * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
-    def score(self, state: PricedState, round: jax.Array, amounts: Amounts) -> tuple[jax.Array, jax.Array]:
+    def score(self, state: PricedState, round: jax.Array, amounts: BudgetAmounts) -> tuple[jax.Array, jax.Array]:
         """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none overflows."""
         upper, lower = state.bounds or self.limits(state.learnt, round)
         policy, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))

@@ -142,7 +142,7 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     """A block as a job of the pool, whose future gives an :data:`Answer`."""
     task = block.unit.task
 
-    def store(accounts: pool.Accounts) -> Answer:
+    def store(accounts: pool.JobAccounts) -> Answer:
         rows = np.searchsorted(np.sort(block.lanes), block.lanes)  # a block keeps its lanes in the order of play
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
