@@ -126,7 +126,7 @@ doctest: $(TEST_TOOLS)
 	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
 # The quickest of them in `make test`, all others in `make test-integration`.
-QUICKEST := omega_ucb_tails rcucb service
+QUICKEST := omega_ucb_tails service
 experiments-smoke: NAMES ?= $(QUICKEST)
 other-experiments: NAMES = $(filter-out $(QUICKEST),$(shell $(BIN)/python -m experiments --list))
 experiments-smoke other-experiments: $(TEST_TOOLS)

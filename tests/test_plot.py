@@ -155,6 +155,7 @@ def test_another_ending_or_folder(tmp_path: Path) -> None:
             _files.finished(empty_figure()[0], path)
 
 
+@pytest.mark.integration
 def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     arms = jb.environments.random_bernoulli(KEY, instances=3, arms=2)
     limit, policy = jb.TotalBudget(5.0, last_pull="counts"), jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0])

@@ -234,6 +234,7 @@ def falling(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     return after, outcome._replace(expected_reward=mean), *rest
 
 
+@pytest.mark.integration
 def test_a_world_whose_means_move_and_that_has_no_benchmarks_is_told_so() -> None:
     """In one line, by the numbers; right worlds, sums of sets and pulls that forfeit are silent."""
     moving = as_a(with_its_own(FiniteArms, "Falling", pull=falling), world("beta"))
@@ -294,6 +295,7 @@ class Telling(jb.policies.OmegaUCB):
         return {**super().summary(state), **told}
 
 
+@pytest.mark.integration
 def test_what_one_policy_tells_in_the_end_is_kept_beside_others() -> None:
     alone = run([Telling(rho=1.0)], world("beta"), jb.Horizon(40))
     both = run([jb.policies.BudgetedThompson(), Telling(rho=1.0)], world("beta"), jb.Horizon(40))

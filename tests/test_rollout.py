@@ -86,6 +86,7 @@ def test_the_bits_of_simulate(name: str) -> None:
             assert (pulls == result.final["pulls"][0, row, r]).all()
 
 
+@pytest.mark.integration
 def test_traced_parameters_and_keys_give_the_bits_of_plain_ones() -> None:
     arms, limit = world("bernoulli"), jb.TotalBudget(5.0, last_pull="forfeits")
 
@@ -103,6 +104,7 @@ def test_traced_parameters_and_keys_give_the_bits_of_plain_ones() -> None:
     assert np.array_equal(both.action[1], traced.action)
 
 
+@pytest.mark.integration
 def test_a_score_can_be_differentiated_along_a_rollout() -> None:
     """d/dθ Σ log π(a_t | …) is what the states and actions of a rollout give, by hand and by jax.grad."""
     arms, limit = world("bernoulli"), jb.Horizon(8)

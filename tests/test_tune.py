@@ -101,6 +101,7 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
     assert found.objective.mean() > found.start.mean()
 
 
+@pytest.mark.integration
 def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
     budget = jb.TotalBudget(5.0, last_pull="counts")
     found = adversarial.search(
@@ -109,6 +110,7 @@ def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
     assert (found.objective == 0).all()
 
 
+@pytest.mark.integration
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     line = ["tune", "--policy", "omega_ucb", "--k", "3", "--budget", "40", "--steps", "2", "--instances", "4"]

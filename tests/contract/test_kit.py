@@ -132,6 +132,7 @@ def wrapping() -> Any:
 @pytest.mark.parametrize(
     "right", [policy("Right", select=addressed_by_the_round), jb.policies.BudgetedThompson(), jb.policies.SoftElim()]
 )
+@pytest.mark.quick_rows("right0")
 def test_draws_of_the_round_pass(right: Policy) -> None:
     subject = Subject(right, world("bernoulli"), jb.Horizon(40), KEY)
     CHECKS["keys_are_addressed_by_the_round"](subject)

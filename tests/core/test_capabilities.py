@@ -226,6 +226,7 @@ class Halved(FiniteArms):
         return state, outcome, told._replace(reward=told.reward // 2), empty
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_only_a_promise_that_counts_leaps_and_the_others_say_why() -> None:
     assert both(Plain(), arms(), BUDGET, "leap").about.why_scan is None

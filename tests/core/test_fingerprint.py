@@ -87,6 +87,7 @@ def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+@pytest.mark.integration
 def test_a_new_cell(cell: Any, wanted: list[list[int]]) -> None:
     found = []
     for score, sign in EDITS:
@@ -205,6 +206,9 @@ mine = {made}
         ("Mine(weights.__call__)", "weights.own = -1"),
         ("Mine((lambda: (lambda: weights()))())", "Weights.__call__ = lambda self: -1"),
     ],
+)
+@pytest.mark.quick_rows(
+    "Mine(one)-Mine._table[0] = -1", "Mine(one)-gains[0] = -1", "Mine(functools.partial(one))-weights.own = -1"
 )
 def test_what_methods_reach_through_objects(cell: Any, made: str, edit: str) -> None:
     """Other modules of the user's, attributes of classes, functions and objects in static fields."""

@@ -89,6 +89,7 @@ def test_same_bits_for_arms_that_cost_nothing():
     assert (leap.ledger["rounds"][..., -1] == 700).any()
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_same_bits_of_all_members_of_a_committee() -> None:
     """All of them in one program: each lane is played by the one that its leaf names."""

@@ -36,8 +36,8 @@ CASES: dict[str, tuple[Any, Any, int]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.quick_rows("omega-horizon-5")
 def test_same_bits_where_arms_close(case: str) -> None:
     policy, constraint, arms = CASES[case]
     world, results = closing(arms), []

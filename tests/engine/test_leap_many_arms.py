@@ -51,8 +51,8 @@ ROWS: list[tuple[str, Any, Reservoir, Constraint]] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "policy", "arms", "constraint"), ROWS, ids=[row[0] for row in ROWS])
-@pytest.mark.integration_rows("K arms", "increasing", "uniform")
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
     played = [
         jb.simulate(policy, arms, constraint, key=KEY, replicates=2, marks=6, engine=engine, slots=16)

@@ -90,6 +90,7 @@ def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["scan", "leap"])
+@pytest.mark.quick_rows("scan")
 def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
     """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones have cost as much."""
     limit = jb.TotalBudget(np.where(np.arange(40) < 7, 40.0, 1.0), last_pull="counts")
@@ -224,6 +225,7 @@ def test_batches_are_full_however_many_workers_there_are():
 
 
 @pytest.mark.parametrize("slots", [4, None])
+@pytest.mark.quick_rows("None")
 def test_lanes_that_travel_change_no_bit(monkeypatch, slots):
     near = play(slots=slots, replicates=5)
     monkeypatch.setattr(driver, "_LEAST", 2)

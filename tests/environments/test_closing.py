@@ -202,6 +202,7 @@ COMMITTEE = Committee.played_by(np.arange(len(Committee.members())))
         (policies.LagrangeBwK(), "several_resources", contract.TWO_AND_TIME),
     ],
 )
+@pytest.mark.quick_rows("policy1-bernoulli-constraint1", "policy3-null_arm-constraint3")
 def test_some_policies_keep_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
     keeps_to_open_arms(policy, name, constraint)
 

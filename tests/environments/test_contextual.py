@@ -211,8 +211,8 @@ def worlds() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["linear", "logistic, rows", "rows"])
-@pytest.mark.quick_rows("linear")
 def test_contextual_worlds_keep_the_contract(name: str) -> None:
     check_environment(worlds()[name], key=KEY, counted=False, pulls=2048)
 

@@ -70,6 +70,7 @@ def test_an_instance_has_changes_of_its_own_and_batches_change_nothing() -> None
     assert_same_results(pick(whole, instances=[1]), part, "in the whole and alone")
 
 
+@pytest.mark.integration
 def test_bits_of_delay_and_null_arm_around_or_inside() -> None:
     """A world that changes behind a delay of 0 rounds plays as without."""
     moving = Piecewise.bernoulli(drift.linear([0.2, 0.8], [0.8, 0.2], 5), [0.5, 0.5], every=20)
@@ -128,6 +129,7 @@ def test_the_benchmark_is_the_value_of_the_linear_program() -> None:
                 assert of_x == pytest.approx(must, rel=1e-7), (segments, arms, null, x)
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore:.*round_cap")
 def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
     """200 worlds with random costs, with a null arm and without, at every mark: the oracle's lanes and others'."""

@@ -110,6 +110,7 @@ def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:
     assert 0.1 < gap < 2 and 0.5 < value < 1
 
 
+@pytest.mark.integration
 def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     unclean, gap, active = _in_phases(6, 20)
     assert unclean.tolist() == [0] * 6 and 0 < gap < 1
@@ -141,6 +142,7 @@ def test_the_proof_of_rcb_could_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _in_closed_form(quick)[0].verdict == "no"
 
 
+@pytest.mark.integration
 def test_stooo_on_pairs_learns_of_its_own_limit_alone() -> None:
     world = smooth_arms(3)
     best = (0.42 * np.arange(1, 9) / 8 - 0.3 * (np.arange(1, 9) / 8) ** 2).max()

@@ -106,6 +106,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.quick_rows("money")
 def test_against_all_histories(case: str) -> None:
     link, reward, cost, rounds, money = CASES[case]
     resources = len(money) if isinstance(money, list) else None

@@ -66,6 +66,7 @@ def test_unbiased_estimators(record_property: Callable[[str, object], None]) -> 
     assert 0.8 < every.std() < 1.2, every.std()  # standard errors neither too large nor too small
 
 
+@pytest.mark.integration
 def test_baselines_do_not_bias_and_help() -> None:
     truth = exact.estimate(OmegaUCB(rho=0.25), ARMS, HORIZON)
     errors = {}
@@ -99,6 +100,7 @@ def test_replay_gives_back_the_ledger_exactly() -> None:
         assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]).all()
 
 
+@pytest.mark.integration
 def test_beta_scores_have_mean_zero_and_the_right_covariance_with_the_outcome() -> None:
     """E[S] = 0 and E[x S] = ∂ E[x], for one pull of each arm, small shapes included."""
     a, b = np.array([[0.2, 0.8, 3.0]]), np.array([[0.5, 2.0, 0.3]])

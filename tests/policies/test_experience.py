@@ -62,6 +62,7 @@ def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
     assert (scan.pulls.values <= [30, 60, 500]).all() and (scan.pulls.values == 30).any()
 
 
+@pytest.mark.integration
 def test_who_knows_more_loses_less() -> None:
     """Ten thousand earlier pulls of the arms' own means: an eighth of the regret, by far more than five errors."""
     mean, cost = ARMS.values()
@@ -134,6 +135,7 @@ def test_refusals(call: Any, message: str) -> None:
         call()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BudgetedThompson()], ids=["index", "other"]
 )

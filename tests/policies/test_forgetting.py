@@ -60,8 +60,8 @@ def without_restarts(result: jb.Result) -> jb.Result:
     return dataclasses.replace(result, final=final)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", INNER)
-@pytest.mark.quick_rows("omega")
 def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
     """γ = 1, a window as long as the run, a detector that never tells."""
     inner = INNER[name]
@@ -377,6 +377,7 @@ def test_delays_of_a_change_of_bernoulli_means_are_the_published_ones(name: str)
     assert error < 0.03 * published  # so that a tenth more or less would be seen
 
 
+@pytest.mark.integration
 def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
     """Besson et al., JMLR 2022: after at least d numbers before it, a change by Δ is told of within d = 4 β(T, δ)/Δ² of
     it, but with probability δ."""
@@ -432,6 +433,7 @@ def test_the_twin_of_restarts() -> None:
     assert begun and int(np.asarray(steps.after.restarts)[-1]) == len([t for t in begun if t < len(action)])
 
 
+@pytest.mark.integration
 def test_only_the_arm_that_changed_begins_anew() -> None:
     before = FiniteArms.bernoulli([0.9, 0.5], [0.5, 0.5])
     after = FiniteArms.bernoulli([0.1, 0.5], [0.5, 0.5])
@@ -444,6 +446,7 @@ def test_only_the_arm_that_changed_begins_anew() -> None:
     assert (np.asarray(steps.after.since) == 0).all()
 
 
+@pytest.mark.integration
 def test_forced_exploration_finds_what_is_not_played() -> None:
     """The second arm becomes the better one, unseen: with α = 0.1 it is found."""
     before = FiniteArms.bernoulli([0.6, 0.2], [0.5, 0.5])
@@ -469,6 +472,7 @@ class EveryFiftieth(Detector):
         return state + 1, state + 1 >= 50
 
 
+@pytest.mark.integration
 def test_exploration_grows_with_the_root_of_the_alarms() -> None:
     """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing`` it stays α."""
     flat, arms, rounds = FiniteArms.bernoulli([0.5] * 4, [0.5] * 4), 4, 6000
@@ -497,6 +501,7 @@ def test_whole_pulls_are_the_nearest_and_the_means_stay() -> None:
         np.testing.assert_allclose(ticks.to_units(ticks.join(sums)), mean * [2, 2, 3, 1], atol=3e-7)
 
 
+@pytest.mark.integration
 def test_several_resources_are_watched_one_by_one() -> None:
     """A change of the second resource alone is told of."""
     limit = jb.TotalBudget([200.0, 220.0], last_pull="counts", rounds=600)

@@ -42,6 +42,7 @@ def exact(t: np.ndarray, n: np.ndarray, reward: np.ndarray, cost: np.ndarray) ->
     return twin.steepest(r, c, np.log(t / n) / n)
 
 
+@pytest.mark.integration
 def test_float32_is_the_maximum() -> None:
     """To 2·10⁻⁴ of the twin, which bisects."""
     many = states(30_000, seed=2)

@@ -256,6 +256,7 @@ def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> N
     assert np.array_equal(short.action, long.action) and np.array_equal(short.outcome.reward, long.outcome.reward)
 
 
+@pytest.mark.integration
 def test_rerun_larger() -> None:
     rooms: list[int] = []
 
@@ -322,6 +323,7 @@ def test_what_cannot_be(make: Any, message: str) -> None:
         make()
 
 
+@pytest.mark.integration
 def test_a_sampler_that_breaks_its_promise() -> None:
     def arms(sampler: Any, **changes: Any) -> Reservoir:
         given = {"instances": 2, "capacity": 4, "best_ratio": 1.0, "least_cost": 0.5} | changes

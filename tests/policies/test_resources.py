@@ -105,6 +105,7 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
         jb.simulate(Anything(), one, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
 
+@pytest.mark.integration
 def test_statistics_of_several_resources_are_those_of_each():
     """What is recorded, counted while open and read as floats, against one resource at a time, to the bit."""
     rng = np.random.default_rng(0)

@@ -114,6 +114,7 @@ def test_primal_dual_bwk(kind: str, bounds: str) -> None:
     assert decisions > 2500 and away > 300
 
 
+@pytest.mark.integration
 def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
     several = play(policies.PrimalDualBwK(bounds=policies.RadBounds(c_rad=0.5)), "one")
     one = play(policies.PDBwK(c_rad=0.5), "one")
@@ -176,6 +177,7 @@ def has_a_part(action: int, seen: Any, t: int, left: np.ndarray) -> bool:
 UCB = policies.UCBBwK(bounds=BOUNDS["wilson"][0], update_budgets=True)
 
 
+@pytest.mark.integration
 def test_ucb_bwk_in_a_window() -> None:
     """SW-UCB-BwK: every drawn arm has a part in HiGHS' solution for what the last w rounds brought."""
     window, away = 40, []
@@ -200,8 +202,8 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
     return np.stack(found)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("per", ["round", "pull"])
-@pytest.mark.quick_rows("round")
 def test_ucb_bwk_with_a_discount(per: str) -> None:
     """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the nearest whole one."""
     gamma, away, anew = 0.95, [], 0
@@ -284,8 +286,8 @@ def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
     assert np.abs(correlation).max() * np.sqrt(3000) < laws.norm.isf(0.005 / 28)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "update"), [("time", True), ("time", False), ("no time", True)])
-@pytest.mark.quick_rows("time-False")
 def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: bool) -> None:
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
     mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
@@ -294,8 +296,8 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
         jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, :1]), WORLD, LIMITS["time"], key=KEY)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["time", "no time", "one"])
-@pytest.mark.quick_rows("time")
 def test_epsilon_first(kind: str) -> None:
     """In turn until the share of some budget is spent, time among them; then draws at the means of that phase."""
     p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)

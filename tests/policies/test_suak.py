@@ -252,6 +252,7 @@ def test_several_resources_are_refused_by_policies_for_one():
         play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
+@pytest.mark.integration
 def test_costs_outside_the_unit_interval_and_arms_all_above_c():
     with pytest.raises(jb.InputError, match=r"mean_cost: 1\.2 given; it must be finite and in \[0, 1\]"):
         FiniteArms.bernoulli([0.3, 0.6], [0.1, 1.2])

@@ -398,6 +398,7 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     assert (tmp_path / "sensitivity_rho.png").read_bytes()[1:4] == b"PNG"
 
 
+@pytest.mark.integration
 def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
     found = sweep(spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path)
     drawn = (tmp_path / "cases.png").read_bytes()

@@ -193,6 +193,7 @@ def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "If you had run this again with $4 to spend" in page and "jaxbandits compare --arms ads.csv" in page
 
 
+@pytest.mark.integration
 def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n")
     every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])

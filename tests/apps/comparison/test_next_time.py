@@ -93,6 +93,7 @@ def test_what_brings_most_of_two_budgets_is_the_program_of_both(folder: Path) ->
     assert value == pytest.approx(split @ reward)
 
 
+@pytest.mark.integration
 def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     """Money and requests: its best mixture is that of both, and no run answers more requests than there are."""
     Path("log.csv").write_text(log_of())
@@ -146,6 +147,7 @@ def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> No
 # --- How often one decides
 
 
+@pytest.mark.integration
 def test_a_file_of_days_decides_daily(folder: Path) -> None:
     Path("days.csv").write_text(by_days())
     assert prepare("days.csv", 270.0, UCB).played.cadence == Cadence((30,), 0, "day")
@@ -217,6 +219,7 @@ def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folde
     ("log", 1.2, ("cost",)),
     ("ads", 100.0, ("cost",)),
 ])  # fmt: skip
+@pytest.mark.quick_rows("log-1.2-money2")
 def test_cents_are_dollars(folder: Path, name: str, budget: float, money: tuple[str, ...]) -> None:
     """A hundred times the money in a smaller unit: the same pulls, the same ranking, the same answer."""
     text = {"log": log_of(), "ads": ADS.replace("$", "")}.get(name) or (

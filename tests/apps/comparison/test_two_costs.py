@@ -61,6 +61,7 @@ def test_money_and_tokens_are_read_beside_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["log", "means"])
+@pytest.mark.quick_rows("means")
 def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(tmp_path: Path, kind: str) -> None:
     path, columns = (
         (log(tmp_path / "a.csv"), COLUMNS) if kind == "log" else (means(tmp_path / "a.csv"), {"cost2": "tokens"})
@@ -76,6 +77,7 @@ def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(tmp_path
     assert regret.mean() > 0 and found.data["spent2"].attrs["units"] == "tokens"
 
 
+@pytest.mark.integration
 def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     """1,024 tokens each: the same runs, to the bit, and 1,024 times as many spent."""
     plain = played(log(tmp_path / "a.csv"), columns=COLUMNS)

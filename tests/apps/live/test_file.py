@@ -122,6 +122,7 @@ def test_a_copy_is_an_agent_as_well(file: Path) -> None:
     ],
     ids=["window", "discount", "restarts"],
 )
+@pytest.mark.quick_rows("discount")
 def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> None:
     clock, rng = Clock(), random.Random(35)
     agent = new_agent(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
