@@ -216,9 +216,9 @@ def serve(name: str, run: int) -> None:
         clock=lambda: now[0],
     )
     with agent._transaction() as ledger:
-        layout = ledger.layout
+        setup = ledger.setup
     forecast = Forecast()
-    layout.pace = lambda _: forecast  # type: ignore[method-assign]
+    setup.pace = lambda _: forecast  # type: ignore[method-assign]
     for t, arm, slot, *_, arrived, _can in rounds:
         now[0] = float(slot)
         ticket = agent.choose()
