@@ -89,14 +89,18 @@ $(STAMP): pyproject.toml
 	fi
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
 	@echo "Installing jaxbandits into $(VENV) (half a minute the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	@$(BIN)/python -m compileall -q jaxbandits # where Python may not write byte code (containers), each start would make it
+	@$(call installed,.)
 	@touch $@
 
 $(TEST_TOOLS) $(SITE_TOOLS): $(VENV)/.installed-%: $(STAMP)
 	@echo "Adding the tools of 'make $*' to $(VENV) (up to a minute the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@$(call installed,.[$*])
 	@touch $@
+
+# pip would make byte code on one core, of the tests of every package too. It is made here for good: where Python may not
+# write any (containers), each start would make it anew.
+installed = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)' && \
+    { $(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib jaxbandits || true; }
 
 lint: $(TEST_TOOLS)
 	$(BIN)/python -m ruff format --check .
