@@ -216,9 +216,8 @@ def serve(name: str, run: int) -> None:
         clock=lambda: now[0],
     )
     with agent._transaction() as ledger:
-        setup = ledger.setup
-    forecast = Forecast()
-    setup.pace = lambda _: forecast  # type: ignore[method-assign]
+        setup, forecast = ledger.setup, Forecast()
+        ledger.forecast = lambda: forecast  # type: ignore[assignment,method-assign,return-value]
     for t, arm, slot, *_, arrived, _can in rounds:
         now[0] = float(slot)
         ticket = agent.choose()
@@ -227,17 +226,17 @@ def serve(name: str, run: int) -> None:
             for round, _, reward, cost, lost in arrived:
                 if lost:
                     with agent._transaction() as ledger:
-                        ledger.outcome(now[0], "expire", round)
+                        ledger.settle(now[0], "expire", ledger.find(round))
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
     simulated = rounds[-1].lane.state.memory
     with agent._transaction() as ledger:
         service, waiting = (
-            ledger.service(),
+            ledger.service,
             np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
         )
-        paid = [ledger.standing(account, now[0])[1] * ticks.ONE // layout.unit for account in layout.accounts]
-    learnt = layout.program.state(service["learnt"])
+        paid = [ledger.balance(account, now[0])[1] * ticks.ONE // setup.unit for account in setup.accounts]
+    learnt = setup.program.state(service["learnt"])
     known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
