@@ -31,7 +31,7 @@ PAID: dict[str, Any] = {
 
 
 def worlds() -> tuple[ContextualArms, WithNullArm]:
-    """Four arms with coins, means linear in 512 directions of R⁵: for a horizon, and with a null arm."""
+    """Four arms with coins, means linear in 512 directions: for a horizon, and with a null arm."""
     rng = np.random.default_rng(20261125)
 
     def theta() -> np.ndarray:
@@ -48,7 +48,8 @@ def worlds() -> tuple[ContextualArms, WithNullArm]:
 def growth(options: Options) -> list[Row]:
     """Regret after 10³ to 10⁶ rounds, each length a run of its own, and its exponent."""
     usual = {1000: 64, 10_000: 64}
-    runs: dict[int, int] = options.pick({100: 4, 1000: 4}, usual, usual | {100_000: 32, 1_000_000: 16})
+    longer = {100_000: 32, 1_000_000: 16}
+    runs: dict[int, int] = options.pick({100: 4, 1000: 4}, usual, usual | longer)
     free, paid = worlds()
     span = np.log(max(runs) / min(runs))
     rows: list[Row] = []
@@ -73,7 +74,7 @@ def growth(options: Options) -> list[Row]:
             error = np.hypot(*(errors / means)[[0, -1]]) / span
             item, note = f"growth: {name}: exponent", f"{min(runs)} to {max(runs)} rounds"
             rows.append(row(item, power, error, digits=".2f", note=note, published=OURS))
-        axis.errorbar(list(runs), means, 1.96 * errors, label=name, capsize=2, marker="o", markersize=3)
+        axis.errorbar(list(runs), means, 1.96 * errors, label=name, marker="o", markersize=3)
     axis.set(xscale="log", yscale="log", xlabel="rounds", ylabel="regret (reward)")
     title = "Regret over rounds, means linear in the context, 95 % intervals"
     save(picture, options.out / "growth.png", title, legend=[axis], columns=3)

@@ -311,11 +311,11 @@ class Result:
 
     @property
     def benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`regret`, in the unit of reward; 0 where it is exact.
+        """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact.
 
         Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
         lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
-        difference of regrets at one clock it drops out. That of contexts of a table (``Rows``) is exact.
+        difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
         """
         error = self.ledger.get("error:expected_clock", np.zeros(self.ledger["rounds"].shape))
         return self._array(ticks.to_units(error), "benchmark_error", "reward")
@@ -563,7 +563,7 @@ def join_settings(results: Sequence[Result]) -> Result:
 
 
 def sampled_benchmark(result: Result) -> str | None:
-    """Where chance in the benchmark is more than a tenth of all mean regrets, in a line; else None."""
+    """Where chance in the benchmark exceeds a tenth of all mean regrets, in a line; else None."""
     if "error:expected_clock" not in result.ledger:
         return None
     ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
@@ -575,7 +575,7 @@ def sampled_benchmark(result: Result) -> str | None:
     return (
         "regret: its benchmark is that of sampled contexts, with a standard error of "
         f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.benchmark_error (of contexts of a table, Rows, it is exact)"
+        f"most {regret[at]:.3g}; see result.benchmark_error (with Rows of contexts it is exact)"
     )
 
 
@@ -617,8 +617,8 @@ class ResultPlots:
                 these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
             settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
             title: over the picture: ``""`` for none, where a caption says it; else of what the curves are means, and
-                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`), chance
-                in the benchmark (:attr:`Result.benchmark_error`) among it.
+                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`), or
+                about the benchmark (:attr:`Result.benchmark_error`).
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.

@@ -66,7 +66,7 @@ class ExploreThenCommit(ArmTotals):
 
 @jb.pytree
 class Cap(jb.Policy):
-    """The preferred arm while the account is not overdrawn, else the cheapest; where it is closed, any.
+    """The preferred arm while the account is not overdrawn, else the cheapest; any if that is shut.
 
     Source: LiteLLM's provider budgets: a provider above its budget is left out until there is money again.
     """

@@ -316,7 +316,7 @@ class Subject:
 
     @cached_property
     def decided(self) -> Callable[[Pytree, Observation], tuple[Any, Any]]:
-        """(state, action) by ``step``, and by ``select`` alone: one program for all who ask for it."""
+        """(state, action) by ``step``, and by ``select`` alone: one program for all rules."""
         leaves, words = one_setting(self.first, self.environment), self.policy_words
 
         @jax.jit

@@ -99,7 +99,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
 
 def leaves_closed_arms_alone(subject: Subject) -> None:
-    """The arm that it is about to pull closes: then it pulls another one, rests, or skips the round."""
+    """The arm that it is about to pull closes: it pulls another one, rests, or skips the round."""
     null_arm = getattr(subject.environment.spec, "null_arm", False)
     for i in subject.sampled(16):
         now = subject.round(i)

@@ -56,9 +56,9 @@ def check_environment(
 
     Raises:
         AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %,
-            which holds for rare outcomes, too: by exact binomial tails, or Hoeffding's bound. (Coins
-            with means 0.0016 and ½ for reward and cost fail for 0.71 % of keys, counted exactly; 9 of
-            1,000 did.)
+            which holds for rare outcomes, too: by exact binomial tails, or Hoeffding's bound.
+            (Coins with means 0.0016 and ½ for reward and cost fail for 0.71 % of keys, counted
+            exactly; 9 of 1,000 did.)
         InputError: code that fails, with class, method and line.
 
     Example:
