@@ -151,13 +151,16 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
 def _totals(sheet: Sheet, amounts: numbers.Amounts, keep: Sequence[str]) -> np.ndarray:
     """Which rows are totals or nameless, bool [N]; what may be a total is a problem."""
     names, first, day = sheet.of("name"), sheet.cells[0], sheet.of("time")
+    for column in sheet.cells[1:]:  # of each row the first cell that is not empty
+        if "" in first.texts:
+            first = Column.of(np.where(first.every == "", column.every, first.every))
     values = [np.nan_to_num(amounts.values[role]) for role in amounts.totals]
     sums = np.array(values).reshape(len(values), len(sheet.line))
     arms = names.equal(*keep) | first.equal(*keep)
     nameless = names.passes(lambda text: not text.strip("-–—"))
     nameless &= ~names.equal("") | (sheet.columns.kind != "means")
     called = _says(names, _TOTAL) | nameless | _says(day, _SUM)
-    # A word that stands in the first cells of several rows is a category's.
+    # A word that several rows begin with is a category's.
     called |= _says(first, _SUM) & (np.bincount(first.code)[first.code] == 1)
     called &= ~arms
     hidden = _hidden_sums(sheet, sums, ~(called | arms))
