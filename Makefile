@@ -17,7 +17,6 @@ STAMP      := $(VENV)/.installed
 TEST_TOOLS := $(VENV)/.installed-test
 SITE_TOOLS := $(VENV)/.installed-docs
 CODE  := jaxbandits $(sort $(dir $(wildcard experiments/*.py benchmarks/*.py)))
-PAGES := $(wildcard README.md docs)
 DEMO  := jaxbandits-demo
 
 # A program that one test compiled serves all others, in this run and in the next ones. XLA makes its CPU code for one kind
@@ -59,6 +58,7 @@ AS_USERS := tests/engine tests/contract
 test-integration: $(SITE_TOOLS) other-experiments
 	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m integration
 	$(OLDER) $(BIN)/python -m pytest tests $(AS_USERS:%=--ignore=%) -n $(WORKERS) --dist loadfile -m integration
+	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
 
@@ -122,12 +122,12 @@ types-and-smoke: $(TEST_TOOLS)
 unit: $(TEST_TOOLS)
 	$(OLDER) $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
 
-# In Markdown an example's last line needs an empty line before the closing fence.
-# What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
+# In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
+# half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
 SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
+examples = $(OLDER) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 doctest: $(TEST_TOOLS)
-	$(OLDER) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) $(SITE:%=--ignore=%) \
-	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
+	$(call examples,jaxbandits $(wildcard README.md))
 
 # The quickest of them in `make test`, all others in `make test-integration`.
 QUICKEST := omega_ucb_tails service

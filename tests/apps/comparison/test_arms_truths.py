@@ -272,6 +272,17 @@ b total,2,1.37
 "buy shoes","Shoes","1,204","120","9.97%","0.42","50.40","6"
 "red shoes","Shoes","3,410","150","4.40%","0.35","52.50","4"
 """, {"buy shoes": (0.05, 0.42), "red shoes": (0.02666667, 0.35)}),
+"total_of_more_than_the_rows": ("""\
+Row,Status,Campaign,Clicks,Cost,Conversions
+1,on,North,10,5,1
+2,on,South,20,9,2
+,Total,All campaigns,99,70,8
+""", ASKED),
+"tiktok_campaigns": ("""\
+Campaign name,Cost,CPC (destination),CPM,Impressions,Clicks (destination),CTR (destination),Conversions
+Spark A,120.50,0.48,5.02,24000,250,1.05%,7
+Spark B,80.20,0.62,4.40,18200,401,0.71%,-
+""", {"Spark A": (0.028, 0.482), "Spark B": (0.0, 0.2)}),
 "rates_beside_clicks": ("""\
 Campaign,Clicks,Cost,Avg. CPC,Conv. rate
 North,2207,1329.73,0.60,7.25%
