@@ -79,7 +79,7 @@ def _instrument(spent):
     real = pool.Queue._prepared
 
     def prepared(queue, *given):
-        state, program = real(queue, *given)
+        program, which = real(queue, *given)
 
         def play(*given):
             start = time.perf_counter()
@@ -88,10 +88,10 @@ def _instrument(spent):
             spent["play"] += time.perf_counter() - start
             return state, *rest
 
-        return state, play
+        return play, which
 
     pool.Queue._prepared = prepared  # type: ignore[method-assign]
-    drawing.DrawingProcess._drawn = timed(drawing.DrawingProcess._drawn, "draw")  # type: ignore[method-assign]
+    drawing.DrawingProcess._draw_apart = timed(drawing.DrawingProcess._draw_apart, "draw")  # type: ignore[method-assign]
 
 
 def demo(cache):

@@ -55,7 +55,7 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
     batch = name.startswith("batch-")
     seats = slots if batch else driver.SEATS_PER_SLOT * slots
     lanes = task.lanes(np.zeros(seats, np.int64))
-    pool = driver.blank(task.engine, slots, driver.blank_shapes(slots, task, lanes))
+    pool = driver.blank(task.engine, slots, task.blank_shapes(slots, lanes.row.shape[0]))
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
     given: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
     if batch:

@@ -7,6 +7,7 @@ are slots, from the moment when the host hands them over, and what stays of each
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from functools import cache, partial
 from types import ModuleType
@@ -96,9 +97,22 @@ class Task:
             record=dict.fromkeys(self.record) or None,
         )
 
+    @functools.cached_property
+    def _shapes(self) -> tuple[scan.Lane, scan.Carry, EndedLane]:
+        """The shapes of one lane's constants, of its state and of what it came to."""
+        lane = _resized(self.lanes(np.zeros(1, np.int64)), 1)
+        with PROGRAM(self.program):
+            carry = jax.eval_shape(_begin_all, self.environment, lane)
+            return lane, carry, jax.eval_shape(outcomes, self.environment, lane, carry)
+
     def lane_shapes(self, count: int) -> scan.Lane:
         """The shapes of what :meth:`lanes` gives for so many."""
-        return _resized(self.lanes(np.zeros(1, np.int64)), count)
+        return _resized(self._shapes[0], count)
+
+    def blank_shapes(self, slots: int, seats: int) -> tuple[scan.Carry, EndedLane]:
+        """The shapes of the state of some slots, and of the outcomes of some seats."""
+        _, carry, outcome = self._shapes
+        return _resized(carry, slots), _resized(outcome, seats)
 
 
 # --- on the device: chunks, marks, slots
@@ -419,16 +433,6 @@ def _rows_at(outcome: T, at: jax.Array) -> T:
 SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
 
-def blank_shapes(slots: int, task: Task, lanes: scan.Lane) -> tuple[scan.Carry, EndedLane]:
-    """The shapes of the state of some slots, and of the outcomes of the seats that ``lanes`` has."""
-    # Always of one lane, whatever is asked: jax keeps this trace and would trace every other number anew.
-    lane = _resized(lanes, 1)
-    with PROGRAM(task.program):
-        carry = jax.eval_shape(_begin_all, task.environment, lane)
-        outcome = jax.eval_shape(outcomes, task.environment, lane, carry)
-    return _resized(carry, slots), _resized(outcome, lanes.row.shape[0])
-
-
 def _resized(tree: T, lanes: int) -> T:
     """The shapes of a tree with another number of lanes."""
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
@@ -447,14 +451,14 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
 
 def lane_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
-    carry, _ = blank_shapes(1, task, task.lane_shapes(1))
+    carry, _ = task.blank_shapes(1, 1)
     return tree_bytes(carry.state)
 
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    lanes = task.lane_shapes(SEATS_PER_SLOT * slots)
-    return tree_bytes((blank_shapes(slots, task, lanes), lanes))
+    seats = SEATS_PER_SLOT * slots
+    return tree_bytes((task.blank_shapes(slots, seats), task.lane_shapes(seats)))
 
 
 def tree_bytes(tree: Any) -> int:

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from jaxbandits._engine import driver, programs, scan
-from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
+from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank
 from jaxbandits.core import checks
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Status
@@ -203,8 +203,7 @@ class Queue:
         self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
-        seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
-        self._shapes = blank_shapes(slots, task, seats)
+        self._shapes = task.blank_shapes(slots, slots if batches else SEATS_PER_SLOT * slots)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""

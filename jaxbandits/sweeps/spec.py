@@ -318,8 +318,8 @@ class SweepPlan:
         digests = {}
         for unit in self.units:
             if unit.task.program is not None:
-                task, layout, first = unit.task, unit.layout, np.zeros(1, np.int64)
-                account = driver.blank_shapes(1, task, task.lanes(first))[1].account
+                task, layout = unit.task, unit.layout
+                account = task.blank_shapes(1, 1)[1].account
                 sample = jax.tree.map(lambda x: np.full((1, *x.shape), 3, x.dtype), account)
                 host = [
                     ("cap", task.cap),
