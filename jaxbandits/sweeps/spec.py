@@ -324,7 +324,7 @@ class SweepPlan:
                 host = [
                     ("cap", task.cap),
                     ("rate", layout.best_rate),
-                    *scan.ledger_of(sample, task.constraint, first).items(),
+                    *scan.ledger_of(sample, task.constraint, np.zeros(1, np.int64)).items(),
                 ]
                 clock = ticks.join(task.marks)
                 row = np.arange(clock.shape[0])
