@@ -25,7 +25,15 @@ from experiments.common import Experiment, Options, Row, above_zero, beyond, mea
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, figure, save
 from jaxbandits import oracles
 from jaxbandits.environments import FiniteArms, random_bernoulli
-from jaxbandits.gradients import Estimate, adversarial, exact, policy_score, score_function, smoothed, straight_through
+from jaxbandits.gradients import (
+    GradientEstimate,
+    adversarial,
+    exact,
+    policy_score,
+    score_function,
+    smoothed,
+    straight_through,
+)
 from jaxbandits.gradients.estimates import certain
 from jaxbandits.policies import MUCB, UCB1, BudgetedThompson, OmegaUCB, SoftElim, SoftIndex
 from jaxbandits.tuning import random_problem
@@ -59,14 +67,14 @@ def instances() -> FiniteArms:
 
 
 @functools.cache
-def truth(policy: str, constraint: str) -> Estimate:
+def truth(policy: str, constraint: str) -> GradientEstimate:
     """The exact value and gradient of all instances."""
     chosen, wrt = POLICIES[policy]
     return exact.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=MEANS + wrt)
 
 
 @functools.cache
-def smoothed_truth(constraint: str) -> Estimate:
+def smoothed_truth(constraint: str) -> GradientEstimate:
     """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation of ε."""
     limit: Any = CONSTRAINTS[constraint]
     clock: dict[str, Any] = {"rounds": 12}
@@ -75,7 +83,9 @@ def smoothed_truth(constraint: str) -> Estimate:
     return exact_smoothed(OMEGA, instances(), clock, SIGMA, width=4e-2)
 
 
-def exact_smoothed(omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float) -> Estimate:
+def exact_smoothed(
+    omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float
+) -> GradientEstimate:
     """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ e^{σε}.
 
     Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) − Φ(ε_j)) and
@@ -184,7 +194,7 @@ class Line(NamedTuple):
     colour: str
     marker: str
 
-    def estimate(self, constraint: str, size: int) -> Estimate:
+    def estimate(self, constraint: str, size: int) -> GradientEstimate:
         """From ``size`` runs on every instance."""
         more = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
         more |= {"wrt": self.wrt, "key": KEY, "replicates": size}

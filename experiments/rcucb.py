@@ -36,9 +36,9 @@ from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
-from jaxbandits.policies.censored import SURVIVALS, as_floats, pair_ids, record
-from jaxbandits.policies.censored import estimate as pair_estimate
-from jaxbandits.policies.censored import width as pair_width
+from jaxbandits.policies.censored import SURVIVALS, add_round, pair_ids, pairs_of
+from jaxbandits.policies.censored import pair_value as pair_estimate
+from jaxbandits.policies.censored import pair_width as pair_width
 
 POLICIES: dict[str, Any] = {
     "RCUCB literal": RCUCB("literal"),
@@ -337,7 +337,7 @@ def propositions(options: Options) -> list[Row]:
             how: dict[str, Any] = {"key": jax.random.key(61), "rounds": rounds, "instance": i, "replicate": replicate}
             states = jb.rollout(policy, RevealConsumption(world), jb.Horizon(rounds), **how).state
             log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
-            pairs = jax.vmap(lambda sums, at: as_floats(sums, SURVIVALS["literal"], at))(states, log)
+            pairs = jax.vmap(lambda sums, at: pairs_of(sums, SURVIVALS["literal"], at))(states, log)
             known, away, c = pairs.n > 0, pair_estimate(pairs) - value, pair_width(pairs, alpha)
             inside = [jnp.all((away >= (e - 1) * c) & (away <= c) | ~known) for e in EPSILONS]
             at = np.array(times) - 1
@@ -422,7 +422,7 @@ class StoOOPairs(ZRCUCB):
         action, sums = observation.action, state.sums
         arm, limit = pair_ids(sums.spec)
         alone = (arm == action.arm) & (limit == action.limit)
-        new = record(sums, SURVIVALS[self.survival], action, observation.feedback)
+        new = add_round(sums, SURVIVALS[self.survival], action, observation.feedback)
 
         def mine(old: Any, new: Any) -> Any:
             return jnp.where(alone, new, old)

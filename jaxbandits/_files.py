@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -49,7 +49,7 @@ def write_whole(path: str | os.PathLike[str], write: Any) -> None:
 
 
 def reason_of(problem: OSError) -> str:
-    """Why it failed, in a few words on one line."""
+    """The reason of a failure, in a few words on one line."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "no space left"
     return problem.strerror or str(problem)
@@ -95,23 +95,23 @@ def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
     What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
     """
     for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
-        each = {f"{name}_{i}": data[name].isel(resource=i, drop=True) for i in range(data.sizes["resource"])}
-        data = data.drop_vars([name]).assign(each)
+        split = {f"{name}_{i}": data[name].isel(resource=i, drop=True) for i in range(data.sizes["resource"])}
+        data = data.drop_vars([name]).assign(split)
     data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
     columns = dict.fromkeys([*(name for name in first if name in table), *table.columns])
-    made = table[list(columns)]
-    made.attrs = {"units": {str(name): x.attrs["units"] for name, x in data.variables.items() if x.attrs.get("units")}}
-    return made
+    frame = table[list(columns)]
+    frame.attrs = {"units": {str(name): x.attrs["units"] for name, x in data.variables.items() if x.attrs.get("units")}}
+    return frame
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pandas.DataFrame:
     """Rows that share their columns; a unit is also that of the columns NAME_low and NAME_high."""
     import pandas
 
-    made = pandas.DataFrame(list(rows))
-    made.attrs = {"units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}}
-    return made
+    frame = pandas.DataFrame(list(rows))
+    frame.attrs = {"units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}}
+    return frame
 
 
 def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
@@ -185,12 +185,13 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
             nearest = nearest.parent
         tempfile.TemporaryFile(dir=nearest).close()
     except OSError as problem:
-        reason = f"{shown(str(nearest))}: {reason_of(problem)}"
+        reason = f"{quoted(str(nearest))}: {reason_of(problem)}"
         raise bad(argument, out, f"a folder that can be written ({reason})") from None
-    there = [name for name in files if (Path(out) / name).exists()]
+    existing = [name for name in files if (Path(out) / name).exists()]
     try:
         writer = str(json.loads((Path(out) / "run.json").read_bytes())["command"]).split()[1]
     except (OSError, ValueError, LookupError, TypeError):  # none of ours
         writer = ""
-    if there and writer != job:
-        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, not written by this job")
+    if existing and writer != job:
+        names = ", ".join(existing)
+        raise bad(argument, out, f"another folder: {names} in it would be replaced, not written by this job")

@@ -80,7 +80,7 @@ def say_logarithmic(figure: Figure) -> Figure:
 
 
 def resized(figure: Figure, width: float) -> Figure:
-    """So wide, in inches, with letters of 7 and 8 points and lines to go with them; a narrow one has its key below."""
+    """The figure ``width`` inches wide, with letters of 7 and 8 points; a narrow one has its key below."""
     old, height = figure.get_size_inches()
     rows = 0
     if width < 5:  # a key at the side would leave nothing of the curves
@@ -112,28 +112,28 @@ def resized(figure: Figure, width: float) -> Figure:
     return figure
 
 
-def _plain(text: str, most: int = 200) -> str:
-    """Cut in its middle to so many characters; letters that the font lacks as escapes; none taken for a formula."""
+def _plain(text: str, limit: int = 200) -> str:
+    """Text for a picture: cut to ``limit`` characters, with escapes for letters that the font lacks, no formula."""
     letters = text.translate(NARROW)
     drawable = (x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in letters)
-    text, half = "".join(drawable), (most - 1) // 2
-    text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
+    text, half = "".join(drawable), (limit - 1) // 2
+    text = text if len(text) <= limit else f"{text[: limit - 1 - half]}…{text[-half:]}"
     return text.replace("$", r"\$")
 
 
-def _labels(names: Sequence[str], most: int) -> list[str]:
+def _labels(names: Sequence[str], limit: int) -> list[str]:
     """The names as `_plain` has them, with a number where different ones would be cut to one text.
 
     Example:
         >>> _labels(["spring sale a, north", "spring sale b, north", "winter"], 12)
         ['spring…north', 'spri…orth, 2', 'winter']
     """
-    labels = [_plain(name, most) for name in names]
+    labels = [_plain(name, limit) for name in names]
     for n, name in enumerate(names):
         number = 1
-        while any(other != name and label == labels[n] for other, label in zip(names[:n], labels, strict=False)):
+        while any(earlier != name and label == labels[n] for earlier, label in zip(names[:n], labels, strict=False)):
             number += 1
-            labels[n] = f"{_plain(name, most - len(f', {number}'))}, {number}"
+            labels[n] = f"{_plain(name, limit - len(f', {number}'))}, {number}"
     return labels
 
 
@@ -146,7 +146,7 @@ def _has(letter: int) -> bool:
 # --- Curves
 
 
-def drawn(
+def line_chart(
     x: np.ndarray,
     names: Sequence[str],
     parts: Sequence[np.ndarray],
@@ -167,36 +167,36 @@ def drawn(
         title, across, up: what stands over the picture, along x and along y, with units.
         axes: of another figure, to draw into; it gets the legend, too.
     """
-    own = axes is None
+    is_new = axes is None
     figure: Any = None if axes is None else axes.get_figure()
     if axes is None:
-        figure, axes = empty()
+        figure, axes = empty_figure()
     x = np.concatenate([[0.0], x])
     middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
-    apart, many = max(1, (x.size - 1) // 8), len(names)
+    apart, count = max(1, (x.size - 1) // 8), len(names)
     for number, (name, middle, low, high) in enumerate(zip(names, middles, lows, highs, strict=True)):
         colour, marker, dashes = nth_look(number)
         # markers of several curves side by side rather than one over the other
-        every = (min(x.size - 1, 1 + number * apart // many), apart)
-        style = {"color": colour, "linestyle": dashes, "marker": marker, **({"lw": 1.8, "ms": 5} if own else {})}
+        every = (min(x.size - 1, 1 + number * apart // count), apart)
+        style = {"color": colour, "linestyle": dashes, "marker": marker, **({"lw": 1.8, "ms": 5} if is_new else {})}
         axes.plot(x, middle, **style, markevery=every, label=_plain(name))
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     room = axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]  # letters, half as wide as high
-    axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if own else None)
+    axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
     axes.set_xlim(0, x[-1] * 1.01)
-    least = min(np.min(middles), np.nanmin(lows))  # bands may be missing, but not at the origin
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if least < 0 else 0.0)
+    lowest = min(np.min(middles), np.nanmin(lows))  # bands may be missing, but not at the origin
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if lowest < 0 else 0.0)
     axes.grid(alpha=0.3, linewidth=0.6)
     order = np.argsort(-middles[:, -1], kind="stable")
-    lines = axes.get_lines()[-many:]
+    lines = axes.get_lines()[-count:]
     labels = _labels(names, 60)
     keys = [lines[i] for i in order], [labels[i] for i in order]  # from top to bottom as the curves end
-    if own:
-        size = {"fontsize": 9 if many <= 12 else 7}
-        figure.legend(*keys, **LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
+    if is_new:
+        size = {"fontsize": 9 if count <= 12 else 7}
+        figure.legend(*keys, **LEGEND | size, ncols=1 if count <= 20 else 2, handlelength=3.5)
     else:
         axes.legend(*keys, frameon=False, handlelength=3.0)
     return figure
@@ -206,11 +206,11 @@ def drawn(
 
 
 def stacked(
-    x: np.ndarray, panels: Sequence[Mapping[str, Any]], *, across: str, up: str, written: Callable[[float], str]
+    x: np.ndarray, panels: Sequence[Mapping[str, Any]], *, across: str, up: str, number_format: Callable[[float], str]
 ) -> Figure:
     """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
 
-    At most six panels, side by side; ``written`` says how numbers along the axes are written.
+    At most six panels, side by side; ``number_format`` gives the text of a number along the axes.
     """
     columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
     rows = math.ceil(len(panels) / columns)
@@ -221,7 +221,7 @@ def stacked(
         _stack(axes, x, **panel, small=len(panels) > 1)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(number_format(value))))
         axes.tick_params(labelsize=8)
     figure.supxlabel(_plain(across), fontsize=10)
     figure.supylabel(_plain(up), fontsize=10)
@@ -255,16 +255,16 @@ def _stack(
         axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")
 
 
-def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:
-    """Places in the same order, at least ``gap`` apart, near those that are wanted and below ``most`` if they fit.
+def _apart(targets: np.ndarray, gap: float, limit: float) -> np.ndarray:
+    """Places in the same order, at least ``gap`` apart, near the ``targets`` and below ``limit`` if they fit.
 
     Example:
         >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
         ([0.0, 1.0, 5.0], [4.0, 5.0])
     """
-    steps = gap * np.arange(wanted.size)
-    places = np.maximum.accumulate(wanted - steps) + steps  # pushed up by those below
-    return np.minimum(places, most - steps[::-1])
+    steps = gap * np.arange(targets.size)
+    places = np.maximum.accumulate(targets - steps) + steps  # pushed up by those below
+    return np.minimum(places, limit - steps[::-1])
 
 
 # --- Ticks at the values of a grid, as many as fit
@@ -285,20 +285,20 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
         return grid
     places = (places - places[0]) / (places[-1] - places[0])
     for step in range(1, grid.size):
-        chosen = np.arange(0, grid.size, step)
-        if chosen[-1] == grid.size - 1 and (np.diff(places[chosen]) >= share).all():
-            return grid[chosen]
-    kept = [0]  # no even step does: each that is far enough from the last one, and from the end
+        even = np.arange(0, grid.size, step)
+        if even[-1] == grid.size - 1 and (np.diff(places[even]) >= share).all():
+            return grid[even]
+    spaced = [0]  # no even step does: each that is far enough from the last one, and from the end
     for i in range(1, grid.size - 1):
-        if min(places[i] - places[kept[-1]], places[-1] - places[i]) >= share:
-            kept.append(i)
-    return grid[[*kept, grid.size - 1]]
+        if min(places[i] - places[spaced[-1]], places[-1] - places[i]) >= share:
+            spaced.append(i)
+    return grid[[*spaced, grid.size - 1]]
 
 
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
     """Ticks of an axis, its scale set, at values of a grid, none between; a label takes ``share`` of its length."""
-    shown = tick_values(np.asarray(values, float), log, share)
-    axis.set_ticks(shown, [f"{value:.3g}" for value in shown])
+    positions = tick_values(np.asarray(values, float), log, share)
+    axis.set_ticks(positions, [f"{value:.3g}" for value in positions])
     axis.set_minor_locator(NullLocator())
 
 
@@ -309,7 +309,7 @@ def plain_numbers(axis: Any) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def empty(height: float = 4.8) -> tuple[Figure, Any]:
+def empty_figure(height: float = 4.8) -> tuple[Figure, Any]:
     figure = Picture(figsize=(8, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)

@@ -19,25 +19,25 @@ LINES = "lines"  # in place of a bar: for what is no terminal
 _PAUSE = 10.0  # seconds before the first line, and between two
 
 
-def usual_progress(asked: bool | None) -> bool | str:
+def usual_progress(choice: bool | None) -> bool | str:
     """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds.
 
     ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
     """
     terminal = sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
-    return asked if asked is not None else (terminal or LINES)
+    return choice if choice is not None else (terminal or LINES)
 
 
 class Bar:
     """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the context takes it away.
 
-    ``shown`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
+    ``style`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
     and ``{total}`` for the work done and all of it.
     """
 
-    def __init__(self, shown: bool | str, total: float, count: str = ""):
-        self._shown, self._total, self._count = shown, total, count
-        self._began = self._told = time.monotonic()
+    def __init__(self, style: bool | str, total: float, count: str = ""):
+        self._style, self._total, self._count = style, total, count
+        self._began = self._printed_at = time.monotonic()
         self._bar: Any = None
 
     def __enter__(self) -> Bar:
@@ -48,31 +48,31 @@ class Bar:
             self._bar.close()
 
     def show(self, title: str, work: float) -> None:
-        """So much work is done."""
+        """Show the title, and how much of the work is done."""
         if getattr(signal.getsignal(signal.SIGINT), "came", False):  # the command's handler: its exception was lost
             raise KeyboardInterrupt
-        if self._shown == LINES:
+        if self._style == LINES:
             self._say(title, work)
-        elif self._shown:
+        elif self._style:
             if self._bar is None:
                 from tqdm import tqdm
 
                 form = f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {self._count}{{remaining}} left"
                 # smoothing=0: the rate since the beginning, so that compiling counts
-                alike: dict[str, Any] = {"dynamic_ncols": True, "leave": False, "smoothing": 0}
-                self._bar = tqdm(total=self._total, file=sys.stderr, bar_format=form, **alike)
+                options: dict[str, Any] = {"dynamic_ncols": True, "leave": False, "smoothing": 0}
+                self._bar = tqdm(total=self._total, file=sys.stderr, bar_format=form, **options)
             self._bar.n = max(min(work, self._total), self._bar.n)
             self._bar.set_description_str(title)  # writes the bar anew
 
     def _say(self, title: str, work: float) -> None:
         now = time.monotonic()
-        if now - self._told < _PAUSE:
+        if now - self._printed_at < _PAUSE:
             return
-        self._told = now
+        self._printed_at = now
         share = min(work / self._total, 1.0) if self._total else 1.0
-        left = f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        remaining = f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
         count = self._count.format(n=work, total=self._total)
-        print(f"{title}: {count}{share:.0%}{left}", file=sys.stderr, flush=True)
+        print(f"{title}: {count}{share:.0%}{remaining}", file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -82,12 +82,12 @@ class Progress:
     case: ``done`` of ``runs`` are finished.
     """
 
-    def __init__(self, shown: bool | str, tasks: int, runs: int):
-        if not isinstance(shown, (bool, np.bool_)) and not (isinstance(shown, str) and shown == LINES):
-            raise bad("progress", shown, "True, False, 'lines' or a Progress")
+    def __init__(self, style: bool | str, tasks: int, runs: int):
+        if not isinstance(style, (bool, np.bool_)) and not (isinstance(style, str) and style == LINES):
+            raise bad("progress", style, "True, False, 'lines' or a Progress")
         self.runs, self.done = runs, 0
         self._tasks, self._number = tasks, 0
-        self._bar = Bar(shown, runs, "{n:.0f}/{total:.0f} runs, ")
+        self._bar = Bar(style, runs, "{n:.0f}/{total:.0f} runs, ")
 
     def __enter__(self) -> Progress:
         return self

@@ -17,7 +17,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandits._tables import GREEK, counted
+from jaxbandits._tables import GREEK, count_of
 from jaxbandits.core.fingerprint import digest, package_digest
 from jaxbandits.core.protocol import Policy
 
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def processor_name() -> str:
-    """Its name, as the system has it."""
+    """The name of the processor, as the system has it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -64,18 +64,20 @@ def sources_of(owners: Sequence[Any], program: str | None) -> dict[str, str]:
     """
     digests: dict[str, str] = {}
     for part in itertools.chain.from_iterable(map(_parts, owners)):
-        own = (part,) if isinstance(part, FunctionType) else (part if isinstance(part, type) else type(part)).__mro__
-        for code in own:
+        classes = (
+            (part,) if isinstance(part, FunctionType) else (part if isinstance(part, type) else type(part)).__mro__
+        )
+        for code in classes:
             root = code.__module__.split(".")[0]
             if root not in sys.stdlib_module_names and root not in ("jaxbandits", "jax", "jaxlib", "numpy"):
                 text = _source(code)
-                written = digest(text.encode()) if text else f"jaxpr {program}"
-                digests[f"{code.__module__}.{code.__qualname__}"] = written
+                source = digest(text.encode()) if text else f"jaxpr {program}"
+                digests[f"{code.__module__}.{code.__qualname__}"] = source
     return dict(sorted(digests.items()))
 
 
 def _parts(owner: Any) -> Iterator[Any]:
-    """An object with code, and those that its fields and closures hold."""
+    """The objects with code in an object: itself, and those that its fields and closures hold."""
     inner: Any = ()
     if isinstance(owner, functools.partial):
         inner = owner.func, *owner.args, *owner.keywords.values()
@@ -94,7 +96,7 @@ def _parts(owner: Any) -> Iterator[Any]:
 
 
 def _source(code: Any) -> str:
-    """Its text; of a class that a notebook defines, where Python finds no file, that of its methods."""
+    """The source of a class or function; of a notebook's class, which has no file, that of its methods."""
     try:
         text = textwrap.dedent(inspect.getsource(code))
         # by its line number Python may take a class for what stands there in another file
@@ -115,12 +117,12 @@ def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _M
 
     @functools.wraps(function)
     def make(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Made:
-        made = function(*args, **kwargs)
-        given = [(name, x) for name, x in signature.bind(*args, **kwargs).arguments.items() if name != "cls"]
-        words = [_written(x) if name == "key" else f"{name}={_written(x)}" for name, x in given]
+        world = function(*args, **kwargs)
+        arguments = [(name, x) for name, x in signature.bind(*args, **kwargs).arguments.items() if name != "cls"]
+        words = [_argument_text(x) if name == "key" else f"{name}={_argument_text(x)}" for name, x in arguments]
         # no field: what is derived from it with other numbers was not made by this call
-        object.__setattr__(made, "_made_by", f"{function.__qualname__}({', '.join(words)})")
-        return made
+        object.__setattr__(world, "_made_by", f"{function.__qualname__}({', '.join(words)})")
+        return world
 
     return make
 
@@ -130,7 +132,7 @@ def maker_of(environment: Any) -> str:
     return getattr(environment, "_made_by", "")
 
 
-def _written(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         first, second = np.asarray(jax.random.key_data(value)).tolist()
         return f"wrap_key_data([{first}, {second}])" if first else f"key({second})"
@@ -147,7 +149,7 @@ class Provenance(dict[str, Any]):
     """What :meth:`Result.provenance` gives: a dict of plain JSON that can also be written out."""
 
     def text(self) -> str:
-        """A paragraph for an appendix."""
+        """The record as a paragraph for an appendix."""
         rows = self._rows()
         return " ".join(f"{title}: {words}." for title, words in rows.items())
 
@@ -158,23 +160,23 @@ class Provenance(dict[str, Any]):
         return "\n".join([rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]) + "\n"
 
     def _rows(self) -> dict[str, str]:
-        """Title and words of everything that is known."""
+        """Title and text of every row that is not empty."""
         code = f", source {self['code'][:16]}" if self["code"] else ""
         libraries = {"Python": "python", "jax": "jax", "jaxlib": "jaxlib", "NumPy": "numpy"}
         names = [f"{name} {self[field]}" for name, field in libraries.items() if self[field]]
-        where = [self["processor"], *([f"device {self['device']}"] if self["device"] else [])]
+        machine = [self["processor"], *([f"device {self['device']}"] if self["device"] else [])]
         seconds = f"{self['seconds']:.3g} s with compilation" if self["seconds"] else ""
         engines = self["engines"] or [""] * len(self["policies"])
         settings = [f"{x} ({y})" if y else x for x, y in zip(self["policies"], engines, strict=True)]
         constraint = dict(self["constraint"])
         limit = f"{constraint.pop('class', '')}({', '.join(f'{name}={x}' for name, x in constraint.items())})"
         world = self["made_by"] or self["environment"]
-        sizes = [counted(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
+        sizes = [count_of(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
         runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
         sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {
             "Software": f"jaxbandits {self['jaxbandits']}{code}; {', '.join(names)}",
-            "Machine": ", ".join(filter(None, [*where, seconds])),
+            "Machine": ", ".join(filter(None, [*machine, seconds])),
             "Settings": "; ".join(settings),
             "World": f"{world}; digest of its numbers {self['instances_digest'][:16]}",
             "Constraint": limit,
@@ -185,8 +187,8 @@ class Provenance(dict[str, Any]):
         return {title: words for title, words in rows.items() if words}
 
 
-def _shortened(written: str) -> str:
-    kind, _, digits = written.rpartition(" ")
+def _shortened(text: str) -> str:
+    kind, _, digits = text.rpartition(" ")
     return f"{kind or 'SHA-256'} {digits[:16]}"
 
 

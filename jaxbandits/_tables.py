@@ -94,9 +94,9 @@ def in_greek(text: str) -> str:
     return re.sub(r"\b([a-z]+?)_?\b", lambda word: GREEK.get(word[1], word[0]), text)
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """``1 run``, ``1,200 runs``; ``many`` where the plural has no s."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def count_of(count: int, singular: str, plural: str = "") -> str:
+    """``1 run``, ``1,200 runs``; ``plural`` for a noun whose plural has no s."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 @dataclass(frozen=True)

@@ -30,28 +30,28 @@ _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 # --- A total budget, a horizon, an average cost
 
 
-def _of_resources(argument: str, value: Any, environment: Environment, what: str) -> np.ndarray:
+def _of_resources(argument: str, value: Any, environment: Environment, may_be: str) -> np.ndarray:
     """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number finite and above 0."""
     core = () if environment.resources is None else (environment.resources,)
-    return per_instance(argument, positive(argument, value, what), environment.instances, core)
+    return per_instance(argument, positive(argument, value, may_be), environment.instances, core)
 
 
 def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
     """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money."""
-    what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
-    units = _of_resources(argument, value, environment, what)
+    may_be = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
+    units = _of_resources(argument, value, environment, may_be)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
     if (wrong := (whole < 1) | (units > _MOST)).any():
-        raise bad(argument, float(units[wrong][0]), what)
+        raise bad(argument, float(units[wrong][0]), may_be)
     return whole
 
 
-def _in_prices(whole: np.ndarray, environment: Environment, least: bool = False) -> np.ndarray:
+def _in_prices(whole: np.ndarray, environment: Environment, lowest: bool = False) -> np.ndarray:
     """A budget that is k times a price that never varies, as far as ticks can tell, is k times the price in ticks.
 
     A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which are four more than
     1.0. What is told by k/2 must be less than half a price. Of several such arms the dearest in ticks counts, or
-    the ``least``: then all bundles that cost no more than the budget in money, or no less, do so in ticks.
+    the ``lowest``: then all bundles that cost no more than the budget in money, or no less, do so in ticks.
     """
     prices = environment.prices()
     if prices is None:
@@ -60,18 +60,18 @@ def _in_prices(whole: np.ndarray, environment: Environment, least: bool = False)
     times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
     fits = (prices > 0) & (times > 0) & (times < prices) & (abs(times * prices - amount) <= times / 2 + 1)
     worth = np.where(fits, times * prices, amount)
-    if least:
+    if lowest:
         return np.where(fits.any(1), np.where(fits, worth, np.iinfo(np.int64).max).min(1), whole)
     return worth.max(1)
 
 
 def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
-    """``i32[instance]``."""
-    what = "a whole number from 1 to 2**30"
-    rounds = per_instance("rounds", positive("rounds", value, what), environment.instances)
+    """``value`` as whole rounds ``i32[instance]``, if it is numbers from 1 to 2**30."""
+    may_be = "a whole number from 1 to 2**30"
+    rounds = per_instance("rounds", positive("rounds", value, may_be), environment.instances)
     wrong = (rounds != np.rint(rounds)) | (rounds > _MOST)
     if wrong.any():
-        raise bad("rounds", float(rounds[wrong][0]), what)
+        raise bad("rounds", float(rounds[wrong][0]), may_be)
     return rounds.astype(np.int32)
 
 
@@ -126,7 +126,7 @@ class TotalBudget(Constraint):
     def prepare(self, environment: Environment) -> Constraint:
         one_of("last_pull", self.last_pull, LAST_PULLS)
         whole = _money("budget", self.budget, environment)
-        whole = _in_prices(whole, environment, least=self.last_pull == "counts")
+        whole = _in_prices(whole, environment, lowest=self.last_pull == "counts")
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
             raise bad(
@@ -264,15 +264,15 @@ class AverageCost(_RoundClock):
     rounds: ArrayLike = leaf(integer=True)
 
     def prepare(self, environment: Environment) -> Constraint:
-        what = "a number in (0, 1], at least one tick of 2**-24"
-        c = _of_resources("c", self.c, environment, what)
+        must = "a number in (0, 1], at least one tick of 2**-24"
+        c = _of_resources("c", self.c, environment, must)
         whole = ticks.floor_from_units(c)
         wrong = (whole < 1) | (c > 1)
         if wrong.any():
-            raise bad("c", float(c[wrong].flat[0]), what)
-        least = np.nanmin(environment.values()[1], axis=1)
-        if (short := least > c).any():
-            may_be = f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
+            raise bad("c", float(c[wrong].flat[0]), must)
+        lowest = np.nanmin(environment.values()[1], axis=1)
+        if (short := lowest > c).any():
+            may_be = f"at least {lowest[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
             raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
         return dataclasses.replace(self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment))
 
@@ -314,7 +314,7 @@ class Allowance(NamedTuple):
 
 
 class BudgetState(NamedTuple):
-    """The account of whoever decides."""
+    """What a decider has charged to d budgets in their current periods."""
 
     # Known costs and held bounds, of this period; of all periods where what is left is carried over.
     charged: Total  # [d]
@@ -322,8 +322,8 @@ class BudgetState(NamedTuple):
     carries: jax.Array  # bool[d]
 
 
-def empty(budgets: int) -> BudgetState:
-    """Nothing charged."""
+def no_charges(budgets: int) -> BudgetState:
+    """The account before round 1, on which nothing is charged."""
     return BudgetState(ticks.zero((budgets,)), jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool))
 
 
@@ -334,8 +334,8 @@ def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
     return BudgetState(charged, allowance.since, allowance.carries)
 
 
-def left(state: BudgetState, allowance: Allowance) -> Allowance:
-    """The allowance with what is left of it in this state."""
+def remaining(state: BudgetState, allowance: Allowance) -> Allowance:
+    """The allowance less what was charged in its period."""
     money = ticks.minus(allowance.granted, state.charged)
     return allowance._replace(whole=money.whole, part=money.part)
 
@@ -411,19 +411,19 @@ class Renewing(_RoundClock):
     carry_over: Any = dataclasses.field(default=False)
 
     def prepare(self, environment: Environment) -> Constraint:
-        given = np.atleast_1d(numbers("amount", self.amount))
-        if environment.resources != given.shape[-1]:
+        amounts = np.atleast_1d(numbers("amount", self.amount))
+        if environment.resources != amounts.shape[-1]:
             has = "one cost" if environment.resources is None else f"{environment.resources} resources"
-            raise bad("environment", has, f"one with {given.shape[-1]} resources (see `groups` of Delayed)")
-        whole = _in_prices(_money("amount", given, environment), environment)
+            raise bad("environment", has, f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)")
+        whole = _in_prices(_money("amount", amounts, environment), environment)
         requests = self._table("requests", self.requests, environment.instances)
         expected = requests if self.expected is None else self._table("expected", self.expected, environment.instances)
         if expected.shape != requests.shape:
             raise bad("expected", expected.shape, f"of the shape of requests, {requests.shape}")
         every = np.atleast_1d(numbers("every", self.every))
-        if every.shape not in ((1,), given.shape[-1:]) or ((every < 1) | (every != np.rint(every))).any():
-            raise bad("every", self.every, f"whole numbers of slots, at least 1: one, or {given.shape[-1]}")
-        every = np.broadcast_to(every, given.shape[-1:])
+        if every.shape not in ((1,), amounts.shape[-1:]) or ((every < 1) | (every != np.rint(every))).any():
+            raise bad("every", self.every, f"whole numbers of slots, at least 1: one, or {amounts.shape[-1]}")
+        every = np.broadcast_to(every, amounts.shape[-1:])
         carries = booleans("carry_over", np.broadcast_to(booleans("carry_over", self.carry_over), every.shape))
         return _tabulated(whole, every.astype(np.int64), requests, expected, carries)
 
@@ -463,7 +463,7 @@ class _Tables(_RoundClock):
         return self
 
     def end(self) -> Total:
-        """Requests in all."""
+        """The number of all requests."""
         return ticks.count(jnp.asarray(self.ends)[..., -1])
 
     def audit(self) -> dict[str, Total]:
@@ -478,14 +478,14 @@ class _Tables(_RoundClock):
         slot = jnp.minimum(self._slot(round), self.ends.shape[0] - 1)
         before = jnp.where(slot > 0, self.ends[jnp.maximum(slot - 1, 0)], 0)
         granted = Total(self.granted.whole[slot], self.granted.part[slot])
-        here = jnp.maximum(self.expected[slot] - (round - before - 1), 0)
+        slot_rest = jnp.maximum(self.expected[slot] - (round - before - 1), 0)
         return Allowance(
             whole=granted.whole,
             part=granted.part,
             granted=granted,
             amount=self.amount,
             since=self.since[slot],
-            requests=jnp.maximum(self.later[slot] + here, 1),
+            requests=jnp.maximum(self.later[slot] + slot_rest, 1),
             total=jnp.maximum(self.whole[slot], 1),
             carries=self.carries,
         )
@@ -497,7 +497,7 @@ class _Tables(_RoundClock):
     def view(self, ledger: Ledger) -> Allowance:  # type: ignore[override]
         """What is left of every budget, and how many requests are expected until it renews."""
         allowance = self._allowance(ledger.rounds + 1)
-        return left(self._state(ledger, allowance), allowance)
+        return remaining(self._state(ledger, allowance), allowance)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         allowance = self._allowance(ledger.rounds + 1)
@@ -506,14 +506,14 @@ class _Tables(_RoundClock):
         return post(ledger, outcome)._replace(audit={"charged": charged, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """r*: see :class:`Renewing`."""
+        """r*, as :class:`Renewing` defines it."""
         requests = np.asarray(self.ends)[:, -1:]
         rate = ticks.to_units(ticks.join(self.grants)) / requests
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
 
 
 class Pace(NamedTuple):
-    """What a constraint lets a round spend, for those who ask what a round can bring."""
+    """What a constraint lets a round spend, for bounds on what a round can earn."""
 
     budget: np.ndarray | None  # f64[instance, J], none for a horizon; None: money alone is the clock
     units: np.ndarray  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
@@ -522,8 +522,8 @@ class Pace(NamedTuple):
 def a_round(constraint: Constraint) -> Pace | None:
     """Host: the pace of a prepared constraint; None for a class of one's own."""
     if isinstance(constraint, Horizon):
-        one = np.ones(np.shape(constraint.rounds))
-        return Pace(np.zeros((one.size, 0)), one)
+        ones = np.ones(np.shape(constraint.rounds))
+        return Pace(np.zeros((ones.size, 0)), ones)
     if isinstance(constraint, AverageCost):
         c = ticks.to_units(constraint.c)
         return Pace(c.reshape(c.shape[0], -1), np.ones(c.shape[0]))
@@ -546,8 +546,8 @@ def _tabulated(
 
     def granted(amount: np.ndarray, times: np.ndarray) -> Total:
         """``amount · times``, at most what a total holds: an amount without end, many times, would wrap."""
-        most = ticks.floor_from_units(2.0**31) - 1
-        return ticks.split(np.where(amount > most // times, most, amount * times))
+        limit = ticks.floor_from_units(2.0**31) - 1
+        return ticks.split(np.where(amount > limit // times, limit, amount * times))
 
     slots, budgets = requests.shape[1], every.size
     ends = np.cumsum(requests, axis=1)
@@ -555,14 +555,14 @@ def _tabulated(
     period = np.arange(slots)[:, None] // every[None, :]  # [S, d]
     first = period * every
     last = np.minimum(first + every, slots)  # one behind it
-    begun = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
+    starts = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
     times = np.where(carries[None, :], period + 1, 1)
     return _Tables(
         ends=ends.astype(np.int32),
         expected=np.minimum(expected, _MOST).astype(np.int32),
         later=(ahead[:, last] - ahead[:, 1:, None]).astype(np.int32),
         whole=(ahead[:, last] - ahead[:, first]).astype(np.int32),
-        since=(begun[:, first] + 1).astype(np.int32),
+        since=(starts[:, first] + 1).astype(np.int32),
         granted=granted(amount[:, None, :], times[None]),
         amount=ticks.split(amount),
         carries=np.broadcast_to(carries, (requests.shape[0], budgets)).copy(),

@@ -81,13 +81,13 @@ def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool
     Example:
         >>> import jax
         >>> from jaxbandits import draws
-        >>> one, other = draws.normal(jax.random.key(0), 5, 1, 3, pair=True)
-        >>> round(float(one[2]), 6), round(float(other[2]), 6)
+        >>> first, second = draws.normal(jax.random.key(0), 5, 1, 3, pair=True)
+        >>> round(float(first[2]), 6), round(float(second[2]), 6)
         (0.431511, -0.218356)
     """
     width = laws.fast_width(arms)
-    one, other = laws._normal_pair(*_words(key, round, role, width))
-    return (one[:arms], other[:arms]) if pair else one[:arms]
+    first, second = laws._normal_pair(*_words(key, round, role, width))
+    return (first[:arms], second[:arms]) if pair else first[:arms]
 
 
 def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Array:
@@ -113,14 +113,14 @@ def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Arr
     words = jnp.stack(_words(key, round, role, width))
     wide = [jnp.pad(x, (0, width - arms), constant_values=1) for x in (a, b)]
     if all(jnp.issubdtype(x.dtype, jnp.integer) for x in (a, b)):
-        drawn = laws.beta_from_words(words, *wide)
+        values = laws.beta_from_words(words, *wide)
     else:
         z = laws._normal_pair(words[0], words[1])
         small = _words(key, round, role + 1, width)
         odds = [_log_gamma(*x) for x in zip(z, wide, small, strict=True)]
         (shape_a, log_a), (shape_b, log_b) = odds
-        drawn = shape_a / (shape_a + shape_b * jnp.exp(log_b - log_a))
-    return jnp.where((a > 0) & (b > 0), _of_arms(drawn, arms), jnp.nan)
+        values = shape_a / (shape_a + shape_b * jnp.exp(log_b - log_a))
+    return jnp.where((a > 0) & (b > 0), _of_arms(values, arms), jnp.nan)
 
 
 def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1.0) -> jax.Array:

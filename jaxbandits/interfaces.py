@@ -34,7 +34,7 @@ class Told(Plan):
 
 
 class Episode(NamedTuple):
-    """A lane under way."""
+    """A lane that is being played, and what its learner has seen."""
 
     time: jax.Array  # i32[]: rounds played
     instance: jax.Array  # i32[]: the number of its instance
@@ -49,7 +49,7 @@ class Episode(NamedTuple):
 
     @property
     def done(self) -> jax.Array:
-        """Has it ended? See :class:`~jaxbandits.Status` in ``lane.status``."""
+        """Has the episode ended? How, is in ``lane.status``."""
         return self.lane.status != Status.RUNNING
 
 
@@ -105,7 +105,7 @@ class Episodes:
         return lane._replace(policy=Told(jnp.asarray(arm, jnp.int32)))
 
     def _view(self, episode: Episode) -> View:
-        """Of the coming round."""
+        """The view of the coming round."""
         lane, state = self._lane(episode.instance, episode.replicate), episode.lane
         world = scan.at_instance(self._tables, lane.row)
         key = streams.typed(lane.world_key)
@@ -113,16 +113,16 @@ class Episodes:
 
     def reset(self, key: jax.Array) -> Episode:
         """A new episode: its instance and its replicate id are drawn with ``key``."""
-        where, which = jax.random.split(key)
-        instance = jax.random.randint(where, (), 0, self.instances, jnp.int32)
-        return self.begin(instance, jax.random.bits(which, (), jnp.uint32))
+        instance_key, replicate_key = jax.random.split(key)
+        instance = jax.random.randint(instance_key, (), 0, self.instances, jnp.int32)
+        return self.begin(instance, jax.random.bits(replicate_key, (), jnp.uint32))
 
     def begin(self, instance: Any, replicate: Any) -> Episode:
         """The episode that is this lane of ``simulate``."""
         lane = self._lane(instance, replicate)
-        state = scan.start(self._tables, lane).state
-        known = arm_statistics.empty(self.arms)
-        return Episode(jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, known)
+        state = scan.start_lane(self._tables, lane).state
+        statistics = arm_statistics.empty(self.arms)
+        return Episode(jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, statistics)
 
     def step(self, episode: Episode, arm: Any) -> tuple[Episode, jax.Array]:
         """Play an arm: the episode after it, and the reward ``f32[]``.
@@ -134,19 +134,19 @@ class Episodes:
         before, exists = episode.lane, scan.at_instance(self._tables, lane.row).available()
         after, _ = scan.play(self._tables, lane, exists, before)
         after = select_tree(episode.done, before, after)
-        played = (after.ledger.rounds > before.ledger.rounds) & jnp.any(self._view(episode).available)
-        seen = after.feedback
-        learnt = arm_statistics.record(episode.known, jnp.asarray(arm, jnp.int32), seen.reward, seen.cost)
-        known = select_tree(played & ~after.empty, learnt, episode.known)
+        has_pulled = (after.ledger.rounds > before.ledger.rounds) & jnp.any(self._view(episode).available)
+        feedback = after.feedback
+        learnt = arm_statistics.record(episode.known, jnp.asarray(arm, jnp.int32), feedback.reward, feedback.cost)
+        statistics = select_tree(has_pulled & ~after.empty, learnt, episode.known)
         earned = ticks.to_float(ticks.minus(after.ledger.reward, before.ledger.reward))
-        return episode._replace(time=after.ledger.rounds, lane=after, known=known), earned
+        return episode._replace(time=after.ledger.rounds, lane=after, known=statistics), earned
 
     def observe(self, episode: Episode) -> jax.Array:
         """What a learner sees, ``f32[4K + 2]``."""
-        n, seen = episode.known.pulls, episode.known.pulls > 0
+        n, has_pulls = episode.known.pulls, episode.known.pulls > 0
         count = jnp.maximum(n, 1).astype(jnp.float32)
-        reward = jnp.where(seen, ticks.to_float(episode.known.reward) / count, 0.0)
-        cost = jnp.where(seen, ticks.to_float(episode.known.cost) / count, 1.0)
+        reward = jnp.where(has_pulls, ticks.to_float(episode.known.reward) / count, 0.0)
+        cost = jnp.where(has_pulls, ticks.to_float(episode.known.cost) / count, 1.0)
         lane = self._lane(episode.instance, episode.replicate)
         view = self._view(episode)
         clock, end = (ticks.to_float(x) for x in (lane.constraint.clock(episode.ledger), lane.constraint.end()))
@@ -157,7 +157,7 @@ class Episodes:
         return jnp.clip(jnp.concatenate(parts), 0.0, 1.0)
 
     def discount(self, episode: Episode) -> jax.Array:
-        """0 where it has ended, else 1."""
+        """0 where the episode has ended, else 1."""
         return jnp.where(episode.done, np.float32(0.0), np.float32(1.0))
 
 
@@ -200,7 +200,7 @@ def _kind() -> type:
         raise InputError("gymnax: it is not installed: pip install 'jaxbandits[gymnax]'") from None
 
     class BudgetedBandit(environment.Environment):
-        """See :func:`gymnax_environment`."""
+        """The environment that :func:`gymnax_environment` makes."""
 
         def __init__(self, episodes: Episodes) -> None:
             super().__init__()

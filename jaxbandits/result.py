@@ -14,9 +14,9 @@ import numpy as np
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
-from jaxbandits._tables import Table, counted, in_greek
+from jaxbandits._tables import Table, count_of, in_greek
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean
@@ -102,7 +102,7 @@ class About:
         return " and ".join(dict.fromkeys(self.engines))
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in a file: plain lists, numbers and text."""
+        """The record for a file: plain lists, numbers and text."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain = {name: list(x) if isinstance(x, tuple) else x for name, x in fields.items()}
         if self.replicate_ids is None:
@@ -113,7 +113,7 @@ class About:
     def from_json(record: Any) -> About:
         """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such record."""
         if not isinstance(record, dict):
-            raise ValueError(f"its about is {shown(record)}, no record")
+            raise ValueError(f"its about is {quoted(record)}, no record")
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(About):
             if (x := record.get(field.name)) is None:
@@ -121,7 +121,7 @@ class About:
             kind, of = re.findall(r"\w+", f"{field.type} Any")[:2]
             items = x if kind == "tuple" and isinstance(x, list) else ()
             if not isinstance(x, _JSON[kind]) or not all(isinstance(item, _JSON[of]) for item in items):
-                raise ValueError(f"its about has {field.name} {shown(x)}")
+                raise ValueError(f"its about has {field.name} {quoted(x)}")
             fields[field.name] = tuple(x) if kind == "tuple" else x
         return About(**fields)
 
@@ -172,8 +172,8 @@ class Result:
             rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
         more = len(self.settings) - _MOST_ROWS
         rest = f"<p>… {more} more settings</p>" if more > 0 else ""
-        said = f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
-        return f"<p><b>Result</b>: {said}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
+        sizes = f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
+        return f"<p><b>Result</b>: {sizes}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
 
     @property
     def plot(self) -> ResultPlots:
@@ -198,17 +198,17 @@ class Result:
             >>> result.sel(rho=0.25).settings, result.sel(policy="MUCB").settings
             (('OmegaUCB(rho=0.25)',), ('MUCB(alpha=0.0625)',))
         """
-        columns, chosen = self._parameters(), np.ones(len(self.settings), bool)
-        for name, wanted in parameters.items():
+        columns, members = self._parameters(), np.ones(len(self.settings), bool)
+        for name, value in parameters.items():
             if name not in columns:
                 must = f"one of {', '.join(columns)} (of other axes a view takes some: result.regret.sel(replicate=0))"
                 raise InputError(f"{name}: no policy of this result has it; it must be {must}")
-            chosen &= np.isin(columns[name], np.atleast_1d(np.asarray(wanted)))
-        if not chosen.any():
+            members &= np.isin(columns[name], np.atleast_1d(np.asarray(value)))
+        if not members.any():
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
-        rows = np.flatnonzero(chosen)
-        own: Any = {name: tuple(of[row] for row in rows) for name in _BY_SETTING if (of := getattr(self.about, name))}
-        return dataclasses.replace(pick(self, settings=rows), about=dataclasses.replace(self.about, **own))
+        rows = np.flatnonzero(members)
+        facts: Any = {name: tuple(of[row] for row in rows) for name in _BY_SETTING if (of := getattr(self.about, name))}
+        return dataclasses.replace(pick(self, settings=rows), about=dataclasses.replace(self.about, **facts))
 
     def provenance(self) -> Provenance:
         """What the appendix of a paper needs, to repeat this and to see that it is the same.
@@ -340,14 +340,14 @@ class Result:
 
     def _regret(self, name: str, clock: str, earned: str, benchmark: str = "moving") -> xarray.DataArray:
         """What could have been gained by the time of this clock, minus what was earned."""
-        if (known := self.ledger.get(f"{benchmark}:{clock}")) is not None:
-            possible = ticks.to_units(known)
+        if (possible_ticks := self.ledger.get(f"{benchmark}:{clock}")) is not None:
+            possible = ticks.to_units(possible_ticks)
         else:
             possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
         return self._short_of(possible, name, earned)
 
     def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
-        """The one regret: what could have been gained, minus what was earned."""
+        """What could have been gained, minus what was earned: the only formula of a regret in the package."""
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
@@ -442,8 +442,8 @@ class Result:
             raise bad(
                 "values", values, f"numbers of at most 256, of the shape {' or '.join(map(str, map(list, shapes)))}"
             )
-        each = np.broadcast_to(np.rint(table * ticks.ONE).astype(np.int64), shapes[1])
-        total = (pulls.values * each[None, :, None, None, :]).sum(axis=-1)
+        per_arm = np.broadcast_to(np.rint(table * ticks.ONE).astype(np.int64), shapes[1])
+        total = (pulls.values * per_arm[None, :, None, None, :]).sum(axis=-1)
         return pulls[..., 0].drop_vars("arm", errors="ignore").copy(data=ticks.to_units(total)).rename("linear")
 
     @property
@@ -467,8 +467,8 @@ class Result:
             InputError: if the environment has no such event.
         """
         if f"event:{event}" not in self.ledger:
-            known = [name.removeprefix("event:") for name in self.ledger if name.startswith("event:")]
-            raise InputError(f"event: {event!r} given; it must be one of {known}")
+            events = [name.removeprefix("event:") for name in self.ledger if name.startswith("event:")]
+            raise InputError(f"event: {event!r} given; it must be one of {events}")
         return self._array(self.ledger[f"event:{event}"], event, "rounds")
 
     def to_dataset(self) -> xarray.Dataset:
@@ -501,23 +501,24 @@ class Result:
         """
         place = _files.path_of("path", path)
         try:
-            found = _files.read_arrays(place)
-            manifest = json.loads(str(found.pop("manifest")))
+            arrays = _files.read_arrays(place)
+            manifest = json.loads(str(arrays.pop("manifest")))
             if manifest.get("format") != _FORMAT:
-                raise ValueError(f"it has format {shown(manifest.get('format'))} and not {_FORMAT}")
+                raise ValueError(f"it has format {quoted(manifest.get('format'))} and not {_FORMAT}")
             labels = {name: tuple(manifest[name]) for name in _LABELS}
             sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}
             fields["about"] = About.from_json(manifest["about"])
-            for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *found):
+            # Accounts that must be there come first: a file without one is refused by its name.
+            for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *arrays):
                 kind, _, rest = name.partition("/")
                 shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])
-                if found[name].shape[: len(shape)] != shape:
-                    raise ValueError(f"it holds {name!r} of shape {found[name].shape}, which does not fit its labels")
+                if arrays[name].shape[: len(shape)] != shape:
+                    raise ValueError(f"it holds {name!r} of shape {arrays[name].shape}, which does not fit its labels")
                 if rest:
-                    fields[kind][rest] = found[name]
+                    fields[kind][rest] = arrays[name]
                 else:
-                    fields[kind] = found[name]
+                    fields[kind] = arrays[name]
             return Result(**fields)
         except KeyError as problem:
             reason = f"it has no {problem.args[0]!r}"
@@ -530,10 +531,10 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
     """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
     every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
     axes = [list(rows) for rows in (every | places).values()]
-    kept = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
+    accounts = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
     labels = {name: tuple(getattr(result, name)[i] for i in rows) for name, rows in places.items()}
     ended, best_rate = result.ended[np.ix_(*axes)], result.best_rate[axes[1]]
-    return dataclasses.replace(result, **kept, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
+    return dataclasses.replace(result, **accounts, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
 
 
 def join_settings(results: Sequence[Result]) -> Result:
@@ -638,18 +639,18 @@ class ResultPlots:
         if ax is not None and (path, width) != (None, None):
             raise bad("ax", ax, "left out where path or width is given: the size of your figure and its file are yours")
         labels = list(self._result.settings)
-        chosen = labels if settings is None else list(settings)
-        if unknown := [label for label in chosen if label not in labels]:
+        curves = labels if settings is None else list(settings)
+        if unknown := [label for label in curves if label not in labels]:
             raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
-        rows = [labels.index(label) for label in chosen]
+        rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
-        units = counted(regret.units, "run" if over == "replicate" else "instance")
+        units = count_of(regret.units, "run" if over == "replicate" else "instance")
         doubts = [warning.partition(":")[0] for warning in regret.warnings]
         doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
-        names = [settings[label] for label in chosen] if isinstance(settings, Mapping) else map(in_greek, chosen)
-        figure = self._plots.drawn(
+        names = [settings[label] for label in curves] if isinstance(settings, Mapping) else map(in_greek, curves)
+        figure = self._plots.line_chart(
             np.asarray(self._result.marks),
             list(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
@@ -682,15 +683,15 @@ class ResultPlots:
             raise bad("instance", instance, f"from 0 to {pulls.shape[1] - 1}")
         counts = pulls[:, instance].mean(axis=1)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        figure, axes = self._plots.empty(height=1.2 + 0.45 * len(shares))
+        figure, axes = self._plots.empty_figure(height=1.2 + 0.45 * len(shares))
         names = [in_greek(name) for name in self._result.settings]
-        left, shown = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
-        for place, arm in enumerate(np.sort(shown)):
+        offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
+        for place, arm in enumerate(np.sort(arms)):
             colour, _, _ = self._plots.nth_look(place)
-            axes.barh(names, shares[:, arm], left=left, color=colour, label=f"arm {arm}", edgecolor="white")
-            left = left + shares[:, arm]
-        if shares.shape[1] > len(shown):
-            axes.barh(names, 1 - left, left=left, color="0.8", label="other arms", edgecolor="white")
+            axes.barh(names, shares[:, arm], left=offset, color=colour, label=f"arm {arm}", edgecolor="white")
+            offset = offset + shares[:, arm]
+        if shares.shape[1] > len(arms):
+            axes.barh(names, 1 - offset, left=offset, color="0.8", label="other arms", edgecolor="white")
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
         axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
@@ -712,7 +713,7 @@ class ResultPlots:
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
         """
         final = self._result.regret.values[..., -1]
-        figure, axes = self._plots.empty()
+        figure, axes = self._plots.empty_figure()
         for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)

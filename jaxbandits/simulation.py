@@ -119,20 +119,21 @@ def simulate(
         lane = max(driver.state_bytes(task, tried) for task in layout.tasks) / tried
         refuse_beyond_memory("slots", slots, lane * slots)
     names = [type(task.policy).__name__ for task in layout.tasks]
-    own = progress if isinstance(progress, Progress) else Progress(progress, len(jobs), runs)
+    display = progress if isinstance(progress, Progress) else Progress(progress, len(jobs), runs)
     with (
-        contextlib.nullcontext(own) if own is progress else own as shown,  # what several calls share stays open
+        # A Progress that several calls share stays open.
+        contextlib.nullcontext(display) if display is progress else display as bar,
         pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
     ):
-        found = workers.wait(workers.submit(jobs), shown.start(names, runs))
+        answers = workers.wait(workers.submit(jobs), bar.start(names, runs))
     origin = origin_of(environment, devices[0].device_kind)
     parts = []
-    for number, (task, accounts) in enumerate(zip(layout.tasks, found, strict=True)):
+    for number, (task, accounts) in enumerate(zip(layout.tasks, answers, strict=True)):
         ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
         parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
     result = join_settings(parts)
-    took = {"seconds": time.perf_counter() - began, "processor": processor_name()}
-    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **took))  # type: ignore[arg-type]
+    facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
+    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
@@ -142,9 +143,9 @@ def simulate(
         warnings.warn(sampled, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
-        stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
-        if early := int(((result.ended == ready.ends_with) & stood).sum()):
-            ended = f"{early} of {stood.size} lanes ended by {type(ready).__name__}.ended before their clock did"
+        is_short = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+        if early := int(((result.ended == ready.ends_with) & is_short).sum()):
+            ended = f"{early} of {is_short.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(f"{ended}: their regret means nothing; see result.rounds and result.spent", stacklevel=2)
     return result
 
@@ -161,30 +162,30 @@ def apart_from_values(
         return None
     if reward.shape[1] - bool(getattr(environment.spec, "null_arm", False)) != pulls.shape[-1]:
         return None  # its actions are not its arms
-    each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
-    must = np.einsum("sirk,ik->sir", pulls, each, dtype=np.int64)
+    mean_ticks = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
+    must = np.einsum("sirk,ik->sir", pulls, mean_ticks, dtype=np.int64)
     booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)
     # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit what it brings.
     last = np.ceil(number / np.maximum(result.ledger["rounds"][..., -1], 1)).astype(np.int64)
-    lost = last * each.max(axis=1)[None, :, None] * (getattr(constraint, "last_pull", None) == "forfeits")
-    wrong = (must - booked < -number) | (must - booked > number + lost)
+    forfeit = last * mean_ticks.max(axis=1)[None, :, None] * (getattr(constraint, "last_pull", None) == "forfeits")
+    wrong = (must - booked < -number) | (must - booked > number + forfeit)
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
-    where = f"{result.settings[at[0]]}, instance {result.instances[at[1]]}, replicate {result.replicates[at[2]]}"
+    place = f"{result.settings[at[0]]}, instance {result.instances[at[1]]}, replicate {result.replicates[at[2]]}"
     amounts = f"{ticks.to_units(booked[at]):.6g} booked, {ticks.to_units(must[at]):.6g} by values"
     name = type(environment).__name__
     return (
         f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
-        f"(first: {where}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
+        f"(first: {place}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
     )
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
     """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
-    here = {**versions(), "python": platform.python_version(), "device": device}
-    return {**here, "instances_digest": numbers, "made_by": maker_of(environment)}
+    origin = {**versions(), "python": platform.python_version(), "device": device}
+    return {**origin, "instances_digest": numbers, "made_by": maker_of(environment)}
 
 
 def labelled(
@@ -196,7 +197,7 @@ def labelled(
     constraint: Constraint,
     origin: Mapping[str, Any],
 ) -> Result:
-    """The result of one task of a layout, from what is known of every lane, ``[lane, …]``.
+    """The result of one task of a layout, from the accounts of its lanes, ``[lane, …]``.
 
     ``constraint`` is the user's own, not yet prepared.
     """
@@ -224,7 +225,7 @@ def labelled(
         replicates=tuple(range(shape[2])) if several else tuple(int(i) for i in task.replicate_ids),
         marks=tuple(float(s) for s in layout.shares),
         about=About(
-            parameters=tuple(task.chosen.parameters),
+            parameters=tuple(task.policy_settings.parameters),
             engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
             classes=(classes_of(task.policy),) * len(settings),
             why_scan=task.why_scan,

@@ -89,18 +89,18 @@ def rollout(
     ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
     lane = lane_of(ready, leaves, cap, root, *ids)
     tables = jax.tree.map(jnp.asarray, environment)
-    begin = scan.start(tables, lane)
+    begin = scan.start_lane(tables, lane)
 
-    def one(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
+    def next_round(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
         running = state.status == Status.RUNNING
         after, outcome = scan.play(tables, lane, begin.available, state)
         after = select_tree(running, after, state)
-        played = after.ledger.rounds > state.ledger.rounds
-        outcome = jax.tree.map(lambda x: jnp.where(played, x, jnp.zeros_like(x)), outcome)
-        return after, Trajectory(after.action, outcome, after.ledger, after.status, played, after.policy)
+        has_pulled = after.ledger.rounds > state.ledger.rounds
+        outcome = jax.tree.map(lambda x: jnp.where(has_pulled, x, jnp.zeros_like(x)), outcome)
+        return after, Trajectory(after.action, outcome, after.ledger, after.status, has_pulled, after.policy)
 
     with PROGRAM(program):
-        return jax.lax.scan(one, begin.state, None, length=rounds)[1]
+        return jax.lax.scan(next_round, begin.state, None, length=rounds)[1]
 
 
 def _id(name: str, value: Any, count: int) -> Any:

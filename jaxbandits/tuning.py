@@ -72,8 +72,8 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
     whole_number("arms", arms, 2)
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
-        drawn = FAMILIES[family](key, count, arms)
-        return drawn, TotalBudget(budget * drawn.values()[1].min(axis=1), last_pull="counts")
+        environment = FAMILIES[family](key, count, arms)
+        return environment, TotalBudget(budget * environment.values()[1].min(axis=1), last_pull="counts")
 
     return problem
 
@@ -95,8 +95,8 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
         raise bad("constraint", constraint, "one with the same number for all instances")
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
-        chosen = np.asarray(jax.random.randint(key, (count,), 0, environment.instances))
-        return environment.take(chosen.tolist()), constraint
+        rows = np.asarray(jax.random.randint(key, (count,), 0, environment.instances))
+        return environment.take(rows.tolist()), constraint
 
     return problem
 
@@ -107,17 +107,17 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 FILES = ("path.png", "path.csv", "run.json")
 
 
-def _less(gain: Estimate, clear: bool, what: str) -> str:
-    """How much less, or more, than ``what`` the tuned value's regret is."""
+def _less(gain: Estimate, clear: bool, reference: str) -> str:
+    """How much less, or more, than ``reference`` the tuned value's regret is."""
     value, low, high = _ends(gain)
     if value < 0:  # a difference without a double negative
         value, low, high = -value, -high, -low
     less, sure = "less" if gain.value >= 0 else "more", "clear" if clear else "not clear"
-    return f"{value:.4g} [{low:.4g}, {high:.4g}] {less} than {what} (paired, {sure})"
+    return f"{value:.4g} [{low:.4g}, {high:.4g}] {less} than {reference} (paired, {sure})"
 
 
-def _ends(found: Estimate) -> tuple[float, float, float]:
-    return found.value, found.low, found.high
+def _ends(estimate: Estimate) -> tuple[float, float, float]:
+    return estimate.value, estimate.low, estimate.high
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,10 +161,10 @@ class Tuned:
     estimator: str
 
     def lines(self) -> list[str]:
-        """A report in words."""
+        """The report, line by line."""
         values = ", ".join(f"{name} = {value:.4g}" for name, value in self.values.items())
         start = ", ".join(f"{value:.4g}" for value in self.start.values())
-        found = [
+        lines = [
             f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
@@ -173,12 +173,12 @@ class Tuned:
         ]
         if self.best is not None and self.over_best is not None:
             best = ", ".join(f"{value:.4g}" for value in self.best.values())
-            found += [
+            lines += [
                 f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
                 f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
                 _less(self.over_best, self.clear[1], "the best grid value's"),
             ]
-        return [*found, f"note: {invisible(self.regret.units, 'instance')}"]
+        return [*lines, f"note: {invisible(self.regret.units, 'instance')}"]
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -188,9 +188,9 @@ class Tuned:
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
-        found = np.column_stack([self.regrets, self.slopes]).tolist()
-        found.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
-        rows = [[step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True))]
+        values = np.column_stack([self.regrets, self.slopes]).tolist()
+        values.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
+        rows = [[step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, values, strict=True))]
         table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
         facts = {
             "values": self.values,
@@ -226,22 +226,23 @@ class Tuned:
         axes = figure.subplots(len(self.values), 2, squeeze=False)
         value, low, high = _ends(self.regret)
         for i, (name, tuned) in enumerate(self.values.items()):
-            left, right = axes[i]
-            left.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
-            left.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
-            left.set(xlabel="step", ylabel=in_greek(name), yscale="log", title=self.estimator)
-            _plots.plain_numbers(left.yaxis)
-            left.xaxis.get_major_locator().set_params(integer=True)
-            left.legend(frameon=False)
-            right.set(xlabel=in_greek(name), ylabel="mean regret", xscale="log", title="grid and tuned value")
+            left_axes, right_axes = axes[i]
+            left_axes.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
+            left_axes.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
+            left_axes.set(xlabel="step", ylabel=in_greek(name), yscale="log", title=self.estimator)
+            _plots.plain_numbers(left_axes.yaxis)
+            left_axes.xaxis.get_major_locator().set_params(integer=True)
+            left_axes.legend(frameon=False)
+            right_axes.set(xlabel=in_greek(name), ylabel="mean regret", xscale="log", title="grid and tuned value")
             if len(self.grid):
-                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
+                right_axes.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
                                marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
-            right.errorbar([tuned], [value], [[value - low], [high - value]], color=_plots.VERMILION, marker="D",
+            right_axes.errorbar([tuned], [value], [[value - low], [high - value]], color=_plots.VERMILION, marker="D",
                            capsize=3, label="tuned, fresh instances")  # fmt: skip
             marks = {"share": 0.16} if len(self.grid) else {}
-            _plots.label_grid(right.xaxis, self.grid[:, i] if len(self.grid) else np.array([tuned]), log=True, **marks)
-            right.legend(frameon=False)
+            values = self.grid[:, i] if len(self.grid) else np.array([tuned])
+            _plots.label_grid(right_axes.xaxis, values, log=True, **marks)
+            right_axes.legend(frameon=False)
         return finished(figure, path, width)
 
 
@@ -298,18 +299,18 @@ def tune(
         >>> import jax
         >>> import jaxbandits as jb
         >>> problem = jb.tuning.random_problem("bernoulli", arms=2, budget=20.0)
-        >>> found = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
+        >>> tuned = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
         ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
-        >>> found.path.shape, found.over_best is None
+        >>> tuned.path.shape, tuned.over_best is None
         ((4, 1), True)
     """
     import optax
     import xarray
 
     names = names_of(wrt)
-    for name, count, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
+    for name, count, minimum in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
                                ("grid_instances", grid_instances, 2)):  # fmt: skip
-        whole_number(name, count, least)
+        whole_number(name, count, minimum)
     paths = positive_parameters(policy, names)
     for path in paths:
         if np.size(get(policy, path)) != 1:
@@ -320,46 +321,47 @@ def tune(
     if values.shape[1] != len(paths) or not (np.isfinite(values) & (values > 0)).all():
         raise bad("grid", grid, f"finite numbers above 0, [G] or [G, {len(paths)}]")
 
-    def moved(here: np.ndarray) -> Policy:
-        return put(policy, dict(zip(paths, here.tolist(), strict=True)))
+    def policy_with(theta: np.ndarray) -> Policy:
+        return put(policy, dict(zip(paths, theta.tolist(), strict=True)))
 
-    def slopes_at(here: np.ndarray, world: Environment, limit: Constraint, key: Any) -> tuple[Any, Any, int]:
+    def slopes_at(theta: np.ndarray, world: Environment, limit: Constraint, key: Any) -> tuple[Any, Any, int]:
         """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
         if isinstance(policy, RandomisedPolicy):
-            regret, score, rounds = policy_score.play_runs(moved(here), world, limit, paths, key, 1, 2, **options)
+            at_theta = policy_with(theta)
+            regret, score, rounds = policy_score.play_runs(at_theta, world, limit, paths, key, 1, 2, **options)
             slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
-            return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * here, rounds
-        leaves = Settings.of(moved(here), world.instances, world.spec).policy
-        regret, slope, rounds = smoothed.slopes(leaves, world, limit, paths, key, sigma, 1, **options)
+            return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * theta, rounds
+        leaves = Settings.of(policy_with(theta), world.instances, world.spec).policy
+        regret, slope, rounds = smoothed.pair_slopes(leaves, world, limit, paths, key, sigma, 1, **options)
         return regret[0, :, 0], slope[0, :, 0], rounds
 
-    def play(rows: np.ndarray, part: int, many: int) -> tuple[np.ndarray, int]:
+    def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
         """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
-        own = jax.random.fold_in(key, part)
-        world, limit = problem(jax.random.fold_in(own, 0), many)
+        part_key = jax.random.fold_in(key, part)
+        world, limit = problem(jax.random.fold_in(part_key, 0), count)
         leaves = Settings.of(policy, world.instances, world.spec).policy
         leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
         leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
-        result = simulate(leaves, world, limit, key=jax.random.fold_in(own, 1), marks=1, **options)
+        result = simulate(leaves, world, limit, key=jax.random.fold_in(part_key, 1), marks=1, **options)
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
     # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good.
     # A step in proportion to the gradient follows the mean of the two; Adam, which divides by the gradient's own size,
     # follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
     plain = optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
-    climb, began, here = optimizer or plain, time.perf_counter(), np.log(start)
-    state = climb.init(here.astype(np.float32))
+    climb, began, log_theta = optimizer or plain, time.perf_counter(), np.log(start)
+    state = climb.init(log_theta.astype(np.float32))
     path_taken, regrets, slopes, rounds = [start], [], [], 0
     for step in range(steps):
         at = jax.random.fold_in(jax.random.fold_in(key, 3), step)
         world = problem(jax.random.fold_in(at, 0), instances)
-        regret, slope, more = slopes_at(np.exp(here), *world, jax.random.fold_in(at, 1))
+        regret, slope, more = slopes_at(np.exp(log_theta), *world, jax.random.fold_in(at, 1))
         relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
-        updates, state = climb.update(relative.astype(np.float32), state, here.astype(np.float32))
-        here = np.asarray(optax.apply_updates(here.astype(np.float32), updates), np.float64)
-        for name, value in zip(paths, np.exp(here), strict=True):
+        updates, state = climb.update(relative.astype(np.float32), state, log_theta.astype(np.float32))
+        log_theta = np.asarray(optax.apply_updates(log_theta.astype(np.float32), updates), np.float64)
+        for name, value in zip(paths, np.exp(log_theta), strict=True):
             as_played(name, value, {})
-        path_taken.append(np.exp(here))
+        path_taken.append(np.exp(log_theta))
         regrets.append(float(regret.mean()))
         slopes.append(relative)
         rounds += more
@@ -368,13 +370,13 @@ def tune(
     samples, grid_rounds = play(values, 1, grid_instances) if len(values) else (np.zeros((0, 2)), 0)
     seconds = ended - began, time.perf_counter() - ended
     compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
-    played, _ = play(np.stack(compared), 2, fresh)
-    found, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
-    over_start, *over_best = (mean(other - played[0], over="instance") for other in played[1:])
-    pairs = dominance(xarray.DataArray(played, dims=("setting", "instance")), over="instance")
+    regret_table, _ = play(np.stack(compared), 2, fresh)
+    tuned_values, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
+    over_start, *over_best = (mean(rival - regret_table[0], over="instance") for rival in regret_table[1:])
+    pairs = dominance(xarray.DataArray(regret_table, dims=("setting", "instance")), over="instance")
     return Tuned(
-        policy=moved(tuned),
-        values=found,
+        policy=policy_with(tuned),
+        values=tuned_values,
         path=np.stack(path_taken),
         regrets=np.array(regrets),
         slopes=np.stack(slopes),
@@ -383,7 +385,7 @@ def tune(
         grid=values,
         grid_regrets=samples.mean(axis=1),
         grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
-        regret=mean(played[0], over="instance"),
+        regret=mean(regret_table[0], over="instance"),
         over_start=over_start,
         over_best=over_best[0] if best else None,
         clear=tuple(pairs["clear"].values[0, 1:].tolist()),

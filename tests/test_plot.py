@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._plots import _labels, _plain, drawn, empty, encoded
+from jaxbandits._plots import _labels, _plain, empty_figure, encoded, line_chart
 from tests.contract.worlds import KEY
 
 X = np.linspace(10, 500, 20)
@@ -28,7 +28,7 @@ def bands(count: int) -> tuple[list[str], tuple[np.ndarray, np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("count", [1, 5, 24])
 def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
-    figure = drawn(X, *bands(count), **WORDS)
+    figure = line_chart(X, *bands(count), **WORDS)
     figure.draw_without_rendering()
     page = figure.bbox
     parts = [figure.legends[0], figure.axes[0].title, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
@@ -46,13 +46,13 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
 
 def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
     y, nan = np.array([[3.0]]), np.array([[np.nan]])
-    one, again = (encoded(drawn(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2))
+    one, again = (encoded(line_chart(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2))
     assert one.startswith(b"\x89PNG") and one == again
 
 
 def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
     down, unknown = -np.arange(1.0, 5.0)[None], np.full((1, 4), np.nan)
-    figure = drawn(np.linspace(0.25, 1.0, 4), ["one"], (down, unknown, unknown), **WORDS)
+    figure = line_chart(np.linspace(0.25, 1.0, 4), ["one"], (down, unknown, unknown), **WORDS)
     assert figure.axes[0].get_ylim()[0] <= -4.0
 
 
@@ -62,7 +62,7 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "assert 'matplotlib' not in sys.modules\n"
         "import numpy as np, jaxbandits._plots\n"
         "y = np.ones((1, 2))\n"
-        "jaxbandits._plots.encoded(jaxbandits._plots.drawn(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
+        "jaxbandits._plots.encoded(jaxbandits._plots.line_chart(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -75,12 +75,13 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
         "y = np.ones((1, 2))\n"
         "takes = dict(x=y[0], names=['a'], parts=(y, y, y), title='', across='', up='')\n"
         "with DrawingProcess(apart=True) as pictures:\n"
-        "    there = pictures.submit(Drawing('drawn', takes)).result()\n"
+        "    there = pictures.submit(Drawing('line_chart', takes)).result()\n"
         "    assert not {'matplotlib', 'jax'} & set(sys.modules), 'drawn here'\n"
-        "    wrong = pictures.submit(Drawing('drawn', takes | {'parts': (y, y)})).exception()\n"
+        "    wrong = pictures.submit(Drawing('line_chart', takes | {'parts': (y, y)})).exception()\n"
         "    assert isinstance(wrong, ValueError), wrong\n"
         "    pictures._process.kill()\n"
-        "    assert pictures.submit(Drawing('drawn', takes)).result() == there == Drawing('drawn', takes).draw()\n"
+        "    here = Drawing('line_chart', takes).draw()\n"
+        "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == here\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
@@ -107,7 +108,7 @@ def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inche
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
         names, parts = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"], bands(3)[1]
-        figure = _files.finished(drawn(X, names, parts, **WORDS), path, width)
+        figure = _files.finished(line_chart(X, names, parts, **WORDS), path, width)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == inches
     (axes,), (key,) = figure.axes, figure.legends
@@ -127,7 +128,7 @@ def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inche
 
 
 def test_axes_say_where_they_are_logarithmic() -> None:
-    figure, axes = empty()
+    figure, axes = empty_figure()
     axes.set(xscale="log", xlabel="ρ", yscale="log", ylabel="share (log)")
     other = figure.add_subplot()
     other.set(xlabel="ρ", ylabel="regret")
@@ -144,14 +145,14 @@ def test_another_width(wrong: object) -> None:
     with pytest.raises(
         jb.InputError, match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or'
     ):
-        _files.finished(empty()[0], width=wrong)  # type: ignore[arg-type]
+        _files.finished(empty_figure()[0], width=wrong)  # type: ignore[arg-type]
 
 
 def test_another_ending_or_folder(tmp_path: Path) -> None:
     for path, must in ((tmp_path / "a.eps", "a name that ends in .pdf, .svg or .png"), ("b", "a name that ends in"),
                        (tmp_path / "no/a.pdf", "a file that can be written")):  # fmt: skip
         with pytest.raises(jb.InputError, match=f"^path: .* given; it must be {re.escape(must)}"):
-            _files.finished(empty()[0], path)
+            _files.finished(empty_figure()[0], path)
 
 
 @pytest.mark.integration
@@ -165,7 +166,7 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.pdf"
         assert draw(path=path, width="column").get_size_inches()[0] == 3.25 and path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
-        plot.regret(over="instance", ax=empty()[1], width="column")
+        plot.regret(over="instance", ax=empty_figure()[1], width="column")
     assert "OmegaUCB(ρ=0.25)" in {line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()}
     axes, curve = found.plot.sensitivity("rho").axes[0], found.curve("OmegaUCB", found.cells()[0][0])
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]

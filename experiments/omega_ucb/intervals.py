@@ -16,7 +16,7 @@ from experiments.omega_ucb.play import KEY
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import random_bernoulli
 from jaxbandits.policies import CUCB, IUCB, MUCB, BudgetUCB, OmegaUCB, UCBSCPlus
-from jaxbandits.policies.base import evaluate
+from jaxbandits.policies.base import evaluate_arms
 
 DELTA = 0.01  # Figure 1 draws intervals of 99 %
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -41,7 +41,7 @@ def example2(options: Options) -> list[Row]:
     )
     rows = []
     for name, policy, published, note in cases:
-        values = np.asarray(evaluate(policy, arms), float)
+        values = np.asarray(evaluate_arms(policy, arms), float)
         for k, (value, said) in enumerate(zip(values, published, strict=True), start=1):
             digits = len(str(said).split(".")[1])
             same = abs(value - said) < 0.5 * 10.0**-digits + 1e-6
@@ -75,7 +75,7 @@ def bounds(n: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, np.ndarray
     found = {}
     for name, policy in policies.items():
         here = arms_of(n, reward, cost, n * 2 / DELTA) if name == "UCB-SC+" else at
-        found[name] = np.asarray(evaluate(policy, here), float)
+        found[name] = np.asarray(evaluate_arms(policy, here), float)
     return found
 
 

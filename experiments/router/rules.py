@@ -13,7 +13,7 @@ from jaxbandits._numerics import beta
 from jaxbandits.core import arm_statistics, select_tree, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.environments import FiniteSpec
-from jaxbandits.policies.base import ArmTotals, fewest, largest, left
+from jaxbandits.policies.base import ArmTotals, fewest, largest, money_left
 
 
 @jb.pytree
@@ -82,7 +82,7 @@ class Cap(jb.Policy):
         return state
 
     def select(self, state: jax.Array, key: jax.Array, view: jb.View) -> tuple[jax.Array, jax.Array]:
-        paid = ticks.exceeds(left(view), ticks.zero())
+        paid = ticks.exceeds(money_left(view), ticks.zero())
         ids = jax.lax.iota(jnp.int32, view.available.shape[0])
         rank = 2 * (ids == jnp.where(paid, self.preferred, self.cheapest)) + (ids == self.cheapest)
         return state, largest(rank.astype(jnp.float32), key, view)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine import scan
-from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, recommended, record
+from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, recommended, record_mark
 from jaxbandits.core import ticks
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
@@ -38,7 +38,7 @@ class Task:
     """
 
     engine: ModuleType
-    chosen: Settings
+    policy_settings: Settings
     environment: Environment
     constraint: Constraint
     marks: ticks.Total
@@ -56,12 +56,12 @@ class Task:
     @property
     def policy(self) -> Policy:
         """The policy with all its settings."""
-        return self.chosen.policy
+        return self.policy_settings.policy
 
     @property
     def settings(self) -> int:
         """How many settings it has."""
-        return self.chosen.count
+        return self.policy_settings.count
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -148,7 +148,7 @@ class Pool(NamedTuple):
 class Report(NamedTuple):
     """What the host wants to know after a call."""
 
-    begun: jax.Array  # i32[]: how many of the waiting lanes have got a slot
+    starts: jax.Array  # i32[]: how many of the waiting lanes have got a slot
     chunks: jax.Array  # i32[]: chunks played
     share: jax.Array  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
 
@@ -157,7 +157,7 @@ class _Turns(NamedTuple):
     """:func:`advance`, between two hand-outs of lanes."""
 
     pool: Pool
-    begun: jax.Array  # i32[]: waiting lanes that have got a slot
+    starts: jax.Array  # i32[]: waiting lanes that have got a slot
     chunks: jax.Array  # i32[]: chunks played
     turns: jax.Array  # i32[]: hand-outs done
     share: jax.Array  # f32[]: as in Report
@@ -189,38 +189,38 @@ def advance(
         pool = now.pool
         # The n-th empty slot takes the n-th lane in line, so no two slots take the same one.
         empty = pool.seat < 0
-        next_ = now.begun + jnp.cumsum(empty, dtype=jnp.int32) - 1
+        next_ = now.starts + jnp.cumsum(empty, dtype=jnp.int32) - 1
         gets = empty & (next_ < waiting)
         seat = jnp.where(gets, line[jnp.minimum(next_, line.size - 1)], pool.seat)
-        begun = now.begun + jnp.sum(gets, dtype=jnp.int32)
+        starts = now.starts + jnp.sum(gets, dtype=jnp.int32)
 
-        here = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
-        first = _begin_all(environment, here)
+        slot_lanes = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
+        first = _begin_all(environment, slot_lanes)
         carry = jax.vmap(select_tree)(gets, first, pool.carry)
         # A slot without a lane must not run: any status but RUNNING freezes it.
         status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.state.status)
         carry = carry._replace(state=carry.state._replace(status=status))
 
-        most_idle = jnp.where(begun < waiting, limits.patience, limits.quota)
-        played = _play(engine, environment, here, _Chunks(carry, pool.tuner, now.chunks), most_idle, limits)
-        carry = played.carry
+        most_idle = jnp.where(starts < waiting, limits.patience, limits.quota)
+        chunks = _play(engine, environment, slot_lanes, _Chunks(carry, pool.tuner, now.chunks), most_idle, limits)
+        carry = chunks.carry
 
         # Before the slot takes another lane; `line.size` is no seat, and what goes there is dropped.
         ended = (seat >= 0) & (carry.state.status != Status.RUNNING)
         to = jnp.where(ended, seat, line.size)
-        found = outcomes(environment, here, carry)
-        outcome = jax.tree.map(lambda kept, x: kept.at[to].set(x, mode="drop"), pool.outcome, found)
+        lane_outcomes = outcomes(environment, slot_lanes, carry)
+        outcome = jax.tree.map(lambda buffer, x: buffer.at[to].set(x, mode="drop"), pool.outcome, lane_outcomes)
         seat = jnp.where(ended, -1, seat)
-        shares = jnp.where(seat < 0, jnp.float32(0), jax.vmap(_share)(here, carry))
-        return _Turns(Pool(carry, seat, played.tuner, outcome), begun, played.done, now.turns + 1, jnp.sum(shares))
+        shares = jnp.where(seat < 0, jnp.float32(0), jax.vmap(_share)(slot_lanes, carry))
+        return _Turns(Pool(carry, seat, chunks.tuner, outcome), starts, chunks.done, now.turns + 1, jnp.sum(shares))
 
     def more(now: _Turns) -> jax.Array:
         # One turn in any case: a call may come with running lanes alone.
-        return (now.turns == 0) | (now.chunks < limits.chunks) & (now.begun < waiting)
+        return (now.turns == 0) | (now.chunks < limits.chunks) & (now.starts < waiting)
 
     zero = jnp.int32(0)
     last = jax.lax.while_loop(more, turn, _Turns(pool, zero, zero, zero, jnp.float32(0)))
-    return last.pool, Report(last.begun, last.chunks, last.share)
+    return last.pool, Report(last.starts, last.chunks, last.share)
 
 
 class Batch(NamedTuple):
@@ -254,19 +254,20 @@ def play_batch(
     """
     real = jax.lax.iota(jnp.int32, lanes.row.shape[0]) < filled
 
-    def begun() -> Carry:
+    def first_carry() -> Carry:
         first = _begin_all(environment, lanes)
         # A slot without a lane must not run: any status but RUNNING freezes it.
         status = jnp.where(real, first.state.status, jnp.int32(Status.HORIZON))
         return first._replace(state=first.state._replace(status=status))
 
-    carry = jax.lax.cond(fresh, begun, lambda: batch.carry)  # a branch: a selection would be a kernel for each leaf
+    # A branch: a selection would be a kernel for each leaf.
+    carry = jax.lax.cond(fresh, first_carry, lambda: batch.carry)
     begin = _Chunks(carry, batch.tuner, jnp.int32(0))
-    played = _play(engine, environment, lanes, begin, limits.quota, limits)
-    running = played.carry.state.status == Status.RUNNING
-    share = jnp.sum(jnp.where(real, jax.vmap(_share)(lanes, played.carry), 0))
-    report = BatchReport(jnp.sum(running, dtype=jnp.int32), played.done, share)
-    return Batch(played.carry, played.tuner), outcomes(environment, lanes, played.carry), report
+    chunks = _play(engine, environment, lanes, begin, limits.quota, limits)
+    running = chunks.carry.state.status == Status.RUNNING
+    share = jnp.sum(jnp.where(real, jax.vmap(_share)(lanes, chunks.carry), 0))
+    report = BatchReport(jnp.sum(running, dtype=jnp.int32), chunks.done, share)
+    return Batch(chunks.carry, chunks.tuner), outcomes(environment, lanes, chunks.carry), report
 
 
 def _play(
@@ -278,7 +279,7 @@ def _play(
     limits: CallLimits,
 ) -> _Chunks:
     """Chunks until enough of them are done or too many slots are idle."""
-    write = jax.vmap(partial(record, environment))
+    write = jax.vmap(partial(record_mark, environment))
 
     def chunk(now: _Chunks) -> _Chunks:
         carry, tuner = engine.chunk(environment, lanes, now.carry, now.tuner, limits.chunk)
@@ -306,9 +307,9 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
 
 
-def trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane from its start to its end, in which the engine does everything once: what a program is told by."""
-    carry = engine.trial(environment, lane, scan.start(environment, lane))
+def lane_trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
+    """A lane from its start to its end, in which the engine does everything once: for the digest of a program."""
+    carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 
 
@@ -340,12 +341,12 @@ def compiled(platform: str, batch: bool = False) -> jax.stages.Wrapped:
 
 
 @cache
-def _compiled(batch: bool, given: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
+def _compiled(batch: bool, option_items: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
     return jax.jit(
         play_batch if batch else advance,
         static_argnames=("engine",),
         donate_argnames=("batch" if batch else "pool",),
-        compiler_options=dict(given) or None,
+        compiler_options=dict(option_items) or None,
     )
 
 
@@ -398,10 +399,10 @@ class RunBuffer:
         if self._near:
             return numbers, jax.tree.map(lambda x: np.asarray(x)[ended], outcome)
         at = _padded(np.flatnonzero(ended), ended.size)
-        found = _taken(outcome, jax.device_put(at, self._device))
-        for x in jax.tree.leaves(found):
+        ended_lanes = _rows_at(outcome, jax.device_put(at, self._device))
+        for x in jax.tree.leaves(ended_lanes):
             x.copy_to_host_async()
-        return numbers, found
+        return numbers, ended_lanes
 
 
 def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
@@ -410,19 +411,19 @@ def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
     return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
 
-def _padded(ids: np.ndarray, most: int) -> np.ndarray:
-    """As many as the next power of two, at most ``most``, with the first one again and again."""
-    size = min(max(_LEAST, 1 << (ids.size - 1).bit_length()), most)
+def _padded(ids: np.ndarray, limit: int) -> np.ndarray:
+    """As many as the next power of two, at most ``limit``, with the first one again and again."""
+    size = min(max(_LEAST, 1 << (ids.size - 1).bit_length()), limit)
     return np.concatenate([ids, np.full(size - ids.size, ids[0])]).astype(np.int32)
 
 
 @partial(jax.jit, donate_argnums=0)
-def _put(kept: T, at: jax.Array, new: T) -> T:
-    return jax.tree.map(lambda into, x: into.at[at].set(x), kept, new)
+def _put(buffer: T, at: jax.Array, new: T) -> T:
+    return jax.tree.map(lambda into, x: into.at[at].set(x), buffer, new)
 
 
 @jax.jit
-def _taken(outcome: T, at: jax.Array) -> T:
+def _rows_at(outcome: T, at: jax.Array) -> T:
     return jax.tree.map(lambda x: jnp.take(x, at, axis=0), outcome)
 
 
@@ -445,7 +446,7 @@ def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) 
 
 def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
     # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every worker.
-    return jax.vmap(partial(scan.start, environment))(lanes)
+    return jax.vmap(partial(scan.start_lane, environment))(lanes)
 
 
 def lane_bytes(task: Task) -> int:

@@ -51,7 +51,7 @@ from jaxbandits.core.pytrees import select_tree, walk
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.policies.base import IndexPolicy, evaluate_totals, exceeds, largest, safe_round, tie_winners
+from jaxbandits.policies.base import IndexPolicy, evaluate_totals, largest, safe_round, surely_exceeds, tie_winners
 
 PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
@@ -70,10 +70,10 @@ def is_short(environment: Environment, rounds: float) -> bool:
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Why these cannot leap, or None if they can."""
-    played = "blank_action", "update", "select", "step"
+    methods = "blank_action", "update", "select", "step"
     return (
         capabilities.why_not(policy, capabilities.RESTS)
-        or capabilities.played_by("leap", policy, IndexPolicy, *played)
+        or capabilities.played_by("leap", policy, IndexPolicy, *methods)
         or capabilities.why_not(policy, capabilities.STEADY)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
@@ -95,7 +95,7 @@ def _value_for_each_arm(policy: Policy) -> str | None:
 # --- the state of a lane that leaps
 
 
-class Pace(NamedTuple):
+class LeapPace(NamedTuple):
     """How a lane goes on: guesses that steer speed only."""
 
     single: jax.Array  # bool[]: the next macro-step is a single step
@@ -105,12 +105,12 @@ class Pace(NamedTuple):
 class LeapState(NamedTuple):
     """A lane while it leaps."""
 
-    known: ArmStatistics  # [K]: what the policy knows once it has learnt the last outcome
+    statistics: ArmStatistics  # [K]: what the policy knows once it has learnt the last outcome
     action: jax.Array  # i32[]: the last one
     feedback: Feedback  # the last outcome, which counts as not yet learnt when the lane leaves
     ledger: Ledger
     status: jax.Array  # i32[]
-    pace: Pace
+    pace: LeapPace
 
 
 class Leader(NamedTuple):
@@ -125,17 +125,17 @@ class Leader(NamedTuple):
     mean_reward: jax.Array  # i32[]: ticks
     mean_cost: jax.Array  # i32[]
     alive: jax.Array  # bool[]: every pull tried so far was accepted
-    known: ArmStatistics  # [1]: the leader's statistics
+    statistics: ArmStatistics  # [1]: the leader's statistics
     feedback: Feedback  # the last accepted outcome
     ledger: Ledger  # after the accepted pulls
 
 
-def enter(carry: Carry, pace: Pace) -> LeapState:
+def enter(carry: Carry, pace: LeapPace) -> LeapState:
     """A lane of the scan engine, its last outcome learnt."""
     now = carry.state
     learnt = arm_statistics.record(now.policy, now.action, now.feedback.reward, now.feedback.cost)
-    known = select_tree(now.empty, now.policy, learnt)
-    return LeapState(known, now.action, now.feedback, now.ledger, now.status, pace)
+    statistics = select_tree(now.empty, now.policy, learnt)
+    return LeapState(statistics, now.action, now.feedback, now.ledger, now.status, pace)
 
 
 def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
@@ -144,21 +144,21 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
     With ``passing`` rounds may have passed without any pull.
     """
     before, last = carry.state, now.feedback
-    mine = jax.lax.iota(jnp.int32, now.known.pulls.shape[0]) == now.action
-    pending = outcomes_of(last.reward, last.cost, now.known.reward_spread is not None)
-    played = before._replace(
-        policy=added(now.known, jax.tree.map(lambda x: jnp.where(mine, -x, 0), pending)),
-        environment=in_run(lane, now.known.pulls),
+    is_last_arm = jax.lax.iota(jnp.int32, now.statistics.pulls.shape[0]) == now.action
+    pending = outcomes_of(last.reward, last.cost, now.statistics.reward_spread is not None)
+    successor = before._replace(
+        policy=added(now.statistics, jax.tree.map(lambda x: jnp.where(is_last_arm, -x, 0), pending)),
+        environment=in_run(lane, now.statistics.pulls),
         ledger=now.ledger,
         action=now.action,
         feedback=last,
         empty=jnp.bool_(False),
     )
-    moved = now.ledger.rounds > before.ledger.rounds
+    advanced = now.ledger.rounds > before.ledger.rounds
     if passing:
-        moved = moved & (~before.empty | jnp.any(now.known.pulls != before.policy.pulls))
+        advanced = advanced & (~before.empty | jnp.any(now.statistics.pulls != before.policy.pulls))
         before = before._replace(ledger=now.ledger)
-    return carry._replace(state=select_tree(moved, played, before)._replace(status=now.status))
+    return carry._replace(state=select_tree(advanced, successor, before)._replace(status=now.status))
 
 
 def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Array:
@@ -175,11 +175,11 @@ def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Ar
 def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> tuple[Leader, jax.Array]:
     """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
     assert isinstance(lane.policy, IndexPolicy)
-    policy, known, ledger = lane.policy.scoring(), now.known, now.ledger
-    t, world, pulls = ledger.rounds + 1, at_instance(environment, lane.row), in_run(lane, known.pulls)
+    policy, statistics, ledger = lane.policy.scoring(), now.statistics, now.ledger
+    t, world, pulls = ledger.rounds + 1, at_instance(environment, lane.row), in_run(lane, statistics.pulls)
     view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, ledger)
-    taking = policy.admits(known, view) & view.available
-    fresh, steady = known.pulls == 0, policy.steady(known, t)
+    taking = policy.admits(statistics, view) & view.available
+    fresh, steady = statistics.pulls == 0, policy.steady(statistics, t)
     if world.opening(jnp.int32(0), t, t) is not None:
         # Whoever closes only leaves the ceiling too high; whoever opens would stand above it unseen.
         steady = jnp.minimum(steady, jnp.maximum(world.opens_next(pulls, t) - 1, t))
@@ -187,52 +187,65 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
     single = now.pace.single | initial | (steady < t)
     until = jnp.where(single, t, jnp.minimum(t + now.pace.reach, steady))
-    scores = evaluate_totals(policy, known, jnp.where(single, t, safe_round(until)))
+    scores = evaluate_totals(policy, statistics, jnp.where(single, t, safe_round(until)))
     key = typed(lane.policy_key)
     choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
-    others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
-    ceiling = reduced(jax.lax.max, jnp.where(others, scores, -jnp.inf), -jnp.inf)
+    rivals = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
+    ceiling = reduced(jax.lax.max, jnp.where(rivals, scores, -jnp.inf), -jnp.inf)
     arm = jnp.minimum(choice, scores.shape[0] - 1)
     mean_reward, mean_cost = world.means(arm)
-    one = jax.tree.map(lambda x: x[arm][None], known)
+    leader_statistics = jax.tree.map(lambda x: x[arm][None], statistics)
 
     # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
-    verdict, playable = verdict_of(policy, known), (arm == choice) & (mean_cost >= 0)
+    verdict, playable = verdict_of(policy, statistics), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, now.status) & ~waits(environment, world, view)
     # Only at its own round is a verdict one: scores at a later round may be NaN although today's are not.
     status = jnp.where(runs & single, verdict, now.status)
     alive = runs & (status == Status.RUNNING) & (single | (playable & (ceiling < jnp.inf)))
     tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
-    leader = Leader(arm, ceiling, until, single, status, tied, mean_reward, mean_cost, alive, one, now.feedback, ledger)
+    leader = Leader(
+        arm,
+        ceiling,
+        until,
+        single,
+        status,
+        tied,
+        mean_reward,
+        mean_cost,
+        alive,
+        leader_statistics,
+        now.feedback,
+        ledger,
+    )
     return leader, taking & (scores == jnp.inf)  # type: ignore[operator]
 
 
-def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader) -> Leader:
+def lead_block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader) -> Leader:
     """Accept as many of the leader's next pulls as are certainly right."""
     assert isinstance(lane.policy, IndexPolicy)
-    policy, ledger, known = lane.policy.scoring(), leader.ledger, leader.known
+    policy, ledger, statistics = lane.policy.scoring(), leader.ledger, leader.statistics
     world = at_instance(environment, lane.row)
     key = typed(lane.world_key)
     steps = jax.lax.iota(jnp.int32, length)
 
     # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
-    number = in_run(lane, known.pulls, leader.arm) + steps
-    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, number)
-    reward, cost = jax.lax.optimization_barrier(drawn)
+    number = in_run(lane, statistics.pulls, leader.arm) + steps
+    feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, number)
+    reward, cost = jax.lax.optimization_barrier(feedbacks)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
 
     # The score that decides a pull is the one before it: inclusive sums less the pull's own outcome.
-    before = added(known, jax.tree.map(jnp.subtract, sums, outcomes))
+    before = added(statistics, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
-    sure = exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
+    sure = surely_exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
 
     expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)
     gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[accepted - 1], 0)[None], sums)
-    return leader._replace(known=added(known, gained))
+    return leader._replace(statistics=added(statistics, gained))
 
 
 def open_before(world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: jax.Array) -> jax.Array:
@@ -250,7 +263,13 @@ def waits(environment: AddressedArms, world: AddressedArms, view: View) -> jax.A
 
 
 def accept(
-    lane: Lane, carry: Carry, leader: Leader, drawn: Feedback, sums: ArmStatistics, expected: Feedback, sure: jax.Array
+    lane: Lane,
+    carry: Carry,
+    leader: Leader,
+    feedbacks: Feedback,
+    sums: ArmStatistics,
+    expected: Feedback,
+    sure: jax.Array,
 ) -> tuple[Leader, jax.Array]:
     """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays ``[h]``, sums inclusive."""
     ledger, length = leader.ledger, sure.size
@@ -261,10 +280,10 @@ def accept(
     inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (after.rounds < lane.cap)
     sure = jnp.where(leader.single, steps == 0, sure & inside & (after.rounds <= leader.until))
     accepted = jnp.where(leader.alive, jnp.min(jnp.where(sure, length, steps)), 0)
-    some, last = accepted > 0, jnp.maximum(accepted - 1, 0)
-    gained = jax.tree.map(lambda x: jnp.where(some, x[last], 0), brought._replace(valid=None))  # type: ignore[arg-type]
+    any_accepted, last = accepted > 0, jnp.maximum(accepted - 1, 0)
+    gained = jax.tree.map(lambda x: jnp.where(any_accepted, x[last], 0), brought._replace(valid=None))  # type: ignore[arg-type]
     ledger = book_many(ledger, gained, accepted)
-    feedback = select_tree(some, Feedback(drawn.reward[last], drawn.cost[last]), leader.feedback)
+    feedback = select_tree(any_accepted, Feedback(feedbacks.reward[last], feedbacks.cost[last]), leader.feedback)
     return leader._replace(alive=leader.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
 
 
@@ -276,34 +295,36 @@ def stopped_short(leader: Leader) -> jax.Array:
 def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
     """The lane after its blocks."""
     accepted = leader.ledger.rounds - before.ledger.rounds
-    mine = (jax.lax.iota(jnp.int32, before.known.pulls.shape[0]) == leader.arm) & (accepted > 0)
-    known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), leader.known, before.known)
+    is_leader = (jax.lax.iota(jnp.int32, before.statistics.pulls.shape[0]) == leader.arm) & (accepted > 0)
+    statistics = jax.tree.map(
+        lambda lead, total: jnp.where(is_leader, lead, total), leader.statistics, before.statistics
+    )
     # Aim further while the ceiling was all that stopped it, less far when nothing was accepted under it.
     reach = before.pace.reach
     further = jnp.minimum(2 * reach, _FURTHEST)
     reach = jnp.where(leader.single, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
     reach = jnp.where(leader.alive | stopped_short(leader), further, reach)
     # Under a ceiling of +∞ no block accepts anything: such lanes go on by single steps, or by ties.
-    pace = Pace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
-    return landed(lane, before, leader, known, pace)
+    pace = LeapPace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
+    return landed(lane, before, leader, statistics, pace)
 
 
-def landed(lane: Lane, before: LeapState, leader: Leader, known: ArmStatistics, pace: Pace) -> LeapState:
+def landed(lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: LeapPace) -> LeapState:
     """The lane with these statistics; a single step may be the last one: the constraint itself charges it."""
-    moved = leader.ledger.rounds > before.ledger.rounds
+    advanced = leader.ledger.rounds > before.ledger.rounds
     reward, cost = leader.feedback
     outcome = Outcome(reward, cost, leader.mean_reward, leader.mean_cost, events={}, valid=jnp.bool_(True))
     booked = book(lane.constraint, before.ledger, outcome)
-    played = leader.single & moved
-    ledger = select_tree(played, booked, leader.ledger)
-    status = jnp.where(played, status_after(lane, ledger), leader.status)
-    return LeapState(known, jnp.where(moved, leader.arm, before.action), leader.feedback, ledger, status, pace)
+    is_single_pull = leader.single & advanced
+    ledger = select_tree(is_single_pull, booked, leader.ledger)
+    status = jnp.where(is_single_pull, status_after(lane, ledger), leader.status)
+    return LeapState(statistics, jnp.where(advanced, leader.arm, before.action), leader.feedback, ledger, status, pace)
 
 
 def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> LeapState:
     """A lane none of whose arms is open, after a round that passed; all others as they are."""
     world = at_instance(environment, lane.row)
-    pulls = in_run(lane, now.known.pulls)
+    pulls = in_run(lane, now.statistics.pulls)
     view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, now.ledger)
     closed = may_play(lane, carry, now.ledger, now.status) & ~jnp.any(view.available)
     none = jnp.int32(0)
@@ -332,15 +353,15 @@ def play_ties(
     arms, certain = tie_winners(tied, policy_key, rounds)
     arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
     # What an arm has brought earlier in this very block counts when it is drawn again.
-    again = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
+    repeats = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
 
     def so_far(x: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(again, x[:, None], 0), axis=0, dtype=jnp.int32)
+        return jnp.sum(jnp.where(repeats, x[:, None], 0), axis=0, dtype=jnp.int32)
 
-    base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.known)
+    base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.statistics)
     n = in_run(lane, base.pulls, arms) + so_far(jnp.ones_like(steps))
-    drawn = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
-    (reward, cost), means = jax.lax.optimization_barrier(drawn)
+    feedbacks = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
+    (reward, cost), means = jax.lax.optimization_barrier(feedbacks)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
     sure = evaluate_totals(policy, before, rounds) == jnp.inf
@@ -352,14 +373,14 @@ def play_ties(
         x = jnp.where(steps < accepted, x, 0)
         return jnp.zeros(tied.shape, jnp.int32).at[arms].add(x, mode="promise_in_bounds")
 
-    known = added(now.known, jax.tree.map(by_arm, outcomes))
+    statistics = added(now.statistics, jax.tree.map(by_arm, outcomes))
     shorter = jnp.maximum(jnp.minimum(pace.reach, TIE_ROUNDS) >> 1, 1)
     reach = jnp.where(leader.alive | stopped_short(leader), jnp.minimum(2 * pace.reach, TIE_ROUNDS), shorter)
     # Lanes that neither tie nor step singly wait out this macro-step with their pace as it was.
     plays = leader.tied | leader.single
-    pace = Pace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
+    pace = LeapPace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
     arm = jnp.where(accepted > 0, arms[accepted - 1], leader.arm)
-    return landed(lane, now, leader._replace(arm=arm), known, pace)
+    return landed(lane, now, leader._replace(arm=arm), statistics, pace)
 
 
 def outcomes_of(reward: jax.Array, cost: jax.Array, spreads: bool) -> ArmStatistics:
@@ -368,24 +389,24 @@ def outcomes_of(reward: jax.Array, cost: jax.Array, spreads: bool) -> ArmStatist
     return ArmStatistics(jnp.ones_like(reward), reward, cost, *squares)  # type: ignore[arg-type]
 
 
-def added(known: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
+def added(statistics: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
     """Statistics and ticks, of shapes that broadcast, added."""
 
     def put(total: Total | None, x: Any) -> Total | None:
         return None if total is None else ticks.add(total, x)
 
-    pulls = known.pulls + more.pulls
-    return ArmStatistics(pulls, *(put(a, b) for a, b in zip(known[1:], more[1:], strict=True)))  # type: ignore[arg-type]
+    pulls = statistics.pulls + more.pulls
+    return ArmStatistics(pulls, *(put(a, b) for a, b in zip(statistics[1:], more[1:], strict=True)))  # type: ignore[arg-type]
 
 
 # --- many lanes
 
 
-class TunerState(NamedTuple):
+class LeapTuner(NamedTuple):
     """What the engine knows of the slots' pace."""
 
     mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
-    pace: Pace  # [slot]
+    pace: LeapPace  # [slot]
 
 
 class _Macro(NamedTuple):
@@ -396,14 +417,14 @@ class _Macro(NamedTuple):
     ended: jax.Array  # f32[]: leads that ended so far
 
 
-def tuner(slots: int) -> TunerState:
+def tuner(slots: int) -> LeapTuner:
     """Before anything was seen: leads are short at the start of a run."""
-    return TunerState(jnp.float32(1.0), Pace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
+    return LeapTuner(jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
 
 
 def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
-) -> tuple[Carry, TunerState]:
+    environment: Environment, lanes: Lane, carry: Carry, tuner: LeapTuner, rounds: jax.Array
+) -> tuple[Carry, LeapTuner]:
     """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
     assert isinstance(environment, AddressedArms)
     choice = _best_length(tuner.mean_lead, environment.spec.arms)
@@ -428,13 +449,13 @@ def chunk(
         most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
         return jax.lax.cond(most_tied, by_tie, by_lead, now, aimed, tied)
 
-    here = at_instance(environment, jnp.int32(0))
-    passing = passes(environment, here, jnp.zeros((environment.spec.arms,), jnp.int32))
+    world = at_instance(environment, jnp.int32(0))
+    passing = passes(environment, world, jnp.zeros((environment.spec.arms,), jnp.int32))
 
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
-    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), TunerState(mean, done.lanes.pace)
+    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), LeapTuner(mean, done.lanes.pace)
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
@@ -445,7 +466,7 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     if passing:
         now = let_pass(environment, lane, carry, now)
     leader, tied = aim(environment, lane, carry, now)
-    now = land(lane, now, block(environment, LENGTHS[0], lane, carry, leader))
+    now = land(lane, now, lead_block(environment, LENGTHS[0], lane, carry, leader))
     return leave(passing, lane, carry, play_ties(environment, lane, carry, now, leader, tied))
 
 
@@ -454,21 +475,21 @@ def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, 
 
     The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.
     """
-    most = 1 if length < LENGTHS[-1] else 1 + environment.spec.arms // 24
-    play = jax.vmap(partial(block, environment, length))
-    if most == 1:
+    limit = 1 if length < LENGTHS[-1] else 1 + environment.spec.arms // 24
+    play = jax.vmap(partial(lead_block, environment, length))
+    if limit == 1:
         return play(lanes, carry, leaders)
     first = _count(leaders.alive)
 
     def more(state: tuple[jax.Array, Leader]) -> jax.Array:
         done, now = state
-        return (done < most) & (2 * _count(now.alive) >= first)
+        return (done < limit) & (2 * _count(now.alive) >= first)
 
-    def one(state: tuple[jax.Array, Leader]) -> tuple[jax.Array, Leader]:
+    def next_block(state: tuple[jax.Array, Leader]) -> tuple[jax.Array, Leader]:
         done, now = state
         return done + 1, play(lanes, carry, now)
 
-    return jax.lax.while_loop(more, one, (jnp.int32(0), leaders))[1]
+    return jax.lax.while_loop(more, next_block, (jnp.int32(0), leaders))[1]
 
 
 def _count(flags: jax.Array) -> jax.Array:
@@ -480,9 +501,9 @@ def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
 
     The costs are those of one lane on one CPU core. They steer speed only.
     """
-    aimed, begun, pull = 30 + 2.5 * arms, 30.0, 6.5
+    aimed, overhead, pull = 30 + 2.5 * arms, 30.0, 6.5
     speeds = []
     for length in LENGTHS:
         gained = mean_lead * -jnp.expm1(length * jnp.log1p(-1 / (mean_lead + 1)))
-        speeds.append(gained / (aimed + begun + length * pull))
+        speeds.append(gained / (aimed + overhead + length * pull))
     return jnp.argmax(jnp.stack(speeds)).astype(jnp.int32)

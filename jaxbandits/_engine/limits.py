@@ -52,10 +52,10 @@ def ends_before_its_clock(constraint: Constraint) -> str | None:
 
     if getattr(constraint, "resources", None) is not None:
         return f"{type(constraint).__name__} ends with the first of several resources"
-    own = giving("ended")
-    if own is Constraint or own is giving("clock") is giving("end"):
+    owner = giving("ended")
+    if owner is Constraint or owner is giving("clock") is giving("end"):
         return None
-    return f"{own.__name__} has a method ended of its own, and the clock of {giving('clock').__name__}"
+    return f"{owner.__name__} has a method ended of its own, and the clock of {giving('clock').__name__}"
 
 
 def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str | None:
@@ -78,7 +78,7 @@ def most_rounds(
     Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment states. The policy has
     shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in ticks, ``[instance]``.
     """
-    action = jax.eval_shape(lambda one: one.blank_action(environment.spec), policy)
+    action = jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
     kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
     for name, bound, values in zip(("reward", "cost"), bounds, means, strict=True):
         if not ticks.ONE <= bound <= MOST_A_ROUND:
@@ -93,23 +93,24 @@ def most_rounds(
                 f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
                 f"bound that {kind}.largest states"
             )
+    # The first of two limits: a total beyond its two limbs, and sums in float32 that a round no longer changes.
     bound = max(bounds)
-    most = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
-    why = f"at most {most}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
-    if policy.most_rounds < most:
-        most = policy.most_rounds
-        why = f"at most {most} for {type(policy).__name__}, whose sums in float32 would stand still"
-    if max_rounds is not None and max_rounds > most:
-        raise bad("max_rounds", max_rounds, why)
-    if max_rounds is None and constraint.clock_name == "rounds" and (end > most * ticks.ONE).any():
-        raise bad("rounds", int(end.max() // ticks.ONE), why)
-    return most
+    limit = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
+    must = f"at most {limit}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    if policy.most_rounds < limit:
+        limit = policy.most_rounds
+        must = f"at most {limit} for {type(policy).__name__}, whose sums in float32 would stand still"
+    if max_rounds is not None and max_rounds > limit:
+        raise bad("max_rounds", max_rounds, must)
+    if max_rounds is None and constraint.clock_name == "rounds" and (end > limit * ticks.ONE).any():
+        raise bad("rounds", int(end.max() // ticks.ONE), must)
+    return limit
 
 
 # --- ids: a word of the address of every draw
 
 
-def count(name: str, value: Any) -> int | None:
+def count_unless_list(name: str, value: Any) -> int | None:
     """A count of at least 1, or None of what may be a list."""
     if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) > 0:
         return None
@@ -124,46 +125,47 @@ def replicate_ids(
     Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those that are held until
     the end, ``recorded`` the bytes of what is recorded at one beside the account.
     """
-    number = count("replicates", replicates)
+    number = count_unless_list("replicates", replicates)
     if number is not None and number > _ID:
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
-    given = ids("replicates", replicates, rows=environment.instances) if number is None else None
-    runs = number if given is None else given.shape[-1]
+    id_table = ids("replicates", replicates, rows=environment.instances) if number is None else None
+    runs = number if id_table is None else id_table.shape[-1]
     assert runs is not None
     # What is left of a lane is its exact accounts at every mark and its pulls; while it waits for its turn, an entry.
-    kept = marks * (40 + 50 * (environment.resources or 1) + recorded) + 4.0 * getattr(environment.spec, "arms", 0)
+    arms = getattr(environment.spec, "arms", 0)
+    mark_bytes = marks * (40 + 50 * (environment.resources or 1) + recorded) + 4.0 * arms
     lanes = settings * environment.instances * runs
-    each = _LEAST_LANE + (kept if marks else 0)
-    refuse_beyond_memory("replicates", f"{runs} replicates ({lanes} runs in all)", lanes * each)
-    return np.arange(runs, dtype=np.uint32) if given is None else given
+    lane_bytes = _LEAST_LANE + (mark_bytes if marks else 0)
+    refuse_beyond_memory("replicates", f"{runs} replicates ({lanes} runs in all)", lanes * lane_bytes)
+    return np.arange(runs, dtype=np.uint32) if id_table is None else id_table
 
 
-def instance_ids(given: Any, environment: Environment, replicates: np.ndarray) -> np.ndarray:
+def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray) -> np.ndarray:
     """Ids of the instances, ``u32[instance]``: 0, 1, … or as given.
 
     An id may come twice if no pair (instance id, replicate id) does: that run would count twice.
     """
     of_each = replicates.ndim == 2
-    found = ids("instance_ids", np.arange(environment.instances) if given is None else given, distinct=not of_each)
-    if found.size != environment.instances:
-        raise InputError(f"instance_ids: {found.size} ids given; it must be one for each of {environment.instances}")
+    words = ids("instance_ids", np.arange(environment.instances) if id_list is None else id_list, distinct=not of_each)
+    if words.size != environment.instances:
+        raise InputError(f"instance_ids: {words.size} ids given; it must be one for each of {environment.instances}")
     if of_each:
-        pairs = found.astype(np.uint64)[:, None] << np.uint64(32) | replicates
+        pairs = words.astype(np.uint64)[:, None] << np.uint64(32) | replicates
         if np.unique(pairs).size != pairs.size:
             raise InputError("replicates: a pair (instance id, replicate id) comes twice; it must be given once")
-    return found
+    return words
 
 
 def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
     """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id may come twice."""
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
-    given = numbers(name, values, may_be)
-    whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
-    table = given.ndim == 2 and rows is not None
-    if table and given.shape[0] != rows:
+    words = numbers(name, values, may_be)
+    whole = (words >= 0) & (words < _ID) & (words == np.rint(words))
+    table = words.ndim == 2 and rows is not None
+    if table and words.shape[0] != rows:
         must = f"one row of ids for each of {rows} instances"
-        raise InputError(f"{name}: an array of shape {given.shape} given; it must be {must}")
-    unique = table or not distinct or np.unique(given).size == given.size
-    if not (given.ndim == 1 or table) or given.size < 1 or not whole.all() or not unique:
+        raise InputError(f"{name}: an array of shape {words.shape} given; it must be {must}")
+    unique = table or not distinct or np.unique(words).size == words.size
+    if not (words.ndim == 1 or table) or words.size < 1 or not whole.all() or not unique:
         raise bad(name, values, may_be)
-    return given.astype(np.uint32)
+    return words.astype(np.uint32)

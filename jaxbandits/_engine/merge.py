@@ -37,7 +37,7 @@ from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.continuum import Continuum
-from jaxbandits.policies.zooming import Active, ZoomingPolicy, evaluate
+from jaxbandits.policies.zooming import Active, ZoomingPolicy, radius_and_index
 
 PLAYS = ZoomingPolicy
 CPU_SLOTS = 64
@@ -68,7 +68,7 @@ class MergeConstants(NamedTuple):
     mean_reward: jax.Array  # i32[M]
     mean_cost: jax.Array  # i32[M]
     level: jax.Array  # f32[]: θ; +∞ where this lane waits
-    most: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+    round_limit: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
@@ -79,10 +79,10 @@ def is_short(environment: Environment, rounds: float) -> bool:
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Why these cannot be merged, or None if they can."""
     assert isinstance(policy, ZoomingPolicy)
-    own = "init", "blank_action", "update", "select", "step", "status"
+    methods = "init", "blank_action", "update", "select", "step", "status"
     reason = (
         capabilities.why_not(policy, capabilities.RESTS)
-        or capabilities.played_by("merge", policy, ZoomingPolicy, *own)
+        or capabilities.played_by("merge", policy, ZoomingPolicy, *methods)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=Continuum)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
         or limits.ends_before_its_clock(constraint)
@@ -100,34 +100,34 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
 
 
 def begin(
-    environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array
+    environment: Continuum, lane: Lane, carry: Carry, target: jax.Array
 ) -> tuple[Active, MergeConstants, MergeState]:
-    """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
+    """What the lane has learnt, and a level that some ``target`` pulls should lead to."""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.policy_key)
     view = View(state.ledger.rounds + 1)
-    told = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
-    points: Active = select_tree(state.empty, state.policy, told)
+    learnt = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
+    points: Active = select_tree(state.empty, state.policy, learnt)
     # A lane is merged only from a state without holes: where there is one, the next round activates a point.
     balls = Balls(points.point - points.radius, points.point + points.radius)
     open_ = (covering.first_hole(balls, points.below) <= points.below.high) | (
         covering.first_hole(balls, points.above) <= points.above.high
     )
-    here = state.environment.point[None, :] == points.point[:, None]  # [M, C]
+    is_at = state.environment.point[None, :] == points.point[:, None]  # [M, C]
     active = jax.lax.iota(jnp.int32, points.point.shape[0]) < points.count
-    found = jnp.any(here, axis=1)
+    remembered = jnp.any(is_at, axis=1)
 
     def of(table: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(here, table[None, :], 0), axis=1, dtype=jnp.int32)
+        return jnp.sum(jnp.where(is_at, table[None, :], 0), axis=1, dtype=jnp.int32)
 
     clock = lane.constraint.clock(state.ledger)
-    left = jnp.minimum(_rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds)
-    wanted = jnp.minimum(wanted, 0.9 * left)  # short of the mark: a merge that passes it is dropped
+    rounds_left = jnp.minimum(_rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds)
+    target = jnp.minimum(target, 0.9 * rounds_left)  # short of the mark: a merge that passes it is dropped
     # Every active point must have been pulled, and the environment must remember it: else its address is not known.
     running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
-    ready = running & (points.count > 0) & jnp.all(~active | (found & (points.pulls > 0))) & (wanted >= _LEAST)
-    level = jnp.where(ready, _level(policy, points, active, wanted), jnp.inf)
+    ready = running & (points.count > 0) & jnp.all(~active | (remembered & (points.pulls > 0))) & (target >= _LEAST)
+    level = jnp.where(ready, _level(policy, points, active, target), jnp.inf)
     visited = state.environment
     constants = MergeConstants(
         phase=points.phase,
@@ -136,16 +136,16 @@ def begin(
         mean_reward=of(visited.mean_reward),
         mean_cost=of(visited.mean_cost),
         level=level,
-        most=state.ledger.rounds + 4 * wanted.astype(jnp.int32),
+        round_limit=state.ledger.rounds + 4 * target.astype(jnp.int32),
     )
     return points, constants, MergeState(points.pulls, points.reward, points.cost, points.index, state.ledger)
 
 
 def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
     """A guess: as many as the clock's pace so far leaves until the next mark."""
-    gone = ticks.to_float(clock)
-    pace = jnp.maximum(gone, 1) / jnp.maximum(ledger.rounds.astype(jnp.float32), 1)
-    return (ticks.to_float(goal) - gone) / pace
+    elapsed = ticks.to_float(clock)
+    pace = jnp.maximum(elapsed, 1) / jnp.maximum(ledger.rounds.astype(jnp.float32), 1)
+    return (ticks.to_float(goal) - elapsed) / pace
 
 
 def _until(lane: Lane, points: Active) -> jax.Array:
@@ -157,7 +157,7 @@ def _until(lane: Lane, points: Active) -> jax.Array:
     return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(points.phase, 30)) - 1)
 
 
-def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, wanted: jax.Array) -> jax.Array:
+def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, target: jax.Array) -> jax.Array:
     """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
     n = jnp.maximum(points.pulls, 1).astype(jnp.float32)
     width = 2 * policy.radius(n, points.phase.astype(jnp.float32))
@@ -168,10 +168,10 @@ def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, wanted: jax
     room = jnp.maximum(levels[:, None] - value[None, :], 1e-9 * width[None, :])
     steps = jnp.where(active[None, :], n[None, :] * (jnp.square(width[None, :] / room) - 1), 0)
     pulls = jnp.sum(jnp.maximum(steps, 0), axis=1)
-    return jnp.min(jnp.where(pulls <= wanted, levels, jnp.inf))
+    return jnp.min(jnp.where(pulls <= target, levels, jnp.inf))
 
 
-def block(
+def pull_top(
     environment: Continuum, lane: Lane, carry: Carry, constants: MergeConstants, merge_state: MergeState
 ) -> MergeState:
     """Pull the point of the largest index until its index is at most θ, or a block is full."""
@@ -184,38 +184,38 @@ def block(
     at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))  # any order leads to the same state
     n, mean_reward, mean_cost = merge_state.pulls[at], constants.mean_reward[at], constants.mean_cost[at]
     world = at_instance(environment, lane.row)
-    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
+    feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
         key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost
     )
     # Without the barrier XLA draws everything anew for every sum.
-    reward, cost = (prefix_sums(x) for x in jax.lax.optimization_barrier(drawn))
+    reward, cost = (prefix_sums(x) for x in jax.lax.optimization_barrier(feedbacks))
     before = (
         Total(merge_state.reward.whole[at], merge_state.reward.part[at]),
         Total(merge_state.cost.whole[at], merge_state.cost.part[at]),
     )
     totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
-    _, index = evaluate(policy, n + 1 + steps, *totals, constants.phase)
+    _, index = radius_and_index(policy, n + 1 + steps, *totals, constants.phase)
     # The pull after which it stops: the first index that is at most θ, whatever the later ones are.
     last = jnp.min(jnp.where(index <= constants.level, steps, LENGTH - 1))
-    here = (ids == at) & goes_on
-    taken = jnp.where(goes_on, last + 1, 0)
+    is_top = (ids == at) & goes_on
+    pulls = jnp.where(goes_on, last + 1, 0)
     earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
-    brought = Outcome(earned, paid, mean_reward * taken, mean_cost * taken, events={}, valid=goes_on)
+    brought = Outcome(earned, paid, mean_reward * pulls, mean_cost * pulls, events={}, valid=goes_on)
 
     def put(new: jax.Array, all: jax.Array) -> jax.Array:
-        return jnp.where(here, new[last], all)
+        return jnp.where(is_top, new[last], all)
 
     return MergeState(
-        pulls=merge_state.pulls + jnp.where(here, taken, 0),
+        pulls=merge_state.pulls + jnp.where(is_top, pulls, 0),
         reward=Total(put(totals[0].whole, merge_state.reward.whole), put(totals[0].part, merge_state.reward.part)),
         cost=Total(put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)),
         index=put(index, merge_state.index),
-        ledger=book_many(merge_state.ledger, brought, taken),
+        ledger=book_many(merge_state.ledger, brought, pulls),
     )
 
 
 def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
-    return (jnp.max(merge_state.index) > constants.level) & (merge_state.ledger.rounds < constants.most)
+    return (jnp.max(merge_state.index) > constants.level) & (merge_state.ledger.rounds < constants.round_limit)
 
 
 def finish(
@@ -228,7 +228,7 @@ def finish(
     ledger = merge_state.ledger
     inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, points))
     active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < points.count
-    radius, _ = evaluate(
+    radius, _ = radius_and_index(
         policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
     )
     radius = jnp.where(active, radius, 0)
@@ -240,16 +240,16 @@ def finish(
     holds = done & covered
     visited = state.environment
     more = jnp.where(active, merge_state.pulls - points.pulls, 0)
-    here = (visited.point[None, :] == points.point[:, None]) & active[:, None]
-    added = jnp.sum(jnp.where(here, more[:, None], 0), axis=0, dtype=jnp.int32)
+    is_at = (visited.point[None, :] == points.point[:, None]) & active[:, None]
+    added = jnp.sum(jnp.where(is_at, more[:, None], 0), axis=0, dtype=jnp.int32)
     learnt = points._replace(
         pulls=merge_state.pulls,
         reward=merge_state.reward,
         cost=merge_state.cost,
         radius=radius,
         index=merge_state.index,
-        below=covering.nothing(),
-        above=covering.nothing(),
+        below=covering.empty_span(),
+        above=covering.empty_span(),
     )
     merged = state._replace(
         policy=learnt,
@@ -260,53 +260,53 @@ def finish(
     return carry._replace(state=select_tree(holds, merged, state)), tried, holds
 
 
-class TunerState(NamedTuple):
+class MergeTuner(NamedTuple):
     """For how many pulls the next level is chosen, slot by slot."""
 
-    wanted: jax.Array  # f32[slot]
+    target: jax.Array  # f32[slot]
 
 
 class _Macro(NamedTuple):
     """A chunk, between two macro-steps."""
 
     carry: Carry  # [slot]
-    wanted: jax.Array  # f32[slot]: as in TunerState
+    target: jax.Array  # f32[slot]: as in MergeTuner
 
 
-def tuner(slots: int) -> TunerState:
-    """Before anything was seen."""
-    return TunerState(jnp.full((slots,), 256.0, jnp.float32))
+def tuner(slots: int) -> MergeTuner:
+    """The first guess for every slot."""
+    return MergeTuner(jnp.full((slots,), 256.0, jnp.float32))
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One of everything that a chunk does, for one lane: the program's digest is made of it."""
     assert isinstance(environment, Continuum)
     carry = scan.step(environment, lane, carry)
-    points, constants, pulled = begin(environment, lane, carry, tuner(1).wanted[0])
-    return finish(lane, carry, points, constants, block(environment, lane, carry, constants, pulled))[0]
+    points, constants, pulled = begin(environment, lane, carry, tuner(1).target[0])
+    return finish(lane, carry, points, constants, pull_top(environment, lane, carry, constants, pulled))[0]
 
 
 def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
-) -> tuple[Carry, TunerState]:
+    environment: Environment, lanes: Lane, carry: Carry, tuner: MergeTuner, rounds: jax.Array
+) -> tuple[Carry, MergeTuner]:
     """Some macro-steps of all lanes, ``[slot]``."""
     assert isinstance(environment, Continuum)
     ordinary = jax.vmap(partial(scan.step, environment))
 
     def macro(_: jax.Array, state: _Macro) -> _Macro:
-        wanted = state.wanted
+        target = state.target
         now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), state.carry)
-        learnt, constants, merge_state = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(wanted, _LEAST))
+        learnt, constants, merge_state = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(target, _LEAST))
 
         def more(merge_state: MergeState) -> jax.Array:
             return jnp.any(jax.vmap(_goes_on)(constants, merge_state))
 
-        pull = jax.vmap(partial(block, environment))
+        pull = jax.vmap(partial(pull_top, environment))
         merge_state = jax.lax.while_loop(more, lambda p: pull(lanes, now, constants, p), merge_state)
         now, tried, holds = jax.vmap(finish)(lanes, now, learnt, constants, merge_state)
-        grown = jnp.where(holds, jnp.minimum(2 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
+        grown = jnp.where(holds, jnp.minimum(2 * target, _MOST), jnp.maximum(target / 8, 1))
         # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
-        return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST)))
+        return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * target, _MOST)))
 
-    done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.wanted))
-    return done.carry, TunerState(done.wanted)
+    done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.target))
+    return done.carry, MergeTuner(done.target)

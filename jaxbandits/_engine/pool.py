@@ -36,25 +36,26 @@ class CallLength:
     A round may take long, and nobody knows before one was played: so the first call plays one, the next ones more.
     """
 
-    def __init__(self, most: int):
-        self._most, self._first = most, True  # the full length of a chunk; is the first call still to come?
+    def __init__(self, full_length: int):
+        self._full_length = full_length  # of a chunk
+        self._first = True  # is the first call still to come?
         self.chunk, self.chunks = 1, 1  # length and number for the next call
 
-    def learn(self, took: float, played: int) -> None:
+    def learn(self, seconds: float, chunks: int) -> None:
         """A call took so many seconds for so many chunks."""
         first, self._first = self._first, False
         if first:  # it was compiled, too
             return
-        if took > 2 * _SECONDS_PER_CALL:
+        if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
             else:
                 self.chunk = max(self.chunk // 2, 1)
-        elif took < _SECONDS_PER_CALL and played >= self.chunks:
-            if self.chunk == self._most:
+        elif seconds < _SECONDS_PER_CALL and chunks >= self.chunks:
+            if self.chunk == self._full_length:
                 self.chunks = min(2 * self.chunks, 1 << 20)
             else:
-                self.chunk = min(4 * self.chunk, self._most)
+                self.chunk = min(4 * self.chunk, self._full_length)
 
 
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
@@ -86,30 +87,30 @@ def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0
     if devices[0].platform == "cpu":
         fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // driver.lane_bytes(task)))
     share = -(-(lanes or task.order.size) // workers)
-    wanted = min(fast, 1 << (share - 1).bit_length())
-    here = -(-workers // len(devices))  # workers that share a device's memory
-    lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, wanted) / wanted
-    fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (here * lane))
-    return min(wanted, _power_of_two(fit))
+    slots = min(fast, 1 << (share - 1).bit_length())
+    sharers = -(-workers // len(devices))  # workers that share a device's memory
+    lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
+    fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))
+    return min(slots, _power_of_two(fit))
 
 
-def _power_of_two(most: int) -> int:
-    """The largest one that is at most ``most``, but at least 1."""
-    return 1 << max(most.bit_length() - 1, 0)
+def _power_of_two(limit: int) -> int:
+    """The largest power of two that is at most ``limit``, but at least 1."""
+    return 1 << max(limit.bit_length() - 1, 0)
 
 
 def memory_left(device: Any) -> int:
     """Free memory of a device, in bytes; of a CPU, that of the machine."""
-    told = device.memory_stats() or {}
-    if "bytes_limit" in told:
-        return int(told["bytes_limit"] - told.get("bytes_in_use", 0))
+    stats = device.memory_stats() or {}
+    if "bytes_limit" in stats:
+        return int(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
     return checks.available_memory()
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------
 
 
-class Accounts(NamedTuple):
+class JobAccounts(NamedTuple):
     """What came out of the lanes of a job, in the order of their numbers, however they were played."""
 
     rows: scan.Account  # at each mark, i32[lane, mark]
@@ -125,30 +126,30 @@ class Job(NamedTuple):
     work: float = 0.0  # what they count in `Workers.work`; 0: one each
     in_line: int = 0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
     # What is done with the accounts, by the thread that completes them; the job's future gives what this gives.
-    store: Callable[[Accounts], Any] = lambda accounts: accounts
+    store: Callable[[JobAccounts], Any] = lambda accounts: accounts
 
 
 class _OpenJob:
     """A job whose lanes have not all ended."""
 
-    def __init__(self, lanes: np.ndarray, store: Callable[[Accounts], Any]):
+    def __init__(self, lanes: np.ndarray, store: Callable[[JobAccounts], Any]):
         self._lanes, self._store = np.sort(lanes), store
-        self.left = self._lanes.size
-        self._accounts: Accounts | None = None
+        self.lanes_left = self._lanes.size
+        self._accounts: JobAccounts | None = None
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
 
-    def take(self, numbers: np.ndarray, part: Accounts) -> None:
+    def take(self, numbers: np.ndarray, part: JobAccounts) -> None:
         """These lanes have ended."""
         if self._accounts is None:
             size = self._lanes.size
             self._accounts = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
         rows = np.searchsorted(self._lanes, numbers)
         jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._accounts, part)
-        self.left -= numbers.size
+        self.lanes_left -= numbers.size
 
     def answer(self) -> None:
-        """All have."""
+        """All lanes have ended: their accounts go to ``store``, and what it gives to whoever waits."""
         assert self._accounts is not None
         try:
             self.future.set_result(self._store(self._accounts))
@@ -196,7 +197,7 @@ class Queue:
         self.expected = 0.0  # the work of all lanes, as their jobs say it
         self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
         self._jobs: dict[int, _OpenJob] = {}
-        self._begun = 0  # jobs so far
+        self._job_count = 0  # jobs so far
         self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
         self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
@@ -208,16 +209,16 @@ class Queue:
         """More lanes at the end of the line; a worker that serves it takes them too."""
         opened = _OpenJob(job.lanes, job.store)
         with self._lock:
-            self._jobs[self._begun] = opened
-            self._job_of[job.lanes] = self._begun
-            self._begun += 1
+            self._jobs[self._job_count] = opened
+            self._job_of[job.lanes] = self._job_count
+            self._job_count += 1
             self._line = np.concatenate([self._line, job.lanes])
             self.total += job.lanes.size
             self.expected += job.work or job.lanes.size
         return opened.future
 
     def fail(self, problem: BaseException) -> None:
-        """No job will be answered; the workers leave."""
+        """Give every open job this problem for its answer; the workers leave."""
         self.stop.set()
         with self._lock:
             jobs, self._jobs = self._jobs, {}
@@ -241,8 +242,8 @@ class Queue:
         """
         with self._lock:
             fair = self._line.size // (2 * max(self.workers, 1))
-            wanted = min(max(idle, fair - waits, 0), free)
-            numbers, self._line = self._line[:wanted], self._line[wanted:]
+            count = min(max(idle, fair - waits, 0), free)
+            numbers, self._line = self._line[:count], self._line[count:]
             return numbers
 
     def serve(self, number: int, device: Any) -> None:
@@ -268,36 +269,36 @@ class Queue:
         """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where that pays."""
         task, slots, fresh, running = self.task, self.slots, True, numbers.size
         lanes = driver.constants(task, np.resize(numbers, slots), device)
-        batch, program, which, seconds = empty, None, None, 0.0
+        batch, program, program_key, seconds = empty, None, None, 0.0
         while running and not self.stop.is_set():
             fewer = slots // _FEWER
             narrows = device.platform == "cpu" and fewer >= _FEWEST
             # The call returns when few are left: what the idle slots cost is known from then on.
             quota = slots - fewer - 1 if narrows and running > fewer else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
-            given = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
+            arguments = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
             before = running
             if batch is None:
                 state = self._blank(device)
                 batch = driver.Batch(state.carry, state.tuner)
             if program is None:
-                program, which = self._prepared(device, given, batch, limits)
+                program, program_key = self._prepared(device, arguments, batch, limits)
             if self.stop.is_set():  # while this one waited for another one's compiling
                 return empty
             began = time.perf_counter()  # compiled by now: only what is played counts as waited
-            batch, outcome, report = program(*given, batch, limits)
+            batch, outcome, report = program(*arguments, batch, limits)
             running, fresh = int(report.running), False
-            took = time.perf_counter() - began
-            seconds += took
-            call.learn(took, int(report.chunks))
+            call_seconds = time.perf_counter() - began
+            seconds += call_seconds
+            call.learn(call_seconds, int(report.chunks))
             self._shares[number] = float(report.share)
             if narrows and before <= fewer:
-                _WAITED[which] += took
+                _WAITED[program_key] += call_seconds
             if slots == self.slots:
                 empty = batch
             if not (narrows and 0 < running <= fewer):
                 continue
-            if _WAITED[which] < _COMPILES or seconds < _LONG:
+            if _WAITED[program_key] < _COMPILES or seconds < _LONG:
                 continue
             runs = jax.device_get(batch.carry.state.status)[: numbers.size] == Status.RUNNING
             self._keep_ended(number, numbers, ~runs, outcome)
@@ -324,44 +325,44 @@ class Queue:
         seats = RunBuffer(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        left: list[tuple[np.ndarray, driver.EndedLane]] = []  # what stays of lanes that have ended
+        remains: list[tuple[np.ndarray, driver.EndedLane]] = []  # what stays of lanes that have ended
         pool: driver.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
             free = seats.free
-            taken = self.take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
-            free = free[: taken.size]
+            new_lanes = self.take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
+            free = free[: new_lanes.size]
             line = np.concatenate([line, free])
             if free.size:
-                seats.take(free, taken)
+                seats.take(free, new_lanes)
             if (seats.lane_of < 0).all():
-                if not left:
+                if not remains:
                     break
-                self._keep(number, left)
+                self._keep(number, remains)
                 continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
             limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            given = environment, seats.lanes, padded, np.int32(line.size)
+            arguments = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
                 pool = self._blank(device)
-                program, _ = self._prepared(device, given, pool, limits)
+                program, _ = self._prepared(device, arguments, pool, limits)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
-            pool, report = program(*given, pool, limits)
-            self._keep(number, left)  # while the device plays
+            pool, report = program(*arguments, pool, limits)
+            self._keep(number, remains)  # while the device plays
             seat_in = jax.device_get(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
-            line = line[int(report.begun) :]
+            line = line[int(report.starts) :]
             ended = seats.lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
-                left.append(seats.leave(pool.outcome, ended))
-            self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
-        self._keep(number, left)
+                remains.append(seats.leave(pool.outcome, ended))
+            self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
+        self._keep(number, remains)
 
     def _blank(self, device: Any) -> driver.Pool:
         """The state of empty slots."""
@@ -369,35 +370,36 @@ class Queue:
             # its memory is going to be written: no alias
             return jax.device_put(blank(self.task.engine, self.slots, self._shapes), device, may_alias=False)
 
-    def _prepared(self, device: Any, given: tuple, state: Any, limits: driver.CallLimits) -> tuple[Any, Any]:
-        """The program that is going to play this state, compiled; and what it is known by."""
+    def _prepared(self, device: Any, arguments: tuple, state: Any, limits: driver.CallLimits) -> tuple[Any, Any]:
+        """The program that plays this state, compiled, and the key under which the queue holds it."""
         engine = self.task.engine
-        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, state))]
-        which = device, engine, self.task.program, jax.tree.structure((given, state)), *shapes
-        if which in self._programs:
-            return self._programs[which], which
+        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((arguments, state))]
+        key = device, engine, self.task.program, jax.tree.structure((arguments, state)), *shapes
+        if key in self._programs:
+            return self._programs[key], key
 
         def program(*takes: Any) -> Any:
             with PROGRAM(self.task.program):
                 return driver.compiled(device.platform, self.batches)(engine, *takes)
 
+        # Threads trace one after the other, and compile side by side, each program once.
         with _TRACING:
             if self.stop.is_set():
-                return program, which
-            if (kept := self._kept(device, (*given, state, limits))) is not None:
-                program, lowered = kept, kept.lower(*given, state, limits)
+                return program, key
+            if (stored := self._stored_program(device, (*arguments, state, limits))) is not None:
+                program, lowered = stored, stored.lower(*arguments, state, limits)
             else:
                 with PROGRAM(self.task.program):
-                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, state, limits)
-            compiling = _COMPILING.setdefault(which, threading.Lock())
+                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *arguments, state, limits)
+            compiling = _COMPILING.setdefault(key, threading.Lock())
         with compiling:
             if not self.stop.is_set():
                 lowered.compile()
-        self._programs[which] = program
-        return program, which
+        self._programs[key] = program
+        return program, key
 
-    def _kept(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
-        """The same program from a file, where it has one."""
+    def _stored_program(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
+        """The same program from its file, or None if it has none."""
         task, options, pool = self.task, driver.options(device.platform), takes[-2]
         nouns = task.policy, task.environment, task.constraint
         if (file := programs.file_of(nouns, device, task.engine.__name__, options, takes)) is None:
@@ -407,21 +409,21 @@ class Queue:
         if self.batches:
             gives = pool, self._shapes[1], driver.BatchReport(zero, zero, zero)  # type: ignore[arg-type]
         function = driver.play_batch if self.batches else driver.advance
-        return programs.kept(file, function, task.engine, takes, gives, len(takes) - 2, options)
+        return programs.stored_program(file, function, task.engine, takes, gives, len(takes) - 2, options)
 
-    def _keep(self, worker: int, left: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
-        """Hand over what stays of lanes to their jobs; nothing is left."""
-        while left:
-            numbers, outcome = left.pop()
+    def _keep(self, worker: int, remains: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
+        """Hand what stays of ended lanes to their jobs, and empty the list."""
+        while remains:
+            numbers, outcome = remains.pop()
             rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: jax.device_get(x)[:n], outcome)
-            accounts = Accounts(scan.unpack(rows, last), status, final)
+            accounts = JobAccounts(scan.unpack(rows, last), status, final)
             jobs, complete = self._job_of[numbers], []
             with self._lock:
                 for job in map(int, np.unique(jobs)):
                     if (opened := self._jobs.get(job)) is None:  # the queue has failed
                         continue
-                    opened.take(numbers[jobs == job], jax.tree.map(lambda x, mine=jobs == job: x[mine], accounts))
-                    if opened.left == 0:
+                    opened.take(numbers[jobs == job], jax.tree.map(lambda x, of_job=jobs == job: x[of_job], accounts))
+                    if opened.lanes_left == 0:
                         complete.append(self._jobs.pop(job))
                 self.done += numbers.size
                 self._shares[worker] -= numbers.size
@@ -465,25 +467,25 @@ class Workers:
             self._begin(len(self._idle))
         return futures
 
-    def _begin(self, most: int) -> None:
-        """Threads for lanes that wait, so many at most."""
-        while most > 0 and self._idle and not self._closed and (queue := self._choose()) is not None:
+    def _begin(self, count: int) -> None:
+        """Start at most ``count`` threads for lanes that wait."""
+        while count > 0 and self._idle and not self._closed and (queue := self._choose()) is not None:
             threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
-            most -= 1
+            count -= 1
 
     def wait(self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]) -> list[Any]:
-        """What all of these give; every 0.1 s ``report(work, lanes that have ended)`` is called."""
+        """The results of all these futures; every 0.1 s ``report(work, lanes that have ended)`` is called."""
         while True:
-            done, left = concurrent.futures.wait(futures, 0.1, concurrent.futures.FIRST_EXCEPTION)
+            done, pending = concurrent.futures.wait(futures, 0.1, concurrent.futures.FIRST_EXCEPTION)
             report(self.work, sum(queue.done for queue in self._queues.values()))
             for future in done:
                 future.result()  # raises what went wrong
-            if not left:
+            if not pending:
                 return [future.result() for future in futures]
 
     @property
     def work(self) -> float:
-        """Work that is done, that of unfinished lanes too; what a job counts, it says itself."""
+        """Work that is done, that of unfinished lanes too, in the units of :attr:`Job.work`."""
         with self._changed:
             return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
 
@@ -497,21 +499,21 @@ class Workers:
                 self._changed.wait(0.1)
 
     def _queue(self, job: Job) -> Queue:
-        found = self._queues.get(id(job.task))
-        if found is None:
+        queue = self._queues.get(id(job.task))
+        if queue is None:
             lanes = job.in_line or job.lanes.size
             slots = self._slots or usual_slots(job.task, min(self.count, lanes), self.devices, lanes)
             batches = lanes <= slots * self.count or job.task.is_short
-            found = self._queues[id(job.task)] = Queue(job.task, slots, batches)
-        return found
+            queue = self._queues[id(job.task)] = Queue(job.task, slots, batches)
+        return queue
 
     def _choose(self) -> Queue | None:
         """The first of the queues with fewest workers: so different workers compile different programs."""
         waiting = [queue for queue in self._queues.values() if queue.waiting]
-        chosen = min(waiting, key=operator.attrgetter("workers"), default=None)
-        if chosen is not None:
-            chosen.workers += 1
-        return chosen
+        choice = min(waiting, key=operator.attrgetter("workers"), default=None)
+        if choice is not None:
+            choice.workers += 1
+        return choice
 
     def _work(self, number: int, queue: Queue | None) -> None:
         device = self.devices[number % len(self.devices)]

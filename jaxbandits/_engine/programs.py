@@ -21,7 +21,7 @@ from jaxbandits.core.fingerprint import digest, digest_now, is_users, package_di
 
 FOLDER: Path | None = None
 """Where they are kept; a command says where (``console.keep_programs``), the library keeps none."""
-_taken: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
+_loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
@@ -35,13 +35,13 @@ def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
     shapes = [(x.shape, x.dtype.str) if hasattr(x, "dtype") else x for x in leaves]
     versions = jax.__version__, jaxlib.__version__, device.platform, device.device_kind
     settings = sorted((name, repr(value)) for name, value in jax.config.values.items())
-    told = repr((versions, settings, os.environ.get("XLA_FLAGS"), str(structure), shapes))
-    if " at 0x" in told or "..." in told:  # an object without a value, or a value in part
+    description = repr((versions, settings, os.environ.get("XLA_FLAGS"), str(structure), shapes))
+    if " at 0x" in description or "..." in description:  # an object without a value, or a value in part
         return None
-    return FOLDER / f"jaxbandits-{digest((package_digest() + told).encode())[:40]}"
+    return FOLDER / f"jaxbandits-{digest((package_digest() + description).encode())[:40]}"
 
 
-def kept(
+def stored_program(
     file: Path,
     function: Callable[..., Any],
     engine: Any,
@@ -55,8 +55,8 @@ def kept(
     None if jax cannot write it. The result has the structure of ``gives``; the argument number ``donated`` among
     ``takes`` gives up its memory.
     """
-    if file in _taken:
-        return _taken[file]
+    if file in _loaded:
+        return _loaded[file]
     structure: Any
     leaves, structure = jax.tree.flatten(takes)
     result: Any = jax.tree.structure(gives)
@@ -76,4 +76,4 @@ def kept(
         return result.unflatten(exported.call(*jax.tree.leaves(takes)))
 
     play.__name__ = function.__name__
-    return _taken.setdefault(file, jax.jit(play, donate_argnums=donated, compiler_options=options or None))
+    return _loaded.setdefault(file, jax.jit(play, donate_argnums=donated, compiler_options=options or None))

@@ -65,7 +65,7 @@ class KnownWorld:
         return getattr(self.environment, name)
 
     def pull(self, *args: Any) -> Any:
-        """As the environment does."""
+        """The environment's pull."""
         rows = jax.tree.leaves(self.environment)
         return _pull(jax.tree.map(lambda row: row._table, self.environment), rows[0]._instance, *args)
 
@@ -110,8 +110,8 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
     order = np.argsort(instance, kind="stable")
     for lanes in np.split(order, np.flatnonzero(np.diff(instance[order])) + 1):
-        own = jax.tree.unflatten(structure, [leaf[instance[lanes[0]]] for leaf in leaves])
-        expected[lanes] = own.expected_clock({name: x[lanes] for name, x in ledger.items()})
+        row_constraint = jax.tree.unflatten(structure, [leaf[instance[lanes[0]]] for leaf in leaves])
+        expected[lanes] = row_constraint.expected_clock({name: x[lanes] for name, x in ledger.items()})
     return ledger | {"expected_clock": expected}
 
 
@@ -186,7 +186,7 @@ class Carry(NamedTuple):
     goal: Total  # where the next mark is: the lane waits there until its row is written
 
 
-def start(environment: Environment, lane: Lane) -> Carry:
+def start_lane(environment: Environment, lane: Lane) -> Carry:
     """A lane before its first round."""
     spec = environment.spec
     world = at_instance(environment, lane.row)
@@ -228,32 +228,33 @@ def play(environment: Environment, lane: Lane, available: Any, state: LaneState)
     observation = Observation(view, state.action, state.feedback, state.empty, state.context)
 
     learnt, action = lane.policy.step(state.policy, typed(lane.policy_key), observation)
-    action = jax.tree.map(lambda given, last: jnp.asarray(given, last.dtype), action, state.action)  # of a plain number
+    # A policy may give a plain number for an action.
+    action = jax.tree.map(lambda x, last: jnp.asarray(x, last.dtype), action, state.action)
     world_state, outcome, feedback, empty = world.pull(state.environment, action, world_key, view.round)
     charged = book(constraint, ledger, outcome)
 
     status = status_after(lane, charged)
-    played = LaneState(learnt, world_state, charged, action, feedback, empty, status, view.context)
+    successor = LaneState(learnt, world_state, charged, action, feedback, empty, status, view.context)
 
     # A round that could not be played leaves everything as it was, except the status that says why. The policy's own
     # status comes first: a full set is CAPACITY, also if the action that it chose then is none.
     verdict = verdict_of(lane.policy, learnt)
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     happened, stopped = verdict == Status.RUNNING, verdict == Status.STOPPED
-    kept = select_tree(happened, played, state)._replace(
+    result = select_tree(happened, successor, state)._replace(
         # Who stops has learnt the last outcome, and recommends by it.
         policy=select_tree(happened | stopped, learnt, state.policy),
         empty=jnp.where(happened, empty, state.empty | stopped),
         status=jnp.where(happened, status, verdict),
     )
     if passes(environment, world, state.environment):
-        some = jnp.any(view.available)
+        any_open = jnp.any(view.available)
         nothing = jax.tree.map(jnp.zeros_like, outcome)
         passed, status = wait(world, lane, state.environment, ledger, nothing)
         # The last outcome is still to be learnt.
-        kept = select_tree(some, kept, state._replace(ledger=passed, status=status))
-        outcome = select_tree(some, outcome, nothing)
-    return kept, outcome
+        result = select_tree(any_open, result, state._replace(ledger=passed, status=status))
+        outcome = select_tree(any_open, outcome, nothing)
+    return result, outcome
 
 
 def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
@@ -264,9 +265,9 @@ def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
 def wait(world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome) -> tuple[Ledger, jax.Array]:
     """Account and status after a round in which no arm was open; the lane ends where none will open again."""
     passed = book(lane.constraint, ledger, nothing)
-    ever = world.opens_next(state, ledger.rounds + 1) < NEVER
-    status = jnp.where(ever, status_after(lane, passed), jnp.int32(Status.CLOSED))
-    return select_tree(ever, passed, ledger), status
+    reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
+    status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
+    return select_tree(reopens, passed, ledger), status
 
 
 def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
@@ -303,8 +304,8 @@ def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
     runs = may_play(lane, carry, carry.state.ledger, carry.state.status)
-    played, _ = play(environment, lane, carry.available, carry.state)
-    return carry._replace(state=select_tree(runs, played, carry.state))
+    successor, _ = play(environment, lane, carry.available, carry.state)
+    return carry._replace(state=select_tree(runs, successor, carry.state))
 
 
 def pack(account: Account) -> jax.Array:
@@ -312,7 +313,7 @@ def pack(account: Account) -> jax.Array:
     return jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(account)])
 
 
-def record(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+def record_mark(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """Write the account at the last of the marks that were reached since the last call.
 
     One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
@@ -340,8 +341,8 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
     flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
     filled, following = np.empty_like(rows), flat
     for mark in reversed(range(rows.shape[1])):
-        written = (rows[:, mark] != 0).any(axis=-1)  # every written row has at least one round
-        following = np.where(written[:, None], rows[:, mark], following)
+        has_row = (rows[:, mark] != 0).any(axis=-1)  # every written row has at least one round
+        following = np.where(has_row[:, None], rows[:, mark], following)
         filled[:, mark] = following
     sizes = np.cumsum([int(np.prod(x.shape[1:])) for x in leaves])[:-1]
     parts = np.split(filled, sizes, axis=-1)
@@ -366,5 +367,5 @@ def chunk(
     environment: Environment, lanes: Lane, carry: Carry, tuner: tuple[()], rounds: jax.Array
 ) -> tuple[Carry, tuple[()]]:
     """``rounds`` rounds of every lane, ``[slot]``."""
-    one = jax.vmap(partial(step, environment))
-    return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: one(lanes, c), carry), tuner
+    step_lanes = jax.vmap(partial(step, environment))
+    return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: step_lanes(lanes, c), carry), tuner

@@ -27,8 +27,8 @@ from jaxbandits.core.checks import (
     in_a_line,
     numbers,
     refuse_traced,
+    user_method,
     whole_number,
-    written,
 )
 from jaxbandits.core.fingerprint import is_users, traced
 from jaxbandits.core.protocol import (
@@ -76,9 +76,9 @@ def _moves_its_own(function: F) -> F:
     """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's arrays."""
 
     @functools.wraps(function)
-    def guarded(*args: Any, **given: Any) -> Any:
+    def guarded(*args: Any, **options: Any) -> Any:
         with jax.transfer_guard("allow"):
-            return function(*args, **given)
+            return function(*args, **options)
 
     return guarded  # type: ignore[return-value]
 
@@ -104,14 +104,14 @@ def lay_out(
 
     With ``at_once`` the results of all runs must fit into memory together.
     """
-    chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
+    entries: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
-    kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
+    kinds = [entry.shapes if isinstance(entry, Settings) else entry for entry in entries]
     check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
     means = mean_tables(environment)
     limits.check_spec(environment.spec)
-    ready = prepare(constraint, environment)
+    ready = prepare_constraint(constraint, environment)
     root = root_key(key)
     shares = mark_shares(marks)
     if engine not in ENGINES:
@@ -121,39 +121,39 @@ def lay_out(
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
     expected, cap = lane_lengths(environment, means, ready, end, max_rounds)
     settings, rounds_of = [], []
-    for policy in chosen:
-        found = Settings.of(policy, environment.instances, environment.spec)
-        rounds_of.append(check_dry_run(found.shapes, environment, ready))
-        for text in called(found.shapes, "warnings", functools.partial(found.policy.warnings, environment)):
+    for policy in entries:
+        checked = Settings.of(policy, environment.instances, environment.spec)
+        rounds_of.append(check_dry_run(checked.shapes, environment, ready))
+        for text in called(checked.shapes, "warnings", functools.partial(checked.policy.warnings, environment)):
             warnings.warn(text, stacklevel=4)
-        settings.append(found)
+        settings.append(checked)
     record, recorded_bytes = check_record(record, environment)
-    kept = shares.size if at_once else 0
+    marks_held = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(
-        replicates, environment, sum(one.count for one in settings), kept, recorded_bytes
+        replicates, environment, sum(policy_settings.count for policy_settings in settings), marks_held, recorded_bytes
     )
     ids = limits.instance_ids(instance_ids, environment, replicate_ids)
     # Rounds between two looks at the marks.
     rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
-    for one, program in zip(settings, rounds_of, strict=True):
-        most = limits.most_rounds(one.shapes, environment, means, ready, end, max_rounds)
-        lengths = np.broadcast_to(expected[None, :, None], (one.count, ids.size, replicate_ids.shape[-1]))
-        chosen_engine, why = _engine(engine, one.shapes, environment, ready, float(lengths.sum()))
+    for policy_settings, program in zip(settings, rounds_of, strict=True):
+        limit = limits.most_rounds(policy_settings.shapes, environment, means, ready, end, max_rounds)
+        lengths = np.broadcast_to(expected[None, :, None], (policy_settings.count, ids.size, replicate_ids.shape[-1]))
+        chosen_engine, scan_reason = _engine(engine, policy_settings.shapes, environment, ready, float(lengths.sum()))
         if program is not None and chosen_engine is not scan:
-            program += program_of(chosen_engine, one.shapes, environment, ready)
+            program += program_of(chosen_engine, policy_settings.shapes, environment, ready)
         tasks.append(
             Task(
                 engine=chosen_engine,
-                why_scan=why,
-                chosen=one,
+                why_scan=scan_reason,
+                policy_settings=policy_settings,
                 environment=environment,
                 constraint=ready,
                 marks=mark_totals(end, shares),
                 root=np.asarray(jax.random.key_data(root)),
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
-                cap=np.minimum(cap, most).astype(np.int32),
+                cap=np.minimum(cap, limit).astype(np.int32),
                 chunk=rounds,
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
@@ -161,17 +161,17 @@ def lay_out(
                 program=program,
             )
         )
-    lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
+    void: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
-        promises = (task.chosen.shapes, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
-        lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
-    for reason in lost:
+        promises = (task.policy_settings.shapes, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
+        void |= {capabilities.why_not(*promise): 0 for promise in promises if task.engine is scan and undone(*promise)}
+    for reason in void:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
     at = ticks.to_units(ticks.join(tasks[0].marks))
     benchmarks = called(environment, "benchmarks", lambda: environment.benchmarks(ready, at))
     return Layout(
         tasks=tuple(tasks),
-        settings=tuple(one.labels for one in settings),
+        settings=tuple(policy_settings.labels for policy_settings in settings),
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
@@ -203,7 +203,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
     """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %, or as given."""
-    if (number := limits.count("marks", marks)) is not None:
+    if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
         shares = np.geomspace(1e-3, 1.0, number) if number != 1 else np.ones(1)
@@ -226,7 +226,7 @@ def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
 # --- the three nouns, each by itself
 
 
-def prepare(constraint: Constraint, environment: Environment) -> Constraint:
+def prepare_constraint(constraint: Constraint, environment: Environment) -> Constraint:
     """The constraint with leaves ``[instance, …]``."""
     kind, instances = type(constraint).__name__, environment.instances
     for field in leaf_fields(constraint):
@@ -243,15 +243,15 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     return ready
 
 
-def check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
-    if not chosen:
+def check_nouns(policies: list[Any], environment: Environment, constraint: Constraint) -> None:
+    if not policies:
         raise InputError("policies: none given; it must be a policy or a list of them")
     example = {
         Policy: "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))",
         Environment: "an environment, such as FiniteArms.bernoulli(...)",
         Constraint: "a constraint, such as TotalBudget(500.0, last_pull='counts')",
     }
-    nouns = [*(("policies", policy, Policy) for policy in chosen), ("environment", environment, Environment)]
+    nouns = [*(("policies", policy, Policy) for policy in policies), ("environment", environment, Environment)]
     for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
@@ -271,7 +271,7 @@ def check_nouns(chosen: list[Any], environment: Environment, constraint: Constra
     if constraint.clock_name not in ("spent", "rounds"):
         raise bad(f"{of}.clock_name", constraint.clock_name, "'spent' or 'rounds'")
     spec = called(environment, "spec", lambda: environment.spec)
-    for policy in chosen:
+    for policy in policies:
         if not isinstance(spec, policy.plays):
             raise InputError(
                 f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
@@ -307,15 +307,15 @@ def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
     return rate
 
 
-def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
+def _names(labels: Any, ids: np.ndarray) -> tuple[str | int, ...]:
     """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
-    plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
+    plain = isinstance(labels, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in labels)
     if not plain:
-        raise bad("instance_names", given, "a list of names, one for each instance")
-    if len(given) != ids.size:
-        raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
-    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
+        raise bad("instance_names", labels, "a list of names, one for each instance")
+    if len(labels) != ids.size:
+        raise InputError(f"instance_names: {len(labels)} names given; it must be one for each of {ids.size}")
+    kind = int if all(isinstance(x, (int, np.integer)) for x in labels) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in labels)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")
@@ -335,24 +335,26 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     this package's, its tests have played the round.
     """
     program, failed = None, None
-    if theirs := any(map(is_users, (policy, environment, constraint))):
+    if has_user_code := any(map(is_users, (policy, environment, constraint))):
         try:
             program = program_of(scan, policy, environment, constraint)
         except Exception as problem:  # told below, by the method where it is
             failed = problem
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
-    if asked not in _PASSED:
-        blank = _trace(policy, "blank_action", lambda one: one.blank_action(environment.spec), policy)
+    round_key = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
+    if round_key not in _PASSED:
+        blank = _trace(policy, "blank_action", lambda policy: policy.blank_action(environment.spec), policy)
         if (may_be := environment.refuses(blank)) is not None:
-            given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
+            dtypes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
             kinds = type(policy).__name__, type(environment).__name__
-            raise InputError(f"{kinds[0]}.blank_action: an action of {given} given; for {kinds[1]} it must be {may_be}")
-        if theirs:
+            raise InputError(
+                f"{kinds[0]}.blank_action: an action of {dtypes} given; for {kinds[1]} it must be {may_be}"
+            )
+        if has_user_code:
             _play_a_round(policy, blank, environment, constraint)
         if failed is not None:
             raise failed
-        _PASSED.add(asked)
+        _PASSED.add(round_key)
     return program
 
 
@@ -368,7 +370,7 @@ def program_of(engine: ModuleType, policy: Policy, environment: Environment, con
         world = scan.KnownWorld(world)
     nouns = policy, shapes(constraint, 1)
     lane: Any = scan.Lane(_i32(), words, words, *nouns, marks, _i32())  # type: ignore[arg-type]
-    return traced(functools.partial(driver.trial, engine), world, lane)
+    return traced(functools.partial(driver.lane_trial, engine), world, lane)
 
 
 def _i32(*shape: int) -> Any:
@@ -395,7 +397,7 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
-    left = _check_accounts(constraint, one_constraint, outcome)
+    budget = _check_accounts(constraint, one_constraint, outcome)
     available = _trace(environment, "available", lambda: world.available())
     opening = _trace(environment, "open", world.open, start, _i32())
     if opening is not None:
@@ -404,7 +406,7 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
         _same(environment, "opens_next", "int32[]", later, _i32())
     context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
     _check_context(environment, context)
-    view = View(_i32(), left, available, context)
+    view = View(_i32(), budget, available, context)
     observation = Observation(view, blank, feedback, _FLAG, context)
     updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)
@@ -419,19 +421,19 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
         (environment, _trace(environment, "summary", world.summary, start)),
         (policy, _trace(policy, "summary", lambda p, s: p.summary(s), policy, state)),
     ]
-    for owner, given in finals:
-        if not isinstance(given, dict):
-            raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
+    for owner, values in finals:
+        if not isinstance(values, dict):
+            raise bad(f"{type(owner).__name__}.summary", values, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
         raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
 
 
 def _check_context(environment: Environment, context: Any) -> None:
-    """Is it what the spec says?"""
+    """Refuse a context whose shape is not the one that the spec states."""
     shape = getattr(environment.spec, "context", None)
     must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
-    said = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
-    _same(environment, "context", said, context, must)
+    requirement = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    _same(environment, "context", requirement, context, must)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
@@ -441,31 +443,33 @@ def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Ou
         raise InputError(f"{type(environment).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}")
     _, outcome, feedback, _ = pulled
     cost = _i32() if environment.resources is None else _i32(environment.resources)
-    wanted = Outcome(_i32(), cost, _i32(), cost, {name: _i32() for name in outcome.events}, _FLAG)
-    told = jax.tree.map(lambda x: _i32(*x.shape), feedback) if isinstance(feedback, Feedback) else feedback
-    _same(environment, "pull", f"{parts} in int32 ticks of 2**-24", pulled, (start, wanted, told, _FLAG))
+    outcome_shapes = Outcome(_i32(), cost, _i32(), cost, {name: _i32() for name in outcome.events}, _FLAG)
+    feedback_shapes = jax.tree.map(lambda x: _i32(*x.shape), feedback) if isinstance(feedback, Feedback) else feedback
+    expected = start, outcome_shapes, feedback_shapes, _FLAG
+    _same(environment, "pull", f"{parts} in int32 ticks of 2**-24", pulled, expected)
     return outcome, feedback
 
 
-def _check_accounts(constraint: Constraint, one: Constraint, outcome: Outcome) -> Any:
+def _check_accounts(constraint: Constraint, lane_constraint: Constraint, outcome: Outcome) -> Any:
     """A round booked; what the view of the constraint says may be spent."""
     total, spent = jax.eval_shape(ticks.zero), jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
-    events, audit = {name: _i32() for name in outcome.events}, _trace(constraint, "audit", lambda: one.audit())
+    events = {name: _i32() for name in outcome.events}
+    audit = _trace(constraint, "audit", lambda: lane_constraint.audit())
     ledger = Ledger(_i32(), total, spent, total, spent, events, audit)
-    charged = _trace(constraint, "charge", one.charge, ledger, outcome)
+    charged = _trace(constraint, "charge", lane_constraint.charge, ledger, outcome)
     _same(constraint, "charge", "a ledger like the one before", charged, ledger)
-    _same(constraint, "clock", "a Total", _trace(constraint, "clock", one.clock, ledger), total)
-    _same(constraint, "ended", "bool[]", _trace(constraint, "ended", one.ended, ledger), _FLAG)
+    _same(constraint, "clock", "a Total", _trace(constraint, "clock", lane_constraint.clock, ledger), total)
+    _same(constraint, "ended", "bool[]", _trace(constraint, "ended", lane_constraint.ended, ledger), _FLAG)
 
     # Host code, called with accounts of zeros: a name that is not there is told now, not after the last lane.
     names = ["rounds", "reward", "expected_reward", "clock", *(f"event:{x}" for x in events)]
     accounts = {name: np.zeros((1, 1), np.int64) for name in [*names, *(f"audit:{x}" for x in audit)]}
     accounts |= {name: np.zeros((1, 1, *outcome.cost.shape), np.int64) for name in ("spent", "expected_spent")}
-    given = called(constraint, "expected_clock", lambda: one.expected_clock(accounts))
-    if np.shape(given) != (1, 1):
-        what = f"an array of shape {np.shape(given)} for accounts of shape (1, 1)"
-        raise bad(f"{type(constraint).__name__}.expected_clock", what, "one number for each account")
-    return _trace(constraint, "view", one.view, ledger)
+    clock = called(constraint, "expected_clock", lambda: lane_constraint.expected_clock(accounts))
+    if np.shape(clock) != (1, 1):
+        label = f"an array of shape {np.shape(clock)} for accounts of shape (1, 1)"
+        raise bad(f"{type(constraint).__name__}.expected_clock", label, "one number for each account")
+    return _trace(constraint, "view", lane_constraint.view, ledger)
 
 
 def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> Any:
@@ -474,20 +478,20 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
     except InputError:
         raise
     except Exception as problem:
-        name = written(owner, method, problem)
+        name = user_method(owner, method, problem)
         raise InputError(f"{name}: fails when traced for one lane: {in_a_line(problem)}") from problem
 
 
-def _same(owner: object, method: str, what: str, given: Any, wanted: Any) -> None:
+def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> None:
     """Refuse what has not the structure, the shapes and the dtypes that it must have."""
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
     try:
-        chex.assert_trees_all_equal_shapes_and_dtypes(given, wanted)
+        chex.assert_trees_all_equal_shapes_and_dtypes(tree, template)
     except AssertionError as problem:
-        told = _CHEX.sub("given and wanted differ", " ".join(str(problem).split()))
-        told = told.replace("tree 0", "given").replace("tree 1", "wanted")
-        raise InputError(f"{type(owner).__name__}.{method}: it must give {what}; {told[:400]}") from None
+        message = _CHEX.sub("given and wanted differ", " ".join(str(problem).split()))
+        message = message.replace("tree 0", "given").replace("tree 1", "wanted")
+        raise InputError(f"{type(owner).__name__}.{method}: it must give {label}; {message[:400]}") from None
 
 
 # --- which engine plays a task
@@ -499,16 +503,16 @@ def _engine(
     """The engine for about so many rounds in all, and why it is the scan engine if another one was allowed."""
     if engine == "scan":
         return scan, None
-    found = time_parallel(policy, environment, constraint)
-    if not isinstance(found, str):
-        if engine == "auto" and found.is_short(environment, rounds):
+    candidate = time_parallel(policy, environment, constraint)
+    if not isinstance(candidate, str):
+        if engine == "auto" and candidate.is_short(environment, rounds):
             return scan, f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled"
-        if engine == "auto" and found is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
+        if engine == "auto" and candidate is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
             return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
-        return found, None
+        return candidate, None
     if engine == "leap":
-        raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")
-    return scan, found
+        raise InputError(f"engine: 'leap' given, but {candidate}; it must be 'auto' or 'scan'")
+    return scan, candidate
 
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
@@ -567,31 +571,31 @@ def prepared(
             raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
         return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap, task.program
 
-    ready = prepare(constraint, environment)
+    ready = prepare_constraint(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
     means = mean_tables(environment)
-    most = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
+    limit = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
     _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:
         return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]
 
-    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32), None
+    return ready, jax.tree.map(cast, policy), np.minimum(cap, limit).astype(np.int32), None
 
 
 def lane_of(
     constraint: Constraint, policy: Policy, cap: np.ndarray, root: jax.Array, instance: Any, replicate: Any
 ) -> scan.Lane:
     """The constants of a lane; the key ``root``, ``instance`` and ``replicate`` may be traced."""
-    here = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)
+    lane_constraint = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)
     key = lane_key(root, jnp.asarray(instance, jnp.uint32), jnp.asarray(replicate, jnp.uint32))
     return scan.Lane(
         row=jnp.asarray(instance, jnp.int32),
         world_key=jax.random.key_data(domain_key(key, Domain.WORLD)),
         policy_key=jax.random.key_data(domain_key(key, Domain.POLICY)),
         policy=jax.tree.map(lambda x: jnp.asarray(x)[instance if x.shape[0] > 1 else 0], policy),
-        constraint=here,
-        marks=jax.tree.map(lambda x: x[None], here.end()),
+        constraint=lane_constraint,
+        marks=jax.tree.map(lambda x: x[None], lane_constraint.end()),
         cap=jnp.asarray(cap)[instance],
     )

@@ -93,8 +93,8 @@ def inner_product(x: jax.Array, y: jax.Array) -> jax.Array:
     """
 
     def product(i: int) -> jax.Array:
-        each = x[..., i] * y[..., i]
-        return jnp.where(jnp.isnan(each), 0, each)
+        rounded = x[..., i] * y[..., i]
+        return jnp.where(jnp.isnan(rounded), 0, rounded)
 
     total = product(0)
     for i in range(1, x.shape[-1]):
@@ -106,6 +106,6 @@ def _sum(x: jax.Array, axis: int) -> jax.Array:
     return jnp.sum(x, axis=axis, dtype=jnp.int32)
 
 
-def by_device(*, cpu: float, other: float) -> jax.Array:
-    """``cpu`` in a program for CPU, else ``other``: ``f32[]``, a constant in the compiled program."""
-    return jax.lax.platform_dependent(cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(other))
+def by_device(*, cpu: float, accelerator: float) -> jax.Array:
+    """``cpu`` in a program for CPU, else ``accelerator``: ``f32[]``, a constant in the compiled program."""
+    return jax.lax.platform_dependent(cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(accelerator))

@@ -182,7 +182,7 @@ def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
     return lo + ((high + (low >> np.uint32(12))) >> np.uint32(FRACTION_BITS - 12)).astype(jnp.int32)
 
 
-def quantile(knots: jax.Array, word: jax.Array) -> jax.Array:
+def quantile_of_word(knots: jax.Array, word: jax.Array) -> jax.Array:
     """The outcome of a law for a uniform word: T(word), nondecreasing in word.
 
     knots: int32[KNOTS], one law's row of ``quantile_table``.  word: uint32[...].  int32[...] ticks.
@@ -288,12 +288,12 @@ def mean_of(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np
     return np.where(alpha > beta, 1 - minor, minor)
 
 
-def _with_mean(knots: NDArray[np.int32], wanted: float) -> NDArray[np.int32]:
-    """A law's table whose jump is moved until its mean is ``wanted`` (ticks): knots become as their neighbours are."""
+def _with_mean(knots: NDArray[np.int32], target: float) -> NDArray[np.int32]:
+    """A law's table whose jump is moved until its mean is ``target`` (ticks): knots become as their neighbours are."""
     width = np.ldexp(1.0, cell_bits() - 32)
     weight = np.concatenate([[0.0], (width[:-1] + width[1:]) / 2, [0.0]])
     x = knots.astype(np.float64)
-    missing = wanted - float(_mean_ticks(knots[None])[0])
+    missing = target - float(_mean_ticks(knots[None])[0])
     inner = range(1, KNOTS - 1)
     for j in reversed(inner) if missing > 0 else inner:
         room = x[j + 1 if missing > 0 else j - 1] - x[j]
@@ -310,8 +310,8 @@ def refuse_inexact(
     """Raise :class:`~jaxbandits.core.checks.InputError` where a table's mean is not the law's α/(α + β), to 10⁻⁴."""
     wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
     if wrong.any():
-        given = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
-        raise bad(argument, given, "shapes for which a table of the law has the right mean to 1e-4")
+        shapes = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
+        raise bad(argument, shapes, "shapes for which a table of the law has the right mean to 1e-4")
 
 
 def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -35,13 +35,13 @@ class Span(NamedTuple):
     high: jax.Array  # i32[]
 
 
-def whole() -> Span:
-    """All of [0, 1]."""
+def whole_span() -> Span:
+    """The span of all points of [0, 1]."""
     return Span(jnp.int32(0), jnp.int32(ticks.ONE))
 
 
-def nothing() -> Span:
-    """No point."""
+def empty_span() -> Span:
+    """The span without any point."""
     return Span(jnp.int32(0), jnp.int32(-1))
 
 
@@ -63,8 +63,8 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
         point, stuck = state
         return (point <= span.high) & ~stuck
 
-    begun = further((jnp.asarray(span.low), jnp.bool_(False)))  # the only look that most calls need
-    return jax.lax.while_loop(goes_on, further, begun)[0]
+    start = further((jnp.asarray(span.low), jnp.bool_(False)))  # the only look that most calls need
+    return jax.lax.while_loop(goes_on, further, start)[0]
 
 
 def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
@@ -75,28 +75,28 @@ def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
 def holes(balls: Balls, span: Span) -> jax.Array:
     """How many points of the span no ball holds."""
 
-    def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
         # From ``point``, either over a whole hole to the first point that is held, or over the balls that hold it.
         reach, end = _reach(balls, point), _hole_end(balls, span, point)
         open_ = reach < 0
         return jnp.where(open_, end + 1, reach), count + jnp.where(open_, end + 1 - point, 0)
 
-    return jax.lax.while_loop(lambda s: s[0] <= span.high, one, (jnp.asarray(span.low), jnp.int32(0)))[1]
+    return jax.lax.while_loop(lambda s: s[0] <= span.high, advance, (jnp.asarray(span.low), jnp.int32(0)))[1]
 
 
-def pick(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
+def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
     """The point of the span that comes after ``number`` others that no ball holds, from below.
 
     ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the result means nothing).
     """
 
-    def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        point, left = state
+    def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        point, remaining = state
         reach, end = _reach(balls, point), _hole_end(balls, span, point)
         size = jnp.where(reach < 0, end + 1 - point, 0)
-        found = (reach < 0) & (left < size)  # in this hole; −1 then ends the loop
+        in_hole = (reach < 0) & (remaining < size)  # in this hole; −1 then ends the loop
         beyond = jnp.where(reach < 0, end + 1, reach)
-        return jnp.where(found, point + left, beyond), jnp.where(found, -1, left - size)
+        return jnp.where(in_hole, point + remaining, beyond), jnp.where(in_hole, -1, remaining - size)
 
-    return jax.lax.while_loop(lambda s: (s[1] >= 0) & (s[0] <= span.high), one, (jnp.asarray(span.low), number))[0]
+    return jax.lax.while_loop(lambda s: (s[1] >= 0) & (s[0] <= span.high), advance, (jnp.asarray(span.low), number))[0]

@@ -22,7 +22,7 @@ class FluidOptimum(NamedTuple):
     price: np.ndarray
 
 
-def chosen(reward: np.ndarray, cost: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def best_responses(reward: np.ndarray, cost: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(reward ``[N]``, cost ``[N, J]``) of the best arm of each request at these prices; 0 where none is above 0.
 
     Of equals the one that costs least: so the slope of the dual is the one towards higher prices.
@@ -55,26 +55,28 @@ def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float
     largest = max(reward.max(), 0.0)
     if not budget.size:
         return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
-    least = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
+    lowest_cost = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
     with np.errstate(divide="ignore"):
-        most = np.minimum(largest / budget, 2 * largest / least)  # at the second nobody who pays is served
+        price_limit = np.minimum(largest / budget, 2 * largest / lowest_cost)  # at the second nobody who pays is served
     price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
     gains: list[float] = []
     slopes: list[np.ndarray] = []
     for _ in range(_MOST_CUTS):
-        gain, paid = (x.mean(axis=0) for x in chosen(reward, cost, price))
+        gain, paid = (x.mean(axis=0) for x in best_responses(reward, cost, price))
         value = float(price @ (budget - paid) + gain)
         if value < best:
             best, at = value, price
         gains.append(float(gain))
         slopes.append(budget - paid)
-        bound, price = _least(np.array(gains), np.array(slopes), budget, most)
+        bound, price = _lowest_tangent(np.array(gains), np.array(slopes), budget, price_limit)
         if best - bound <= gap * largest:
             break
     return FluidOptimum(min(best, max(bound, 0.0)) if best - bound <= 1e-9 else best, at)
 
 
-def _least(gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, most: np.ndarray) -> tuple[float, np.ndarray]:
+def _lowest_tangent(
+    gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, price_limit: np.ndarray
+) -> tuple[float, np.ndarray]:
     """(value, price) where the largest of the tangents ``gain + ⟨slope, λ⟩`` is least, among them ⟨λ, b⟩ itself."""
     gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
     if budget.size == 1:
@@ -83,19 +85,19 @@ def _least(gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, most: np.n
         flat = rising & (slope == 0)
         if not falling.any():
             return float(gains.max()), np.zeros(1)
-        one, other = np.meshgrid(np.flatnonzero(falling), np.flatnonzero(rising), indexing="ij")
+        down, up = np.meshgrid(np.flatnonzero(falling), np.flatnonzero(rising), indexing="ij")
         # Each pair meets at a price; the highest meeting point is the minimum of their maximum.
-        meet = np.maximum(gains[one] - gains[other], 0) / (slope[other] - slope[one])
-        height = np.maximum(gains[one] + slope[one] * meet, gains[other])
-        height = np.where(flat[other], np.maximum(gains[other], height), height)
+        meet = np.maximum(gains[down] - gains[up], 0) / (slope[up] - slope[down])
+        height = np.maximum(gains[down] + slope[down] * meet, gains[up])
+        height = np.where(flat[up], np.maximum(gains[up], height), height)
         # Of several, as where a tangent is flat, the one beyond which no other rises above it.
         place = np.unravel_index(np.where(height >= height.max(), meet, -1.0).argmax(), height.shape)
-        return float(height[place]), np.minimum(meet[place], most)
+        return float(height[place]), np.minimum(meet[place], price_limit)
     # Prices in units of their largest values: budgets may be of very different sizes.
-    table = np.hstack([slopes * most, -np.ones((len(gains), 1))])
+    table = np.hstack([slopes * price_limit, -np.ones((len(gains), 1))])
     bounds = [(0, 1)] * budget.size + [(None, None)]
     solved = optimize.linprog(np.append(np.zeros(budget.size), 1.0), table, -gains, bounds=bounds, method="highs")
-    return float(solved.x[-1]), solved.x[:-1] * most
+    return float(solved.x[-1]), solved.x[:-1] * price_limit
 
 
 def best_ratio(reward: np.ndarray, cost: np.ndarray) -> float:
@@ -138,7 +140,7 @@ class ContextValue(NamedTuple):
 _Z = 1.959964
 
 
-def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
+def context_value(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
     """The value of context on one exact table of means, or on two samples: prices from the first, values on the second.
 
     The optimum on the sample that it is found on is too high on average; so is the dual at any price but the best one.
@@ -150,7 +152,7 @@ def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | 
     """
     (r, c), (reward, cost) = samples[0], samples[-1]
     if budget is None:
-        return _compared_by_ratio(r, c[..., 0], reward, cost[..., 0], exact=len(samples) == 1)
+        return _value_by_ratio(r, c[..., 0], reward, cost[..., 0], exact=len(samples) == 1)
     if not budget.size:  # a horizon: money does not matter
         c, cost = c[..., :0], cost[..., :0]
     best = optimum(r, c, budget, _EXACT if len(samples) == 1 else _SAMPLED)
@@ -159,11 +161,11 @@ def compared(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | 
     if len(samples) == 1:
         value = max(best.value - fixed, 0.0)
         return ContextValue(best.value, fixed, value, value, value, best.price)
-    there = np.where(np.isfinite(reward), reward, 0.0) - cost @ price
-    error = (rows - there @ mixture).std() / np.sqrt(len(rows))
-    value, least = float(rows.mean()) - fixed, best.value - _without_context(r, c, budget)[0]
-    low = max(min(value, least) - _Z * error, 0.0)
-    high, chance = max(value, least) + _Z * error, float(rows.std() / np.sqrt(len(rows)))
+    net = np.where(np.isfinite(reward), reward, 0.0) - cost @ price
+    error = (rows - net @ mixture).std() / np.sqrt(len(rows))
+    value, first_value = float(rows.mean()) - fixed, best.value - _without_context(r, c, budget)[0]
+    low = max(min(value, first_value) - _Z * error, 0.0)
+    high, chance = max(value, first_value) + _Z * error, float(rows.std() / np.sqrt(len(rows)))
     return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, high, best.price, chance)
 
 
@@ -178,21 +180,21 @@ def _without_context(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -
     return float(value), mixture, solved.price
 
 
-def _compared_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool) -> ContextValue:
+def _value_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool) -> ContextValue:
     first, last = best_ratio(r, c), best_ratio(reward, cost)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = reward.mean(axis=0) / cost.mean(axis=0)
-    alone = int(np.nanargmax(each))
-    fixed = float(each[alone])
+        ratios = reward.mean(axis=0) / cost.mean(axis=0)
+    alone = int(np.nanargmax(ratios))
+    fixed = float(ratios[alone])
     rows = np.arange(len(reward))
     arm = (reward - first * cost).argmax(axis=1)
     gain, paid = reward[rows, arm], cost[rows, arm]
-    found = float(gain.mean() / paid.mean())  # a rule that was chosen on the other sample: not above ρ* on average
+    ratio = float(gain.mean() / paid.mean())  # a rule that was chosen on the other sample: not above ρ* on average
     if exact:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
-    slack = (gain - found * paid) / paid.mean()
+    slack = (gain - ratio * paid) / paid.mean()
     chance = float(slack.std() / np.sqrt(len(rows)))
     slack = slack - (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
     error = float(slack.std() / np.sqrt(len(rows)))
-    low, high = max(min(found, last) - fixed - _Z * error, 0.0), max(found, last) - fixed + _Z * error
+    low, high = max(min(ratio, last) - fixed - _Z * error, 0.0), max(ratio, last) - fixed + _Z * error
     return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), chance)

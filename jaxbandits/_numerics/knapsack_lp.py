@@ -68,7 +68,7 @@ class _Line(NamedTuple):
 
     high: jax.Array  # i32[]: above c; the number of actions: none is
     low: jax.Array  # i32[]: at most c
-    moved: jax.Array  # bool[]: another ``low`` than before
+    is_new: jax.Array  # bool[]: another ``low`` than before
     steps: jax.Array  # i32[]
 
 
@@ -102,22 +102,22 @@ def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array
     def exchange(now: _Line) -> _Line:
         reward, cost = at(now.high)
         low = first(below, (mu - reward) / jnp.where(below, cost - rho, 1))
-        moved = low != now.low
-        return _Line(jnp.where(moved, steepest(low), now.high), low, moved, now.steps + 1)
+        is_new = low != now.low
+        return _Line(jnp.where(is_new, steepest(low), now.high), low, is_new, now.steps + 1)
 
     def goes_on(now: _Line) -> jax.Array:
-        return now.moved & (now.steps < actions)  # rounding could go in circles
+        return now.is_new & (now.steps < actions)  # rounding could go in circles
 
     single = first(below, mu)
-    some = reduced(jax.lax.bitwise_or, above, False) & (single < actions)
-    start = _Line(steepest(single), single, some, jnp.int32(0))
+    any_above = reduced(jax.lax.bitwise_or, above, False) & (single < actions)
+    start = _Line(steepest(single), single, any_above, jnp.int32(0))
     line = jax.lax.while_loop(goes_on, exchange, start)
-    (gain, dear), (least, cheap), (alone, _) = at(line.high), at(line.low), at(single)
+    (gain, dear), (base, cheap), (alone, _) = at(line.high), at(line.low), at(single)
     # As in `vertices`, to the bit.
-    pair = least + (c - cheap) * (gain - least) / jnp.where(some, dear - cheap, 1)
-    mixed = some & (pair > alone)
+    pair = base + (c - cheap) * (gain - base) / jnp.where(any_above, dear - cheap, 1)
+    mixed = any_above & (pair > alone)
     value = jnp.where(single < actions, jnp.where(mixed, pair, alone), -jnp.inf)
-    weight = jnp.where(mixed, (c - cheap) / jnp.where(some, dear - cheap, 1), 1.0)
+    weight = jnp.where(mixed, (c - cheap) / jnp.where(any_above, dear - cheap, 1), 1.0)
     return Mixture(value, jnp.where(mixed, line.high, single), jnp.where(mixed, line.low, single), weight)
 
 
@@ -135,7 +135,7 @@ class Vertex(NamedTuple):
     level: Any  # f[..., row]: x of that arm, 0 for none
     price: Any  # f[..., row]: the dual prices
     pivots: Any  # i32[...]: exchanges made
-    found: Any  # bool[...]: the optimum; else the best vertex that ``most`` exchanges came to, or it is not bounded
+    optimal: Any  # bool[...]: the optimum; else the best vertex that ``max_exchanges`` came to, or it is not bounded
 
 
 class _Tableau(NamedTuple):
@@ -150,7 +150,9 @@ class _Tableau(NamedTuple):
     endless: Any  # i32[...]: the variable that may grow for ever; −1: none
 
 
-def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleType = jnp, most: int = 0) -> Vertex:
+def simplex(
+    mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleType = jnp, max_exchanges: int = 0
+) -> Vertex:
     """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method: the same code traced and on the host, in any float type.
 
     The entering variable is the one of the largest gain, the leaving one that of the smallest ratio. After an exchange
@@ -166,13 +168,13 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
         cost: C ≥ 0, ``[..., m, K]``, over six decades and more. limit: b ≥ 0, ``[..., m]``.
         allowed: ``bool[..., K]``; all by default.
         xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a batch).
-        most: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
+        max_exchanges: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
 
     Returns:
         A :class:`Vertex`.
     """
     m, arms = cost.shape[-2:]
-    most = most or 8 * (m + 2)
+    max_exchanges = max_exchanges or 8 * (m + 2)
     dtype = cost.dtype
     small, noise = (dtype.type(x * np.finfo(dtype).eps) for x in (2**5, 2**8))
     size = xp.max(cost, axis=-1)
@@ -207,30 +209,30 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
         some_left = now.rows[..., :-1, -1] > noise * xp.sum(inverse * right[..., None, :], axis=-1)
         over = (column[..., :-1] > noise) | ((column[..., :-1] > noise * least_sure) & some_left)
         ratio = xp.where(over, now.rows[..., :-1, -1] / xp.where(over, column[..., :-1], 1), xp.inf)
-        least = xp.min(ratio, axis=-1)
-        out = xp.min(xp.where(over & (ratio <= least[..., None]), now.basis, never), axis=-1)
+        lowest_ratio = xp.min(ratio, axis=-1)
+        out = xp.min(xp.where(over & (ratio <= lowest_ratio[..., None]), now.basis, never), axis=-1)
         endless = ~at_end & ~xp.any(over, axis=-1)
         moves = now.running & ~at_end & ~endless
-        here = now.basis == out[..., None]
-        by = xp.sum(xp.where(here, column[..., :-1], 0), axis=-1)
-        row = xp.sum(xp.where(here[..., None], now.rows[..., :-1, :], 0), axis=-2) / xp.where(moves, by, 1)[..., None]
-        before = xp.sum(xp.where(here[..., None], now.terms, 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        leaves = now.basis == out[..., None]
+        by = xp.sum(xp.where(leaves, column[..., :-1], 0), axis=-1)
+        row = xp.sum(xp.where(leaves[..., None], now.rows[..., :-1, :], 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        before = xp.sum(xp.where(leaves[..., None], now.terms, 0), axis=-2) / xp.where(moves, by, 1)[..., None]
         terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
-        mine = xp.concatenate([here, xp.zeros_like(here[..., :1])], axis=-1)[..., None]
-        after = xp.where(mine, row[..., None, :], now.rows - column[..., None] * row[..., None, :])
+        is_pivot_row = xp.concatenate([leaves, xp.zeros_like(leaves[..., :1])], axis=-1)[..., None]
+        after = xp.where(is_pivot_row, row[..., None, :], now.rows - column[..., None] * row[..., None, :])
         after = xp.where(levels, xp.maximum(after, 0), after)  # what rounding leaves below 0 would be no vertex
         return _Tableau(
             xp.where(moves[..., None, None], after, now.rows),
-            xp.where(moves[..., None, None], xp.where(here[..., None], before[..., None, :], terms), now.terms),
-            xp.where(moves[..., None] & here, entering[..., None], now.basis),
+            xp.where(moves[..., None, None], xp.where(leaves[..., None], before[..., None, :], terms), now.terms),
+            xp.where(moves[..., None] & leaves, entering[..., None], now.basis),
             now.pivots + moves,
-            xp.where(moves, least <= 0, now.stuck),
+            xp.where(moves, lowest_ratio <= 0, now.stuck),
             moves,
             xp.where(now.running & endless, entering, now.endless),
         )
 
     def goes_on(now: _Tableau) -> Any:
-        return xp.any(now.running & (now.pivots < most))
+        return xp.any(now.running & (now.pivots < max_exchanges))
 
     start = _Tableau(
         rows,
@@ -257,7 +259,7 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
         level=xp.where(alone, first.astype(dtype), level),
         price=last.rows[..., -1, :m] / size,
         pivots=last.pivots,
-        found=~last.running & ~endless,
+        optimal=~last.running & ~endless,
     )
 
 
@@ -277,8 +279,8 @@ def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.nd
         cost, c = cost[..., 0], c[..., 0]
     if cost.ndim == 2:
         allowed = np.concatenate([exists, np.ones_like(exists[:, :1])], axis=-1)
-        found = vertices(np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np)
-        return found.max((-1, -2))
+        values = vertices(np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np)
+        return values.max((-1, -2))
     return fluid_values(reward, cost, c, np.ones(c.shape[0]))
 
 
@@ -302,7 +304,7 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
     mu, rows = reward[exists], cost[exists].T
     if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
         return best_basis(mu, rows, budget)[0]
-    return float(simplex(mu, rows, budget, xp=np, most=_NO_END).value)
+    return float(simplex(mu, rows, budget, xp=np, max_exchanges=_NO_END).value)
 
 
 def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:
@@ -320,15 +322,15 @@ def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[flo
     size = np.where(size > 0, size, 1)  # makes the largest entry of every column 1
     table = np.concatenate([scaled / size[None, :], np.eye(rows)], axis=1)
     gain = np.concatenate([mu / size, np.zeros(rows)])
-    chosen = np.array(list(itertools.combinations(range(arms + rows), rows)))  # [basis, row]
-    square = np.moveaxis(table[:, chosen], 0, 1)  # [basis, row, row]
+    bases = np.array(list(itertools.combinations(range(arms + rows), rows)))  # [basis, row]
+    square = np.moveaxis(table[:, bases], 0, 1)  # [basis, row, row]
     slack = math.sqrt(np.finfo(mu.dtype).eps) / 8
     regular = np.abs(np.linalg.det(square)) > slack**2
     square = np.where(regular[:, None, None], square, np.eye(rows)[None])
-    x = np.linalg.solve(square, np.ones((chosen.shape[0], rows, 1)))[..., 0]
+    x = np.linalg.solve(square, np.ones((bases.shape[0], rows, 1)))[..., 0]
     feasible = regular & np.all(x >= -slack, axis=-1)
-    value = np.where(feasible, np.sum(gain[chosen] * x, axis=-1), -np.inf)
+    value = np.where(feasible, np.sum(gain[bases] * x, axis=-1), -np.inf)
     at = np.argmax(value)
-    full = np.sum(np.where(np.arange(arms)[:, None] == chosen[at][None, :], x[at][None, :], 0), axis=-1)
+    full = np.sum(np.where(np.arange(arms)[:, None] == bases[at][None, :], x[at][None, :], 0), axis=-1)
     free = np.any((np.max(cost, axis=0) <= 0) & (mu > 0))
     return float(np.where(free, np.inf, value[at])), full / size

@@ -80,7 +80,7 @@ class LinearMeans(Means):
         return theta[:, 0] + inner_product(theta[:, 1:], context[None])
 
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """The linear form itself."""
+        """The mean: the linear form itself."""
         return self.linear(context, arm)
 
 
@@ -99,5 +99,5 @@ class LogisticMeans(LinearMeans):
     """
 
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """σ of the linear form."""
+        """The mean: σ of the linear form."""
         return jax.nn.sigmoid(self.linear(context, arm))

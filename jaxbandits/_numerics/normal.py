@@ -12,17 +12,17 @@ from jaxbandits._numerics import beta
 from jaxbandits.core import ticks
 
 
-def normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
+def standard_normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
     """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; within 10⁻⁴ of the quantile function.
 
     Example:
         >>> import jax.numpy as jnp
-        >>> from jaxbandits._numerics.normal import normal
+        >>> from jaxbandits._numerics.normal import standard_normal
         >>> words = jnp.array([0, 2**31, int(0.9 * 2**32), 2**32 - 1], jnp.uint32)
-        >>> [round(z, 3) for z in normal(words, clip=3.0).tolist()]
+        >>> [round(z, 3) for z in standard_normal(words, clip=3.0).tolist()]
         [-3.0, 0.0, 1.282, 3.0]
     """
-    whole = beta.quantile(jnp.asarray(_knots(float(clip))), word)
+    whole = beta.quantile_of_word(jnp.asarray(_knots(float(clip))), word)
     return (2 * whole - ticks.ONE).astype(jnp.float32) * np.float32(clip / ticks.ONE)
 
 

@@ -103,12 +103,12 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
     An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1: so that it is not
     flooded before the first answer.
     """
-    seen, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
+    has_pulls, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
 
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
-        pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (seen, n, open))
+        pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (has_pulls, n, open))
         return ticks.plus(total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times))
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
@@ -119,8 +119,8 @@ def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:
     # A comparison per arm instead of a scatter: XLA runs scatters one index after the other on CPU.
     if arm.ndim == 0:
         return jnp.where(beside(ids == arm, x.ndim), x[None] if x.ndim else x, 0)
-    mine = ids[:, None] == arm[None, :]
-    return jnp.sum(jnp.where(beside(mine, x.ndim - 1), x[None], 0), axis=1, dtype=jnp.int32)
+    is_arm = ids[:, None] == arm[None, :]
+    return jnp.sum(jnp.where(beside(is_arm, x.ndim - 1), x[None], 0), axis=1, dtype=jnp.int32)
 
 
 def as_floats(stats: ArmStatistics, round: jax.Array) -> Arms:

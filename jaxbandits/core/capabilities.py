@@ -76,8 +76,8 @@ ADDITIVE = Capability("additive", ("charge", "ended", "clock", "end", "view", "a
 def why_not(owner: object, capability: Capability, among: type = object) -> str | None:
     """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None if it has."""
     declaring = _giving(type(owner), capability.name)
-    said = capability.by_method or getattr(owner, capability.name, False) is True
-    if declaring is None or not said or not isinstance(owner, among):
+    declared = capability.by_method or getattr(owner, capability.name, False) is True
+    if declaring is None or not declared or not isinstance(owner, among):
         return f"{type(owner).__name__} {capability.lacking}"
     for method in capability.methods:
         giving = _giving(type(owner), method)
@@ -86,8 +86,8 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
             undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}` again"
             return f"{undoes} ({declaring.__name__} declared it of its own)"
     for inner in _wrapped(owner):
-        asked = capability.within or hasattr(inner, capability.name)
-        if asked and (reason := why_not(inner, capability)) is not None:
+        applies = capability.within or hasattr(inner, capability.name)
+        if applies and (reason := why_not(inner, capability)) is not None:
             return f"{type(owner).__name__} wraps what has it not: {reason}"
     return None
 

@@ -46,20 +46,20 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
         >>> str(bad("rho", -1.0, "above 0"))
         'rho: -1.0 given; it must be above 0'
     """
-    return InputError(f"{argument}: {shown(value)} given; it must be {may_be}")
+    return InputError(f"{argument}: {quoted(value)} given; it must be {may_be}")
 
 
-def shown(value: object, most: int = 80) -> str:
-    """``repr(value)`` on one line, cut in the middle to at most ``most`` characters."""
+def quoted(value: object, limit: int = 80) -> str:
+    """``repr(value)`` on one line, cut in the middle to at most ``limit`` characters."""
     text = " ".join(repr(value.translate(NARROW) if isinstance(value, str) else value).split())
-    half = (most - 3) // 2
-    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
+    half = (limit - 3) // 2
+    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
 
 
-def brief(text: object, most: int = 200) -> str:
-    """A message, or an exception of others, on one line of at most ``most`` characters."""
+def brief(text: object, limit: int = 200) -> str:
+    """A message, or an exception of others, on one line of at most ``limit`` characters."""
     text = line(" ".join(str(text).split()))
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 # --- Numbers as users give them.
@@ -106,7 +106,7 @@ def refuse_traced(argument: str, tree: Any) -> None:
 
 
 def number(argument: str, value: Any, may_be: str = "a number") -> float:
-    """One of :func:`numbers`."""
+    """``value`` as a float, if :func:`numbers` takes it and it is one number."""
     array = numbers(argument, value, may_be)
     if array.ndim:
         raise bad(argument, value, may_be)
@@ -116,28 +116,34 @@ def number(argument: str, value: Any, may_be: str = "a number") -> float:
 def positive_number(argument: str, value: object) -> float:
     """``value`` as a float, if it is one finite number above 0."""
     may_be = "a finite number above 0"
-    given = number(argument, value, may_be)
-    if not (math.isfinite(given) and given > 0):
+    as_float = number(argument, value, may_be)
+    if not (math.isfinite(as_float) and as_float > 0):
         raise bad(argument, value, may_be)
-    return given
+    return as_float
 
 
 def whole_number(
-    argument: str, value: object, least: int, most: int | None = None, most_as: str = "", may_also: str = ""
+    argument: str, value: object, minimum: int, maximum: int | None = None, maximum_text: str = "", may_also: str = ""
 ) -> int:
-    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from ``least`` to ``most``.
+    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from ``minimum`` to
+    ``maximum``.
 
-    The message writes ``most_as`` for ``most``, and says what the argument ``may_also`` be.
+    The message writes ``maximum_text`` for ``maximum``, and says what the argument ``may_also`` be.
     """
-    given = value
-    if getattr(given, "shape", None) == () and getattr(getattr(given, "dtype", None), "kind", None) in ("i", "u"):
-        refuse_traced(argument, given)
-        given = int(given)  # type: ignore[call-overload]
-    fits = isinstance(given, int) and not isinstance(given, bool) and given >= least and (most is None or given <= most)
+    whole = value
+    if getattr(whole, "shape", None) == () and getattr(getattr(whole, "dtype", None), "kind", None) in ("i", "u"):
+        refuse_traced(argument, whole)
+        whole = int(whole)  # type: ignore[call-overload]
+    fits = (
+        isinstance(whole, int)
+        and not isinstance(whole, bool)
+        and whole >= minimum
+        and (maximum is None or whole <= maximum)
+    )
     if not fits:
-        upper = f"of at least {least}" if most is None else f"from {least} to {most_as or most}"
+        upper = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum_text or maximum}"
         raise bad(argument, value, f"a whole number {upper}{may_also}")
-    return given  # type: ignore[return-value]
+    return whole  # type: ignore[return-value]
 
 
 def booleans(argument: str, value: Any) -> np.ndarray:
@@ -209,7 +215,7 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
-        raise InputError(f"{written(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(f"{user_method(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
 
 
 def in_a_line(problem: BaseException) -> str:
@@ -223,12 +229,12 @@ def in_a_line(problem: BaseException) -> str:
             "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
-    here = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
-    at = _place(here[-1].filename, here[-1].lineno) if here else ""
+    user_frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
+    at = _place(user_frames[-1].filename, user_frames[-1].lineno) if user_frames else ""
     return f"{type(problem).__name__}: {text}{at}"
 
 
-def written(owner: object, method: str, problem: BaseException) -> str:
+def user_method(owner: object, method: str, problem: BaseException) -> str:
     """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
         if _is_user_code(frame.f_code.co_filename):
@@ -239,15 +245,15 @@ def written(owner: object, method: str, problem: BaseException) -> str:
     return f"{type(owner).__name__}.{method}"
 
 
-def one_for_each_arm(owner: object, method: str, given: Any, shape: tuple[int, ...]) -> Any:
-    """``given``, if it is an array with one number for each arm: what ``owner.method`` must give."""
-    if getattr(given, "shape", None) == shape:
-        return given
-    what = f"{given.dtype}{list(given.shape)}" if hasattr(given, "dtype") else f"a {type(given).__name__}"
+def one_for_each_arm(owner: object, method: str, values: Any, shape: tuple[int, ...]) -> Any:
+    """``values``, if it is an array with one number for each arm: what ``owner.method`` must give."""
+    if getattr(values, "shape", None) == shape:
+        return values
+    kind = f"{values.dtype}{list(values.shape)}" if hasattr(values, "dtype") else f"a {type(values).__name__}"
     code = getattr(getattr(type(owner), method), "__code__", None)
     at = _place(code.co_filename, code.co_firstlineno) if code else ""
     name = f"{type(owner).__name__}.{method}"
-    raise InputError(f"{name}: {what} given; it must be one number for each arm, {list(shape)}{at}")
+    raise InputError(f"{name}: {kind} given; it must be one number for each arm, {list(shape)}{at}")
 
 
 def _place(file: str, line_number: int | None) -> str:
@@ -270,20 +276,20 @@ def part_of_cores(index: int, count: int) -> list[int]:
     """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell."""
     if not hasattr(os, "sched_getaffinity"):
         return []
-    mine = sorted(os.sched_getaffinity(0))
-    return mine[index::count] or [mine[index % len(mine)]]
+    usable = sorted(os.sched_getaffinity(0))
+    return usable[index::count] or [usable[index % len(usable)]]
 
 
 @functools.cache
 def processor() -> str:
     """A name of the kind of processor: where it is another one, compiled code of this machine may not run."""
-    told = [platform.machine(), platform.processor()]
+    features = [platform.machine(), platform.processor()]
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            told.append(next((line for line in lines if line.startswith(("flags", "Features"))), ""))
+            features.append(next((line for line in lines if line.startswith(("flags", "Features"))), ""))
     except OSError:
         pass
-    return hashlib.sha256("".join(told).encode()).hexdigest()[:12]
+    return hashlib.sha256("".join(features).encode()).hexdigest()[:12]
 
 
 def available_memory() -> int:
@@ -293,11 +299,11 @@ def available_memory() -> int:
     return psutil.virtual_memory().available
 
 
-def refuse_beyond_memory(argument: str, value: Any, wanted: float, free: int | None = None) -> None:
+def refuse_beyond_memory(argument: str, value: Any, size: float, free: int | None = None) -> None:
     """Raise :class:`InputError` if a job would take more bytes than are free (default: of this machine's memory)."""
     free = available_memory() if free is None else free
-    if wanted > max(free, _NEVER_REFUSED):
-        must = f"less: it would take {wanted / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"
+    if size > max(free, _NEVER_REFUSED):
+        must = f"less: it would take {size / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"
         raise bad(argument, value, must)
 
 
@@ -308,7 +314,7 @@ def peak_memory() -> int:
     try:
         import resource
     except ImportError:  # Windows
-        told = psutil.Process().memory_info()
-        return getattr(told, "peak_wset", told.rss)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024  # bytes there, KiB on other systems
+        memory = psutil.Process().memory_info()
+        return getattr(memory, "peak_wset", memory.rss)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # bytes there, KiB on other systems

@@ -59,33 +59,35 @@ def exactly(value: Any) -> Hashable:
 _PYTHONS = "__annot", "__slotnames__", "_abc_"  # what Python itself adds to a class later (pickle does)
 # A dataclass gets methods made as text and, since Python 3.13, one of that module itself (``__replace__``).
 _WRITTEN_HERE = "<string>", dataclasses.__file__, f"{_PACKAGE}{os.sep}"
-_seen: dict[type, tuple[tuple[int, ...], list[Any]]] = {}  # what a class of this package held when it was first met
+# By class of this package: what it held when it was first met.
+_first_contents: dict[type, tuple[tuple[int, ...], list[Any]]] = {}
 
 
 def is_users(owner: Any) -> bool:
     """Is any code in an object, or in what its fields hold, not this package's, or not as it was written?"""
-    waiting, seen = [owner], dict[int, Any]()  # objects may hold each other in a circle; kept, so that ids stay theirs
+    # Objects may hold each other in a circle; those visited are kept, so that ids stay theirs.
+    waiting, visited = [owner], dict[int, Any]()
     while waiting:
-        thing = waiting.pop()
-        if isinstance(thing, _PLAIN) or hasattr(thing, "dtype") or id(thing) in seen:
+        item = waiting.pop()
+        if isinstance(item, _PLAIN) or hasattr(item, "dtype") or id(item) in visited:
             continue
-        seen[id(thing)] = thing
-        if isinstance(thing, (tuple, list)):
-            if type(thing).__module__.split(".")[0] not in ("builtins", "jaxbandits"):
+        visited[id(item)] = item
+        if isinstance(item, (tuple, list)):
+            if type(item).__module__.split(".")[0] not in ("builtins", "jaxbandits"):
                 return True
-            waiting += thing
-        elif isinstance(thing, functools.partial):
-            waiting += (thing.func, *thing.args, *thing.keywords.values())
-        elif isinstance(thing, FunctionType):  # a closure of ours may hold a function of the user's
-            if not _is_ours(thing):
+            waiting += item
+        elif isinstance(item, functools.partial):
+            waiting += (item.func, *item.args, *item.keywords.values())
+        elif isinstance(item, FunctionType):  # a closure of ours may hold a function of the user's
+            if not _is_ours(item):
                 return True
-            waiting += (cell.cell_contents for cell in thing.__closure__ or ())
+            waiting += (cell.cell_contents for cell in item.__closure__ or ())
         else:
-            kind = thing if isinstance(thing, type) else type(thing)
+            kind = item if isinstance(item, type) else type(item)
             if not all(map(_is_as_written, kind.__mro__)):
                 return True
-            if kind is not thing:  # what a class holds was asked for above
-                waiting += getattr(thing, "__dict__", {}).values()
+            if kind is not item:  # what a class holds was asked for above
+                waiting += getattr(item, "__dict__", {}).values()
     return False
 
 
@@ -99,7 +101,7 @@ def _is_as_written(cls: type) -> bool:
     if not all(map(_is_ours, held)):
         return False  # and not remembered: it may be put back
     ids = tuple(map(id, held))
-    return ids == _seen.setdefault(cls, (ids, held))[0]
+    return ids == _first_contents.setdefault(cls, (ids, held))[0]
 
 
 def _is_ours(value: Any) -> bool:
@@ -127,7 +129,7 @@ def traced(function: Callable[..., Any], *shapes: Any) -> str:
     def trace() -> tuple[Any, Any]:
         return jax.make_jaxpr(lambda *x: function(*x), return_shape=True)(*shapes)  # type: ignore[return-value]
 
-    closed, given = trace()
+    closed, result = trace()
     parts: dict[int, tuple[Any, bytes]] = {}
     digest = _of_jaxpr(closed, parts)
     if any(_is_foreign(part) for part, _ in parts.values()):
@@ -135,12 +137,12 @@ def traced(function: Callable[..., Any], *shapes: Any) -> str:
         if (number := next(_traces)) % _MOST_TRACES == 0:
             jax.clear_caches()
         with PROGRAM(number):
-            closed, given = trace()
+            closed, result = trace()
         digest = _of_jaxpr(closed, {})
-    made = hashlib.blake2b(digest, digest_size=20)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(given):
-        made.update(f"{jax.tree_util.keystr(path)}{leaf.dtype}{leaf.shape}".encode())
-    return made.hexdigest()
+    hasher = hashlib.blake2b(digest, digest_size=20)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(result):
+        hasher.update(f"{jax.tree_util.keystr(path)}{leaf.dtype}{leaf.shape}".encode())
+    return hasher.hexdigest()
 
 
 def _is_foreign(part: Any) -> bool:
@@ -156,25 +158,25 @@ def _of_jaxpr(closed: Any, done: dict[int, tuple[Any, bytes]]) -> bytes:
     """A digest that knows variables by the order in which they come; ``done`` are those made, by the jaxprs' ids."""
     if id(closed) in done:
         return done[id(closed)][1]
-    jaxpr, numbers, made = getattr(closed, "jaxpr", closed), itertools.count(), hashlib.blake2b(digest_size=20)
+    jaxpr, numbers, hasher = getattr(closed, "jaxpr", closed), itertools.count(), hashlib.blake2b(digest_size=20)
     names: dict[Any, str] = {}
 
-    def variables(given: Iterable[Any]) -> str:
-        for x in given:
+    def variables(binders: Iterable[Any]) -> str:
+        for x in binders:
             names[x] = f"{next(numbers)}:{_aval(x.aval)}"
-        return ",".join(names[x] for x in given)
+        return ",".join(names[x] for x in binders)
 
     def atom(x: Any) -> str:
         return f"{_aval(x.aval)}={_text(x.val, done)}" if hasattr(x, "val") else names[x]
 
-    made.update(variables([*jaxpr.constvars, *jaxpr.invars]).encode())
-    made.update("".join(_text(x, done) for x in getattr(closed, "consts", ())).encode())
+    hasher.update(variables([*jaxpr.constvars, *jaxpr.invars]).encode())
+    hasher.update("".join(_text(x, done) for x in getattr(closed, "consts", ())).encode())
     for equation in jaxpr.eqns:
         line = [equation.primitive.name, *map(atom, equation.invars), variables(equation.outvars)]
         line += (f"{name}={_text(value, done)}" for name, value in sorted(equation.params.items()))
-        made.update("\n".join(line).encode())
-    made.update(",".join(map(atom, jaxpr.outvars)).encode())
-    done[id(closed)] = closed, made.digest()
+        hasher.update("\n".join(line).encode())
+    hasher.update(",".join(map(atom, jaxpr.outvars)).encode())
+    done[id(closed)] = closed, hasher.digest()
     return done[id(closed)][1]
 
 
@@ -206,9 +208,9 @@ def _text(value: Any, done: dict[int, tuple[Any, bytes]]) -> str:
         return _text((value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done)
     if (called := getattr(value, "callback_func", None)) is not None:
         return _text(called, done)
-    thing = value if hasattr(value, "__qualname__") else type(value)
+    kind = value if hasattr(value, "__qualname__") else type(value)
     text = repr(value)
-    return f"{thing.__module__}.{thing.__qualname__}" if " at 0x" in text or callable(value) else text
+    return f"{kind.__module__}.{kind.__qualname__}" if " at 0x" in text or callable(value) else text
 
 
 # --- jit for what else calls methods of policies and environments
@@ -244,10 +246,10 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
             return compiled(fixed, *args)
         leaves, structure = jax.tree.flatten(args)
         shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jax.dtypes.result_type(x)) for x in leaves)
-        which = function, fixed, structure, shapes
-        if which not in look:
-            look[which] = traced(functools.partial(function, **static), *jax.tree.unflatten(structure, shapes))
-        with PROGRAM(look[which]):
+        signature = function, fixed, structure, shapes
+        if signature not in look:
+            look[signature] = traced(functools.partial(function, **static), *jax.tree.unflatten(structure, shapes))
+        with PROGRAM(look[signature]):
             return compiled(fixed, *args)
 
     return play
@@ -263,11 +265,11 @@ def digest(content: bytes) -> str:
 
 def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
     """Of arrays and what they are called: names, types, shapes and all numbers."""
-    made = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for name, array in arrays:
         x = np.ascontiguousarray(array)
-        made.update(f"{name}{x.dtype.str}{np.shape(array)}".encode() + x.tobytes())
-    return made.hexdigest()
+        hasher.update(f"{name}{x.dtype.str}{np.shape(array)}".encode() + x.tobytes())
+    return hasher.hexdigest()
 
 
 def digest_now() -> str:

@@ -98,28 +98,28 @@ def pytree(cls: type[T]) -> type[T]:
     """
     if "__repr__" not in cls.__dict__:
         cls.__repr__ = _short  # type: ignore[method-assign]
-    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
-    names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
-    leaves = [field.name for field in leaf_fields(made)]
+    node = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    names = [field.name for field in dataclasses.fields(node)]  # type: ignore[arg-type]
+    leaves = [field.name for field in leaf_fields(node)]
     fixed = [name for name in names if name not in leaves]
 
     def flatten(self: T) -> tuple[tuple, tuple]:
-        return tuple(getattr(self, name) for name in leaves), (made, _Fixed(self, fixed))
+        return tuple(getattr(self, name) for name in leaves), (node, _Fixed(self, fixed))
 
     def flatten_with_keys(self: T) -> tuple[tuple, tuple]:
         children, aux = flatten(self)
         return tuple(zip(map(jax.tree_util.GetAttrKey, leaves), children, strict=True)), aux
 
     def unflatten(aux: tuple, children: Any) -> T:
-        self = object.__new__(made)
+        self = object.__new__(node)
         for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1].values, strict=True)):
             object.__setattr__(self, name, value)
         return self
 
     # Not register_dataclass: in jax 0.10 two dataclasses with the same leaves have equal tree structures, so that jit
     # may take the program of one policy for another's. Here the class is part of the structure.
-    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
-    return made
+    jax.tree_util.register_pytree_with_keys(node, flatten_with_keys, unflatten, flatten)
+    return node
 
 
 _MOST_SHOWN = 12  # numbers of an array
@@ -127,11 +127,11 @@ _MOST_SHOWN = 12  # numbers of an array
 
 def _short(self: Any) -> str:
     """The class and its fields; of larger arrays type and shape alone."""
-    shown = (f"{field.name}={_shown(getattr(self, field.name))}" for field in dataclasses.fields(self))
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    fields = (f"{field.name}={_brief_value(getattr(self, field.name))}" for field in dataclasses.fields(self))
+    return f"{type(self).__qualname__}({', '.join(fields)})"
 
 
-def _shown(value: Any) -> str:
+def _brief_value(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and hasattr(value, "dtype") and getattr(value, "size", 0) > _MOST_SHOWN:
         return f"{value.dtype}{list(shape)}"

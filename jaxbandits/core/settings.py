@@ -84,21 +84,21 @@ class Settings:
     def of_instances(self, rows: Sequence[int], arms: int | None = None) -> Settings:
         """The same settings on some of the instances; of one value per arm, the first ``arms``."""
 
-        def some(_: str, x: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
+        def part(_: str, x: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
             x = x[:, list(rows)] if x.shape[1] > 1 else x
             x = x[..., :arms] if meta.get("core") else x
             x.setflags(write=False)
             return x
 
-        return dataclasses.replace(self, policy=map_leaves(self.policy, some))
+        return dataclasses.replace(self, policy=map_leaves(self.policy, part))
 
     def only(self, setting: int) -> Settings:
-        """One of them."""
+        """The policy with this one of its settings."""
 
-        def one(_: str, x: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
+        def row(_: str, x: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
             return x[setting : setting + 1]
 
-        return dataclasses.replace(self, policy=map_leaves(self.policy, one), count=1)
+        return dataclasses.replace(self, policy=map_leaves(self.policy, row), count=1)
 
     @functools.cached_property
     def shapes(self) -> Policy:
@@ -126,13 +126,13 @@ class Settings:
         """
         leaves = [(leaf.path, leaf.value) for leaf in walk(self.policy)]
         last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
-        each: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
+        records: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
         for (path, values), short in zip(leaves, last, strict=True):
             name = short if last.count(short) == 1 else path
-            for number, parameters in enumerate(each):
+            for number, parameters in enumerate(records):
                 if values[number].size == 1:
                     parameters[name] = json.loads(str(values[number].ravel()[0]))
-        return each
+        return records
 
     def record(self, setting: int) -> dict[str, Any]:
         """All that one setting is, for JSON: its class, and each parameter's numbers, of every instance and arm."""
@@ -208,12 +208,12 @@ def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
     return {leaf.path: leaf.metadata for leaf in walk(policy)}
 
 
-def path_of(policy: Policy, name: str) -> str:
+def parameter_path(policy: Policy, name: str) -> str:
     """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``)."""
-    known = leaves_of(policy)
-    fitting = [path for path in known if path == name] or [p for p in known if p.rsplit(".", 1)[-1] == name]
+    paths = leaves_of(policy)
+    fitting = [path for path in paths if path == name] or [p for p in paths if p.rsplit(".", 1)[-1] == name]
     if len(fitting) != 1:
-        may_be = f"one of {', '.join(known)}" if known else "left out"
+        may_be = f"one of {', '.join(paths)}" if paths else "left out"
         raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
     return fitting[0]
 
@@ -234,10 +234,10 @@ def put(policy: Any, values: Mapping[str, Any]) -> Any:
 
 def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
     """Full names of scalar parameters that may be moved a little: no whole number, no value per arm."""
-    paths = tuple(path_of(policy, name) for name in wrt)
-    known = leaves_of(policy)
+    paths = tuple(parameter_path(policy, name) for name in wrt)
+    declared = leaves_of(policy)
     for path in paths:
-        if known[path].get("integer") or known[path].get("core", 0):
+        if declared[path].get("integer") or declared[path].get("core", 0):
             raise bad("wrt", path, "a real parameter with one value")
     return paths
 

@@ -47,7 +47,7 @@ def to_ticks(point: jax.Array) -> jax.Array:
     return jnp.rint(point * ticks.ONE).astype(jnp.int32)
 
 
-def to_units(point: jax.Array) -> jax.Array:
+def point_of_ticks(point: jax.Array) -> jax.Array:
     """Ticks (i32) as a point of [0, 1] (f32), exactly."""
     return point.astype(jnp.float32) * np.float32(1 / ticks.ONE)
 
@@ -75,7 +75,7 @@ class FiniteSpec(Spec):
 
     @property
     def may_skip(self) -> bool:  # type: ignore[override]
-        """Where there is a null arm."""
+        """May a policy skip a round? It may where there is a null arm."""
         return self.null_arm
 
     @property
@@ -105,17 +105,17 @@ class DelayedSpec(Spec):
 
     @property
     def arms(self) -> int:
-        """K."""
+        """K, the number of arms."""
         return self.inner.arms
 
     @property
     def context(self) -> tuple[int, ...] | None:  # type: ignore[override]
-        """That of the world itself."""
+        """The shape of a context, as the world inside has it."""
         return self.inner.context
 
     @property
     def may_skip(self) -> bool:  # type: ignore[override]
-        """Always."""
+        """May a policy skip a round? Always."""
         return True
 
     @property
@@ -240,8 +240,8 @@ class CensoredSpec(Spec):
         """
         whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
         if self.pairs > MOST_PAIRS:
-            given = self.arms, len(self.limits)
-            raise bad("arms, limits", given, f"at most {MOST_PAIRS} pairs of an arm and a limit")
+            sizes = self.arms, len(self.limits)
+            raise bad("arms, limits", sizes, f"at most {MOST_PAIRS} pairs of an arm and a limit")
         in_float32("tau_max", positive_number("tau_max", self.tau_max))
         limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
         in_float32("limits", limits)

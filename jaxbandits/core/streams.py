@@ -146,11 +146,11 @@ def _either(a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]) -> t
     return a[0] | b[0], a[1] | b[1]
 
 
-def _batched_once(given: tuple, axes: tuple) -> tuple:
-    size = next(x.shape[axis] for x, axis in zip(given, axes, strict=True) if axis is not None)
+def _batched_once(operands: tuple, axes: tuple) -> tuple:
+    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     first = [
         jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
-        for x, axis in zip(given, axes, strict=True)
+        for x, axis in zip(operands, axes, strict=True)
     ]
     return once(*first), (0, 0)
 

@@ -34,8 +34,8 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
         for k, (a, b) in enumerate(arms):
             if a.ndim != 1 or a.size == 0 or b.shape not in (a.shape, a.shape + arms[0][1].shape[1:]):
-                where = f"{name}[{i}][{k}]"
-                raise InputError(f"{where}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1")
+                entry = f"{name}[{i}][{k}]"
+                raise InputError(f"{entry}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1")
         checked.append(arms)
     return checked  # type: ignore[return-value]
 
@@ -59,13 +59,13 @@ def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
         raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
-    in_ticks, given = ticks.from_units(values), values
+    in_ticks, amounts = ticks.from_units(values), values
     if rows:
-        in_ticks, given = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
-    small = (given > 0) & (in_ticks == 0)
+        in_ticks, amounts = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
+    small = (amounts > 0) & (in_ticks == 0)
     if small.any():
         may_be = f"{'on average ' if rows else ''}0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}"
-        raise bad(name, float(given[small].flat[0]), may_be)
+        raise bad(name, float(amounts[small].flat[0]), may_be)
 
 
 def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -79,20 +79,20 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
     return exists
 
 
-def tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def tables(prefix: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Checked (reward, cost, presence), ``[instance, K]``; absent arms bring 0 and cost 1."""
-    r, c = numbers(f"{what}_reward", reward), numbers(f"{what}_cost", cost)
+    r, c = numbers(f"{prefix}_reward", reward), numbers(f"{prefix}_cost", cost)
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
         must = "both must be [K] or [instance, K] (costs [instance, K, d] for d resources)"
-        raise InputError(f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; {must}")
+        raise InputError(f"{prefix}_reward, {prefix}_cost: shapes {r.shape} and {c.shape} given; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
     if resources > MOST_RESOURCES:
         may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
-        raise bad(f"{what}_cost", f"{resources} resources", may_be)
-    fits(f"{what}_reward, {what}_cost", r.shape)
+        raise bad(f"{prefix}_cost", f"{resources} resources", may_be)
+    fits(f"{prefix}_reward, {prefix}_cost", r.shape)
     exists = presence(present, r.shape)
-    check_unit(f"{what}_reward", r[exists])
-    check_unit(f"{what}_cost", c[exists])
+    check_unit(f"{prefix}_reward", r[exists])
+    check_unit(f"{prefix}_cost", c[exists])
     return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists

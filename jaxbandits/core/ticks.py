@@ -78,14 +78,14 @@ def times(ticks: jax.Array, n: jax.Array) -> Total:
 def quotient(total: Total, n: jax.Array) -> jax.Array:
     """⌊total / n⌋ in ticks, exactly, for 0 ≤ total ≤ n units and 1 ≤ n < 2³¹: long division, one bit at a time."""
     rest, by = total.whole.astype(jnp.uint32), n.astype(jnp.uint32)
-    found = jnp.zeros_like(rest)
+    digits = jnp.zeros_like(rest)
     for bit in range(BITS, -1, -1):
         if bit < BITS:
             rest = 2 * rest + ((total.part >> bit) & 1).astype(jnp.uint32)
         fits = rest >= by
-        found = 2 * found + fits.astype(jnp.uint32)
+        digits = 2 * digits + fits.astype(jnp.uint32)
         rest = jnp.where(fits, rest - by, rest)
-    return found.astype(jnp.int32)
+    return digits.astype(jnp.int32)
 
 
 def reached(total: Total, goal: Total) -> jax.Array:

@@ -163,21 +163,21 @@ class CensoredArms(Environment):
         arm = jnp.clip(action.arm, 0, game.arms - 1)
         at = jnp.clip(action.limit, 0, len(game.limits) - 1)
         valid = (arm == action.arm) & (at == action.limit) & self.present[arm]
-        mine = jax.lax.iota(jnp.int32, game.arms) == arm
-        n = jnp.sum(jnp.where(mine, state, 0), dtype=jnp.int32)
+        is_arm = jax.lax.iota(jnp.int32, game.arms) == arm
+        n = jnp.sum(jnp.where(is_arm, state, 0), dtype=jnp.int32)
         reward, consumption = self.outcome(key, arm, n)
         limit = jnp.asarray(game.limit_ticks)[at]
         exceeded = consumption > limit
-        seen = CensoredFeedback(jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded)
+        feedback = CensoredFeedback(jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded)
         outcome = Outcome(
-            reward=jnp.where(exceeded, -jnp.asarray(game.penalty_ticks)[at], game.gain(seen)),
+            reward=jnp.where(exceeded, -jnp.asarray(game.penalty_ticks)[at], game.gain(feedback)),
             cost=jnp.minimum(consumption, limit),
             expected_reward=self.mean_gain[arm, at],
             expected_cost=self.mean_spent[arm, at],
             events={"censored": exceeded.astype(jnp.int32)},
             valid=valid,
         )
-        return state + mine, outcome, seen, consumption
+        return state + is_arm, outcome, feedback, consumption
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
         return {"pulls": state}
@@ -249,7 +249,7 @@ class Marginal(Protocol):
     """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)`` are."""
 
     def ppf(self, q: Any) -> Any:
-        """Its quantile function."""
+        """The quantile function of the law."""
 
 
 @pytree
@@ -266,8 +266,8 @@ class CopulaLaw(Law):
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         knots = jnp.asarray(_normal_knots())
-        own, z = beta.quantile(knots, words[0]), beta.quantile(knots, words[1])
-        y = _scaled(z, self.kappa[arm]) + _scaled(own, self.rest[arm])
+        noise, z = beta.quantile_of_word(knots, words[0]), beta.quantile_of_word(knots, words[1])
+        y = _scaled(z, self.kappa[arm]) + _scaled(noise, self.rest[arm])
         return _looked_up(self.reward, arm, y), _looked_up(self.consumption, arm, z)
 
 
@@ -334,14 +334,15 @@ def copula_arms(
     if [len(x) for x in rewards] != [len(x) for x in consumptions] or len({len(x) for x in rewards}) != 1:
         raise InputError("reward, consumption: they must be [arm] or [instance][arm], with as many of each")
     shape = (len(rewards), len(rewards[0]))
-    given = numbers("correlation", correlation)
+    rho = numbers("correlation", correlation)
     try:
-        kappa = np.broadcast_to(given, shape)
+        kappa = np.broadcast_to(rho, shape)
     except ValueError:
         raise bad("correlation", correlation, f"one number, or of shape {shape}") from None
     if not (np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS).all():
         raise bad("correlation", kappa.tolist(), "in (-1, 1), also when rounded to 2**-15")
     spec = CensoredSpec.of(len(rewards[0]), limits, cost, penalty, tau_max)
+    # The mixture of two normal draws in whole numbers of 2⁻¹⁵: the same outcomes in every program.
     law = CopulaLaw(
         reward=_tables(rewards, _reward_knots),
         consumption=_tables(consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)),
@@ -528,7 +529,7 @@ class ProbitNormal:
     sigma: float
 
     def ppf(self, q: Any) -> Any:
-        """Quantile function."""
+        """The quantile function of the law."""
         from scipy import special  # slow to import
 
         return special.ndtr(self.b + self.sigma * special.ndtri(q))

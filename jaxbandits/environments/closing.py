@@ -107,10 +107,10 @@ class Stocked(AddressedArms):
             raise InputError("pulls, money, shown: none given; one of them must be")
         stock = np.full(shape, NEVER)
         if pulls is not None:
-            most = _per_arm("pulls", pulls, shape)
-            if ((most < 0) | (np.isfinite(most) & (most != np.rint(most)))).any():
+            limits = _per_arm("pulls", pulls, shape)
+            if ((limits < 0) | (np.isfinite(limits) & (limits != np.rint(limits)))).any():
                 raise bad("pulls", pulls, "whole numbers of at least 0, or infinity where there is no limit")
-            stock = np.minimum(most, NEVER).astype(np.int32)
+            stock = np.minimum(limits, NEVER).astype(np.int32)
         purse = None
         if money is not None:
             amount = _per_arm("money", money, shape)
@@ -182,8 +182,8 @@ class Stocked(AddressedArms):
         sold = (pulls >= self.stock[:]) | ~self.available()
         if self.purse is not None:
             sold = sold | ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
-        starts, shown = self.starts[:], self.shown[:]
-        opens = jnp.any(shown & (~shown[self._part(round)] & ~sold)[None], axis=1)
+        starts, table = self.starts[:], self.shown[:]
+        opens = jnp.any(table & (~table[self._part(round)] & ~sold)[None], axis=1)
         return jnp.min(jnp.where(opens & (starts > round), starts, NEVER))
 
     def start(self) -> Any:
@@ -202,17 +202,17 @@ class Stocked(AddressedArms):
             after, outcome, feedback, empty = self.arms.pull(state, action, key, round)
             return after, outcome._replace(valid=outcome.valid & valid), feedback, empty
         pulls, outcome, feedback, empty = self.arms.pull(state.pulls, action, key, round)
-        left = ticks.minus(jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent))
+        rest = ticks.minus(jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent))
         reward, cost = feedback
         if self.last_pull == "forfeits":
-            beyond = ticks.exceeds(ticks.add(ticks.zero(), cost), left)
+            beyond = ticks.exceeds(ticks.add(ticks.zero(), cost), rest)
             # What is left is less than a cost here, so it is the part of one unit.
-            reward, cost = jnp.where(beyond, 0, reward), jnp.where(beyond, left.part, cost)
+            reward, cost = jnp.where(beyond, 0, reward), jnp.where(beyond, rest.part, cost)
             outcome = outcome._replace(
                 reward=reward, cost=cost, expected_reward=jnp.where(beyond, 0, outcome.expected_reward)
             )
-        mine = jax.lax.iota(jnp.int32, self.spec.arms) == arm
-        spent = ticks.add(state.spent, jnp.where(mine, cost, 0))
+        is_arm = jax.lax.iota(jnp.int32, self.spec.arms) == arm
+        spent = ticks.add(state.spent, jnp.where(is_arm, cost, 0))
         outcome = outcome._replace(valid=outcome.valid & valid)
         return Sold(pulls, spent), outcome, Feedback(reward, cost), empty
 
@@ -250,20 +250,20 @@ class Stocked(AddressedArms):
             nothing = np.full((*clock.shape, 2), np.nan)
             return {name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")}
         reward, cost = self.values()
-        most = np.where(np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64))
+        limit = np.where(np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64))
         if self.purse is not None:
             purse = ticks.to_units(ticks.join(jax.tree.map(np.asarray, self.purse)))
             with np.errstate(divide="ignore"):
-                most = np.minimum(most, np.where(purse < 2.0**30, purse / cost, np.inf))
+                limit = np.minimum(limit, np.where(purse < 2.0**30, purse / cost, np.inf))
         price = cost if money else np.ones_like(cost)
         tables: dict[str, list[np.ndarray]] = {"moving": [], "fixed": []}
         for i in range(self.instances):
-            there = ~np.isnan(reward[i])
-            r, c, m = reward[i][there], price[i][there], most[i][there]
+            exists = ~np.isnan(reward[i])
+            r, c, m = reward[i][exists], price[i][exists], limit[i][exists]
             parts = None
             if self.starts is not None:
                 lengths = np.append(np.diff(np.asarray(self.starts)[i]), np.inf)
-                parts = lengths, np.asarray(self.shown)[i][:, there]
+                parts = lengths, np.asarray(self.shown)[i][:, exists]
             tables["moving"].append(bought(r, c, m, clock[i], parts))
             tables["fixed"].append(_best_alone(r, c, m, clock[i], parts))
         return {name: functools.partial(_tangent, np.asarray(x, np.float64), clock) for name, x in tables.items()}
@@ -297,28 +297,28 @@ def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
 def _best_alone(
     reward: np.ndarray,
     cost: np.ndarray,
-    most: np.ndarray,
+    limit: np.ndarray,
     clock: np.ndarray,
     parts: tuple[np.ndarray, np.ndarray] | None,
 ) -> np.ndarray:
     """(V, slope) of the best single arm at each clock, ``[mark, 2]``."""
     if parts is not None:
-        each = [
-            bought(reward[[k]], cost[[k]], most[[k]], clock, (parts[0], parts[1][:, [k]])) for k in range(reward.size)
+        by_arm = [
+            bought(reward[[k]], cost[[k]], limit[[k]], clock, (parts[0], parts[1][:, [k]])) for k in range(reward.size)
         ]
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(clock[:, None] < cost * most, reward / cost, 0.0)
-            value = np.where(slope > 0, slope * clock[:, None], np.where(reward > 0, most * reward, 0.0))
-        each = list(np.moveaxis(np.stack([value, slope], axis=-1), 1, 0))
-    alone = np.stack(each)
+            slope = np.where(clock[:, None] < cost * limit, reward / cost, 0.0)
+            value = np.where(slope > 0, slope * clock[:, None], np.where(reward > 0, limit * reward, 0.0))
+        by_arm = list(np.moveaxis(np.stack([value, slope], axis=-1), 1, 0))
+    alone = np.stack(by_arm)
     return alone[alone[..., 0].argmax(0), np.arange(len(clock))]
 
 
 def bought(
     reward: np.ndarray,
     cost: np.ndarray,
-    most: np.ndarray,
+    limit: np.ndarray,
     clock: ArrayLike,
     parts: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
@@ -329,11 +329,11 @@ def bought(
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
-        free, widths, slopes = _by_ratio(reward, cost, most)
-    elif len(open_parts) == 1 and np.isinf(most[shown := parts[1][open_parts[0]]]).all():
-        free, widths, slopes = _by_round(reward[shown], cost[shown], parts[0][open_parts[0]])
+        free, widths, slopes = _by_ratio(reward, cost, limit)
+    elif len(open_parts) == 1 and np.isinf(limit[open_arms := parts[1][open_parts[0]]]).all():
+        free, widths, slopes = _by_round(reward[open_arms], cost[open_arms], parts[0][open_parts[0]])
     else:
-        solved = [_scheduled(reward, cost, most, u, *parts) for u in np.ravel(clock).tolist()]
+        solved = [_scheduled(reward, cost, limit, u, *parts) for u in np.ravel(clock).tolist()]
         return np.array(solved).reshape(*np.shape(clock), 2)
     ends = np.append(0.0, np.cumsum(widths))
     with np.errstate(invalid="ignore"):
@@ -343,12 +343,12 @@ def bought(
     return np.stack([values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0), slope], axis=-1)
 
 
-def _by_ratio(reward: np.ndarray, cost: np.ndarray, most: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _by_ratio(reward: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The greedy knapsack: what comes for nothing, then what each arm takes and brings for it, best first."""
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
-    reward, cost, most, gift = reward[paid], cost[paid], most[paid], float((most[free] * reward[free]).sum())
+    reward, cost, limit, gift = reward[paid], cost[paid], limit[paid], float((limit[free] * reward[free]).sum())
     order = np.argsort(-reward / cost, kind="stable")
-    return gift, (most * cost)[order], (reward / cost)[order]
+    return gift, (limit * cost)[order], (reward / cost)[order]
 
 
 def _by_round(reward: np.ndarray, cost: np.ndarray, rounds: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -366,14 +366,14 @@ def _by_round(reward: np.ndarray, cost: np.ndarray, rounds: float) -> tuple[floa
 
 
 def _scheduled(
-    reward: np.ndarray, cost: np.ndarray, most: np.ndarray, clock: float, lengths: np.ndarray, shown: np.ndarray
+    reward: np.ndarray, cost: np.ndarray, limit: np.ndarray, clock: float, lengths: np.ndarray, schedule: np.ndarray
 ) -> tuple[float, float]:
     """The linear program of a schedule: (V, slope)."""
-    s, k = np.nonzero(shown)
+    s, k = np.nonzero(schedule)
     if not s.size:
         return 0.0, 0.0
     rows = np.concatenate([cost[k][None], np.eye(len(cost))[:, k], np.eye(len(lengths))[:, s]])
-    limits = np.concatenate([[clock], most, lengths])
+    limits = np.concatenate([[clock], limit, lengths])
     finite = np.isfinite(limits)
     solved = optimize.linprog(-reward[k], A_ub=rows[finite], b_ub=limits[finite], method="highs")
     return float(-solved.fun), float(-solved.ineqlin.marginals[0])

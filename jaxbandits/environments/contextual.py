@@ -18,7 +18,7 @@ from jaxbandits._numerics.fluid import ContextValue as ContextValue
 from jaxbandits._numerics.means import LinearMeans as LinearMeans
 from jaxbandits._numerics.means import LogisticMeans as LogisticMeans
 from jaxbandits._numerics.means import Means as Means
-from jaxbandits._numerics.normal import normal
+from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
@@ -79,7 +79,7 @@ def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Arr
     block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
     place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
     words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[:, :d]
-    return normal(words, clip).reshape(shape)
+    return standard_normal(words, clip).reshape(shape)
 
 
 def _shape(d: int, arms: int | None) -> tuple[int, ...]:
@@ -453,13 +453,13 @@ class ContextualArms(Environment):
             >>> rows = jb.environments.Rows.of([[0.0], [1.0]])
             >>> world = jb.environments.ContextualArms.linear(
             ...     [[0.3, 0.4], [0.9, -0.1]], [[0.2, 0.0], [0.7, 0.0]], rows)
-            >>> found = world.value_of_context(jb.AverageCost(c=0.25, rounds=1000))[0]
-            >>> round(found.contextual, 4), round(found.fixed, 4), round(found.value, 4)
+            >>> value = world.value_of_context(jb.AverageCost(c=0.25, rounds=1000))[0]
+            >>> round(value.contextual, 4), round(value.fixed, 4), round(value.value, 4)
             (0.56, 0.535, 0.025)
         """
-        return self.compared(constraint.prepare(self), samples) or []
+        return self.context_values(constraint.prepare(self), samples) or []
 
-    def compared(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
+    def context_values(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
         """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of one's own."""
         pace = constraints.a_round(ready)
         costs = self.resources or 1
@@ -467,11 +467,11 @@ class ContextualArms(Environment):
             return None
         exact = self.contexts.table() is not None
         tables = [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
-        found = []
+        values = []
         for i in range(self.instances):
-            each = [(np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables]
-            found.append(fluid.compared(each, pace.budget[i] if pace.budget is not None else None))
-        return found
+            pair = [(np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables]
+            values.append(fluid.context_value(pair, pace.budget[i] if pace.budget is not None else None))
+        return values
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see :meth:`value_of_context`.
@@ -479,11 +479,11 @@ class ContextualArms(Environment):
         Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
         they are those of 2¹⁴ contexts, and ``"error"`` is the standard error of the first.
         """
-        found, pace = self.compared(constraint, SAMPLE), constraints.a_round(constraint)
+        values, pace = self.context_values(constraint, SAMPLE), constraints.a_round(constraint)
         names = ("moving", "fixed") + (("error",) if self.contexts.table() is None else ())
         rates = np.full((3, self.instances), np.nan)
-        if found is not None and pace is not None:
-            rates = np.array([[x.contextual, x.fixed, x.error] for x in found]).T / pace.units
+        if values is not None and pace is not None:
+            rates = np.array([[x.contextual, x.fixed, x.error] for x in values]).T / pace.units
         return {name: partial(_evenly, rate) for name, rate in zip(names, rates, strict=False)}
 
 
@@ -492,10 +492,10 @@ def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.nda
     return rate[instance][:, None] * clock
 
 
-def drawn(here: ContextualArms, rounds: jax.Array) -> jax.Array:
+def sample_contexts(world: ContextualArms, rounds: jax.Array) -> jax.Array:
     """Contexts ``f32[N, …]`` of the sample of a law without end, of one instance."""
     key = streams.at(jax.random.key(_SAMPLE_KEY, impl="threefry2x32"), _CONTEXTS, 0)  # type: ignore[arg-type]
-    return jax.vmap(here.contexts.draw, in_axes=(None, 0))(key, rounds)
+    return jax.vmap(world.contexts.draw, in_axes=(None, 0))(key, rounds)
 
 
 @jax.jit
@@ -503,9 +503,9 @@ def _sampled(world: ContextualArms, rounds: jax.Array, rows: jax.Array | None) -
     """Means in ticks, ``i32[instance, N, K]`` and ``i32[instance, N, K, J]``."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
-    def instance(here: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-        contexts = drawn(here, rounds) if contexts is None else contexts
-        reward, cost = jax.vmap(jax.vmap(here.means, in_axes=(None, 0)), in_axes=(0, None))(contexts, arms)
+    def instance(one_world: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        contexts = sample_contexts(one_world, rounds) if contexts is None else contexts
+        reward, cost = jax.vmap(jax.vmap(one_world.means, in_axes=(None, 0)), in_axes=(0, None))(contexts, arms)
         return reward, cost if cost.ndim == 3 else cost[..., None]
 
     return jax.vmap(instance, in_axes=(0, None if rows is None else 0))(world, rows)

@@ -18,7 +18,7 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import ContinuumSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.core.tables import check_unit
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.environments.noise import Bernoulli, Noise, NoNoise
@@ -97,7 +97,9 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         >>> jb.environments.reward_hill([0.3]).best_points().round(2).tolist()
         [0.3]
     """
-    x, height, price = (_instances(*given, 0, 1) for given in (("centre", centre), ("peak", peak), ("cost", cost)))
+    x, height, price = (
+        _instances(*argument, 0, 1) for argument in (("centre", centre), ("peak", peak), ("cost", cost))
+    )
     for name, value in (("peak", height), ("cost", price)):
         if value.size != 1 or (value == 0).any():
             raise bad(name, value.tolist(), "one number in (0, 1]")
@@ -135,7 +137,7 @@ def points(instances: int) -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames="as_ticks")
-def evaluate(world: Any, points: jax.Array, as_ticks: bool) -> tuple[jax.Array, jax.Array]:
+def evaluate_points(world: Any, points: jax.Array, as_ticks: bool) -> tuple[jax.Array, jax.Array]:
     """Both means of a continuum at ``points`` ``[instance, point]``, in ticks or as the functions give them."""
 
     def at_point(instance: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -296,8 +298,8 @@ class Continuum(Points):
 
     def means(self, point: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(μ_r, μ_c) of a point in whole ticks, for the instance of this lane."""
-        mine = jax.tree.map(lambda row: row[()], self.parameters)
-        return self.means_with(point, mine)
+        parameters = jax.tree.map(lambda row: row[()], self.parameters)
+        return self.means_with(point, parameters)
 
     def means_with(self, point: jax.Array, parameters: Any) -> tuple[jax.Array, jax.Array]:
         """(μ_r, μ_c) of a point in whole ticks, for these parameters."""
@@ -314,18 +316,18 @@ class Continuum(Points):
         x = to_ticks(jnp.where(valid, action, 0.0))
         ids = jax.lax.iota(jnp.int32, self.remembered)
         at = jnp.min(jnp.where(state.point == x, ids, self.remembered))
-        known = at < self.remembered
+        is_old = at < self.remembered
         # A point that is new takes the slot of the one that was new longest ago.
-        at = jnp.where(known, at, state.entered % self.remembered)
-        new_reward, new_cost = self.means(to_units(x))
-        mean_reward = jnp.where(known, state.mean_reward[at], new_reward)
-        mean_cost = jnp.where(known, state.mean_cost[at], new_cost)
-        since, n = jnp.where(known, state.since[at], round), jnp.where(known, state.pulls[at], 0)
+        at = jnp.where(is_old, at, state.entered % self.remembered)
+        new_reward, new_cost = self.means(point_of_ticks(x))
+        mean_reward = jnp.where(is_old, state.mean_reward[at], new_reward)
+        mean_cost = jnp.where(is_old, state.mean_cost[at], new_cost)
+        since, n = jnp.where(is_old, state.since[at], round), jnp.where(is_old, state.pulls[at], 0)
         reward, cost = self.outcome(key, since, n, mean_reward, mean_cost)
-        here = ids == at
+        is_slot = ids == at
 
         def put(new: jax.Array, all: jax.Array) -> jax.Array:
-            return jnp.where(here, new, all)
+            return jnp.where(is_slot, new, all)
 
         after = Visited(
             point=put(x, state.point),
@@ -333,7 +335,7 @@ class Continuum(Points):
             pulls=put(n + 1, state.pulls),
             mean_reward=put(mean_reward, state.mean_reward),
             mean_cost=put(mean_cost, state.mean_cost),
-            entered=state.entered + ~known,
+            entered=state.entered + ~is_old,
         )
         outcome = Outcome(reward, cost, mean_reward, mean_cost, events={}, valid=valid)
         return after, outcome, Feedback(reward, cost), jnp.bool_(False)
@@ -351,15 +353,15 @@ class Continuum(Points):
         self.reward_noise.check()
         self.cost_noise.check()
         x = np.linspace(0, 1, CELLS + 1, dtype=np.float32)
-        raw = evaluate(self, np.broadcast_to(x, (self.instances, x.size)), False)
+        raw = evaluate_points(self, np.broadcast_to(x, (self.instances, x.size)), False)
         stated = {"reward": self.lipschitz_reward, "cost": self.lipschitz_cost}
         for (name, bound), values in zip(stated.items(), raw, strict=True):
             bound, values = np.asarray(bound, np.float64), np.asarray(values, np.float64)
             wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))
             if wrong.any():
                 i, k = np.argwhere(wrong)[0]
-                where = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
-                raise InputError(f"{where}; it must be in [0, 1] everywhere")
+                place = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
+                raise InputError(f"{place}; it must be in [0, 1] everywhere")
             if not (np.isfinite(bound) & (bound >= 0)).all():
                 raise bad(f"lipschitz_{name}", float(bound[~(bound >= 0)].flat[0]), "finite and at least 0")
             slope = slopes(values, x)
@@ -406,7 +408,7 @@ class Continuum(Points):
 
     def means_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Host: true mean reward and cost of points ``[instance, point]``, ``f64`` of that shape."""
-        reward, cost = evaluate(self, np.asarray(points, np.float32), True)
+        reward, cost = evaluate_points(self, np.asarray(points, np.float32), True)
         return ticks.to_units(reward), ticks.to_units(cost)
 
 
@@ -438,7 +440,7 @@ class LoggedAuctions(Points):
 
     @staticmethod
     def of(price: Any, reward: Any, *, low: int = 0, high: int | None = None, top: int | None = None) -> LoggedAuctions:
-        """One log as one instance.
+        """A world of one instance from one log of auctions.
 
         Args:
             price: market price of every auction, whole numbers ≥ 0, ``[R]``.
@@ -459,8 +461,8 @@ class LoggedAuctions(Points):
         """
         p, r = numbers("price", price), numbers("reward", reward)
         if p.ndim != 1 or p.shape != r.shape or p.size == 0:
-            given = f"price, reward: shapes {p.shape} and {r.shape} given"
-            raise InputError(f"{given}; both must be [auctions], at least one")
+            shapes = f"price, reward: shapes {p.shape} and {r.shape} given"
+            raise InputError(f"{shapes}; both must be [auctions], at least one")
         if (wrong := ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))).any():
             raise bad("price", float(p[wrong][0]), "0, 1, … or 16383")
         check_unit("reward", r, rows=True)
@@ -474,6 +476,7 @@ class LoggedAuctions(Points):
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
         levels = np.arange(unit + 1)
         cost = ticks.from_units(levels / unit)
+        # A bid wins every auction whose price is not above it, and pays that price: sums run over prices.
         earned = np.cumsum(np.bincount(whole, weights=gain, minlength=unit + 1))
         paid = np.cumsum(np.bincount(whole, weights=cost[whole], minlength=unit + 1))
         return LoggedAuctions(

@@ -59,7 +59,7 @@ class FixedDelay(DelayLaw):
         whole_number("rounds", self.rounds, 0, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """``rounds``."""
+        """The delay, the same for every request: ``rounds``."""
         return jnp.int32(self.rounds)
 
 
@@ -134,7 +134,7 @@ class TableDelay(DelayLaw):
         return TableDelay.of(q ** np.arange(length), lost, instances)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """By the inverse of the distribution function."""
+        """A delay by the inverse of the distribution function."""
         table = self.cumulated[:]
         later = jnp.sum((streams.uniform_ticks(word) >= table).astype(jnp.int32), dtype=jnp.int32)
         return jnp.where(later < table.shape[0], later, NEVER)
@@ -158,7 +158,7 @@ class Waiting(NamedTuple):
 
 
 class DelayedState(NamedTuple):
-    """The world's own state, and who waits."""
+    """The world's own state, and the requests whose outcomes are on their way."""
 
     world: Pytree
     waiting: Waiting
@@ -213,7 +213,7 @@ class Delayed(AroundWorld):
 
     @property
     def resources(self) -> int:
-        """Those of the world, or one for each group."""
+        """The number of costs of the world, or of groups, each with a cost of its own."""
         return self.spec.budgets
 
     def check(self) -> None:
@@ -254,21 +254,23 @@ class Delayed(AroundWorld):
     ) -> tuple[DelayedState, Outcome, Arrivals, jax.Array]:
         skip = action == SKIP
         arm = jnp.where(skip, 0, action)
-        world, outcome, seen, _ = self.environment.pull(state.world, arm, key, round)
+        world, outcome, feedback, _ = self.environment.pull(state.world, arm, key, round)
         word = delay_words(key, round, jnp.maximum(arm, 0))[0]
         delay = self.law.delay(word, round)
         patience = NEVER if self.patience is None else np.int32(self.patience)
         lost = (delay > patience).astype(jnp.int32)
         due = round + jnp.minimum(delay, patience)
-        request = Waiting(due, round, arm, seen.reward, seen.cost, lost)
+        request = Waiting(due, round, arm, feedback.reward, feedback.cost, lost)
         waiting, placed = _join(state.waiting, request, ~skip)
-        waiting, told = _hand_over(waiting, round, self.arrivals or self.room)
+        waiting, arrivals = _hand_over(waiting, round, self.arrivals or self.room)
         if self.spec.context is not None:  # made anew: nothing of it waits
-            told = told._replace(context=jax.vmap(self.environment.context, in_axes=(None, 0))(key, told.round))
+            context = jax.vmap(self.environment.context, in_axes=(None, 0))(key, arrivals.round)
+            arrivals = arrivals._replace(context=context)
 
         pays = jnp.any(self.spec.scope() & (np.arange(self.spec.arms) == arm)[None, :], axis=1)
-        given_up = jnp.sum(jnp.where(jnp.arange(told.lost.shape[0]) < told.number, told.lost, 0), dtype=jnp.int32)
-        counts = {"skips": skip.astype(jnp.int32), "arrivals": told.number, "lost": given_up}
+        filled = jnp.arange(arrivals.lost.shape[0]) < arrivals.number
+        given_up = jnp.sum(jnp.where(filled, arrivals.lost, 0), dtype=jnp.int32)
+        counts = {"skips": skip.astype(jnp.int32), "arrivals": arrivals.number, "lost": given_up}
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
         outcome = select_tree(skip, nothing, outcome._replace(valid=outcome.valid & placed))
         outcome = outcome._replace(
@@ -276,10 +278,10 @@ class Delayed(AroundWorld):
             expected_cost=jnp.where(pays, outcome.expected_cost, 0),
             events=dict(outcome.events) | counts,
         )
-        return DelayedState(select_tree(skip, state.world, world), waiting), outcome, told, told.number == 0
+        return DelayedState(select_tree(skip, state.world, world), waiting), outcome, arrivals, arrivals.number == 0
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
-        """The world's, and how many requests are ``open``."""
+        """The summary of the world, and how many requests are ``open``."""
         open_ = jnp.sum((state.waiting.due > 0).astype(jnp.int32), dtype=jnp.int32)
         return self.environment.summary(state.world) | {"open": open_}
 
@@ -293,7 +295,7 @@ class Delayed(AroundWorld):
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
     def prices(self) -> np.ndarray | None:
-        """Those of the arms, to each budget."""
+        """The prices of the arms, to each budget."""
         prices = self.environment.prices()
         if prices is None or self.environment.spec.resources is not None:
             return prices
@@ -306,33 +308,33 @@ def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
-    """Take the first free place, if there is one; and was there?"""
+    """The waiting requests with one more in the first free place, and whether there was such a place."""
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
-    mine = (ids == place) & joins
-    joined = jax.tree.map(lambda all, x: jnp.where(beside(mine, all.ndim - 1), x, all), waiting, request)
+    is_place = (ids == place) & joins
+    joined = jax.tree.map(lambda all, x: jnp.where(beside(is_place, all.ndim - 1), x, all), waiting, request)
     return joined, (place < _LAST) | ~joins
 
 
-def _hand_over(waiting: Waiting, round: jax.Array, most: int) -> tuple[Waiting, Arrivals]:
-    """Take out what is due, the first of it first, ``most`` at most."""
-    ids = jax.lax.iota(jnp.int32, most)
+def _hand_over(waiting: Waiting, round: jax.Array, limit: int) -> tuple[Waiting, Arrivals]:
+    """Take out the requests that are due, the earliest first, ``limit`` at most."""
+    ids = jax.lax.iota(jnp.int32, limit)
 
     def ready(waiting: Waiting) -> jax.Array:
         return (waiting.due > 0) & (waiting.due <= round)
 
-    def one(carry: tuple[Waiting, Arrivals]) -> tuple[Waiting, Arrivals]:
-        waiting, told = carry
+    def hand_over_first(carry: tuple[Waiting, Arrivals]) -> tuple[Waiting, Arrivals]:
+        waiting, arrivals = carry
         due = jnp.where(ready(waiting), waiting.due, _LAST)
         first = jnp.where(due == jnp.min(due), waiting.round, _LAST)
-        mine = (first == jnp.min(first)) & (first < _LAST)
-        here = ids == told.number
-        values = (jnp.sum(jnp.where(beside(mine, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32) for x in waiting[1:])
-        put = (jnp.where(beside(here, all.ndim - 1), x, all) for x, all in zip(values, told[1:-1], strict=True))
-        return waiting._replace(due=jnp.where(mine, 0, waiting.due)), Arrivals(told.number + 1, *put)
+        is_first = (first == jnp.min(first)) & (first < _LAST)
+        is_next = ids == arrivals.number
+        values = (jnp.sum(jnp.where(beside(is_first, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32) for x in waiting[1:])
+        put = (jnp.where(beside(is_next, all.ndim - 1), x, all) for x, all in zip(values, arrivals[1:-1], strict=True))
+        return waiting._replace(due=jnp.where(is_first, 0, waiting.due)), Arrivals(arrivals.number + 1, *put)
 
     def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:
-        return (carry[1].number < most) & jnp.any(ready(carry[0]))
+        return (carry[1].number < limit) & jnp.any(ready(carry[0]))
 
-    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((most, *x.shape[1:]), jnp.int32) for x in waiting[1:]))
-    return jax.lax.while_loop(more, one, (waiting, nothing))
+    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((limit, *x.shape[1:]), jnp.int32) for x in waiting[1:]))
+    return jax.lax.while_loop(more, hand_over_first, (waiting, nothing))

@@ -77,7 +77,7 @@ class Piecewise(AroundWorld):
 
     @staticmethod
     def of(worlds: Sequence[Environment], at: Any = ()) -> Piecewise:
-        """Worlds one after the other.
+        """A world that is each of these worlds in turn.
 
         Args:
             worlds: of one class, with leaves of the same shapes: as many instances and arms (laws of one kind).
@@ -87,14 +87,14 @@ class Piecewise(AroundWorld):
         Raises:
             InputError: worlds that differ in more than numbers; rounds that do not increase, or too few or many.
         """
-        given = list(worlds) if isinstance(worlds, (list, tuple)) else []
-        if not given or not all(isinstance(world, Environment) for world in given):
+        segments = list(worlds) if isinstance(worlds, (list, tuple)) else []
+        if not segments or not all(isinstance(world, Environment) for world in segments):
             raise bad("worlds", worlds, "a list of environments")
-        kinds = {(jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in given}
+        kinds = {(jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in segments}
         if len(kinds) != 1:
-            raise bad("worlds", [type(w).__name__ for w in given], "of one class, with leaves of the same shapes")
-        stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *given)
-        return Piecewise(stacked, _starts(at, given[0].instances, len(given)))
+            raise bad("worlds", [type(w).__name__ for w in segments], "of one class, with leaves of the same shapes")
+        stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
+        return Piecewise(stacked, _starts(at, segments[0].instances, len(segments)))
 
     @staticmethod
     def bernoulli(mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None) -> Piecewise:
@@ -118,8 +118,8 @@ class Piecewise(AroundWorld):
         r, c = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         fits = all(n in (1, m) for n, m in zip(c.shape[::-1], r.shape[::-1], strict=False)) and c.ndim <= r.ndim
         if r.ndim not in (2, 3) or 0 in r.shape or not fits:
-            given = f"mean_reward, mean_cost: shapes {r.shape} and {c.shape} given"
-            raise InputError(f"{given}; they must be [segment, K] or [instance, segment, K] (costs may be fewer)")
+            shapes = f"mean_reward, mean_cost: shapes {r.shape} and {c.shape} given"
+            raise InputError(f"{shapes}; they must be [segment, K] or [instance, segment, K] (costs may be fewer)")
         if (at is None) == (every is None):
             raise InputError("at, every: one of the two must be given")
         r, c = (np.broadcast_to(x, r.shape)[None] if r.ndim == 2 else np.broadcast_to(x, r.shape) for x in (r, c))
@@ -137,32 +137,32 @@ class Piecewise(AroundWorld):
 
     @property
     def spec(self) -> Any:
-        """The same in all segments."""
+        """The spec, the same in all segments."""
         return self.segments.spec
 
-    def _each(self) -> Environment:
+    def _by_segment(self) -> Environment:
         """Host: every (instance, segment) as an instance."""
         return jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), self.segments)
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         """Host: mean reward and mean cost, ``[instance, segment, action]``."""
         shape = np.shape(self.starts)
-        reward, cost = (x.reshape(*shape, *x.shape[1:]) for x in self._each().values())
+        reward, cost = (x.reshape(*shape, *x.shape[1:]) for x in self._by_segment().values())
         return reward, cost
 
     def prices(self) -> np.ndarray | None:
         """Costs that never vary, in any segment."""
-        prices = self._each().prices()
+        prices = self._by_segment().prices()
         if prices is None:
             return None
         of_segments = prices.reshape(*np.shape(self.starts), *prices.shape[1:])
         return np.where((of_segments == of_segments[:, :1]).all(axis=1), of_segments[:, 0], 0)
 
     def check(self) -> None:
-        """The worlds, and that no arm comes or goes."""
-        self._each().check()
-        there = ~np.isnan(self._tables()[0])
-        if (there != there[:, :1]).any():
+        """Check the world of each segment, and that no arm comes or goes."""
+        self._by_segment().check()
+        exists = ~np.isnan(self._tables()[0])
+        if (exists != exists[:, :1]).any():
             raise bad("segments", "arms that come or go", "the same arms in all segments of an instance")
 
     def _at(self, segment: Any) -> Environment:
@@ -173,8 +173,8 @@ class Piecewise(AroundWorld):
         low, high = jnp.int32(0), jnp.int32(self.starts.shape[0] - 1)
         for _ in range((self.starts.shape[0] - 1).bit_length()):
             middle = (low + high + 1) // 2
-            begun = self.starts[middle] <= round
-            low, high = jnp.where(begun, middle, low), jnp.where(begun, high, middle - 1)
+            has_begun = self.starts[middle] <= round
+            low, high = jnp.where(has_begun, middle, low), jnp.where(has_begun, high, middle - 1)
         return low
 
     def available(self) -> jax.Array | None:
@@ -182,7 +182,7 @@ class Piecewise(AroundWorld):
         return self._at(jnp.int32(0)).available()
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """That of the round's segment, if it has any."""
+        """The context of the round's segment, if it has any."""
         if getattr(self.spec, "context", None) is None:  # then the program is as if there were no such thing
             return None
         return self._at(self.segment(round)).context(key, round)
@@ -233,27 +233,28 @@ class Piecewise(AroundWorld):
                 with one cost the values are NaN, and so are regrets.
             clock: that of the marks; V needs none of them.
         """
-        known = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
+        is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        return {name: functools.partial(self._most, name, money if known else None) for name in ("moving", "fixed")}
+        by_money = money if is_solved else None
+        return {name: functools.partial(self._benchmark, name, by_money) for name in ("moving", "fixed")}
 
-    def _most(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    def _benchmark(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""
         reward, cost = self._tables()
-        most = np.full(clock.shape, np.nan)
+        values = np.full(clock.shape, np.nan)
         for i in np.unique(instance) if money is not None else ():
             start, lanes = np.asarray(self.starts[i], np.int64), instance == i
-            there = ~np.isnan(reward[i, 0])
-            r, c = reward[i][:, there], cost[i][:, there]
+            exists = ~np.isnan(reward[i, 0])
+            r, c = reward[i][:, exists], cost[i][:, exists]
             # With rounds as the clock every pull costs one, and nobody can do better than the best of each round.
-            one, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
+            price, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
             at, place = np.unique(clock[lanes], return_inverse=True)
             if name == "moving":
-                value = best(start, r, one, at)
+                value = best(start, r, price, at)
             else:
-                value = np.max([_alone(start, r[:, k], one[:, k], at) for k in range(r.shape[1])], axis=0)
-            most[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
-        return most
+                value = np.max([_alone(start, r[:, k], price[:, k], at) for k in range(r.shape[1])], axis=0)
+            values[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
+        return values
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
         """Host: what the benchmark ``"moving"`` plays at V(B), for :class:`~jaxbandits.policies.Schedule`.
@@ -266,8 +267,8 @@ class Piecewise(AroundWorld):
             raise bad("constraint", type(constraint).__name__, "a Horizon, or a TotalBudget with one cost")
         reward, cost = self._tables()
         money = isinstance(constraint, TotalBudget)
-        given = constraint.budget if isinstance(constraint, TotalBudget) else constraint.rounds
-        amount = np.broadcast_to(np.asarray(given, np.float64), (self.instances,))
+        limit = constraint.budget if isinstance(constraint, TotalBudget) else constraint.rounds
+        amount = np.broadcast_to(np.asarray(limit, np.float64), (self.instances,))
         plans = []
         for i, start in enumerate(np.asarray(self.starts, np.int64)):
             ids = np.flatnonzero(~np.isnan(reward[i, 0]))
@@ -282,12 +283,12 @@ class Piecewise(AroundWorld):
 
 def _starts(at: Any, instances: int, segments: int) -> np.ndarray:
     """First rounds ``i32[instance, segment]`` from those of all segments but the first."""
-    given = numbers("at", at) if np.size(at) else np.zeros((0,))
-    if given.ndim not in (1, 2) or given.shape[-1] != segments - 1 or given.shape[:-1] not in ((), (instances,)):
+    changes = numbers("at", at) if np.size(at) else np.zeros((0,))
+    if changes.ndim not in (1, 2) or changes.shape[-1] != segments - 1 or changes.shape[:-1] not in ((), (instances,)):
         must = f"[{segments - 1}] or [{instances}, {segments - 1}], one for each segment but the first"
         raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
-    first = np.concatenate([np.ones((*given.shape[:-1], 1)), given], axis=-1)
-    if ((np.diff(first) < 1) | (given != np.rint(given)) | ~(given <= _MOST_ROUND)).any():
+    first = np.concatenate([np.ones((*changes.shape[:-1], 1)), changes], axis=-1)
+    if ((np.diff(first) < 1) | (changes != np.rint(changes)) | ~(changes <= _MOST_ROUND)).any():
         raise bad("at", at, "increasing whole numbers from 2 to 2**30")
     return np.broadcast_to(first, (instances, segments)).astype(np.int32)
 
@@ -305,7 +306,7 @@ def _ratios(reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
 
 
 def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Gained by one arm, ``[S]``, played until it has cost ``clock``."""
+    """What one arm, ``[S]``, brings until it has cost ``clock``."""
     spent, gained = (np.append(0, np.cumsum(_lengths(start)[:-1] * x[:-1])) for x in (cost, reward))
     last = np.searchsorted(spent, clock, side="right") - 1
     more = clock - spent[last]
@@ -314,7 +315,7 @@ def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.nd
 
 
 def _by_round(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Gained with the best arm of each round."""
+    """What the best arm of each round brings."""
     return _alone(start, reward.max(axis=1), cost[:, 0], clock)
 
 
@@ -330,34 +331,34 @@ class _Ending(NamedTuple):
 def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(λ, money, segment) of all exchanges of an arm for a dearer one, over a whole segment, the best λ first; they
     begin with the cheapest arm and follow the upper hull of (cost, reward). ``length`` [S], finite."""
-    each, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
+    rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
     steps = []
     for _ in range(reward.shape[1] - 1):
-        dearer = cost - cost[each, now][:, None]
-        slope = np.where(dearer > 0, reward - reward[each, now][:, None], 0) / np.where(dearer > 0, dearer, 1)
+        dearer = cost - cost[rows, now][:, None]
+        slope = np.where(dearer > 0, reward - reward[rows, now][:, None], 0) / np.where(dearer > 0, dearer, 1)
         then = np.where(slope >= slope.max(axis=1, keepdims=True), cost, -np.inf).argmax(axis=1)
-        rises = slope[each, then] > 0
-        steps.append(np.stack([slope[each, then], length * dearer[each, then], each])[:, rises])
+        rises = slope[rows, then] > 0
+        steps.append(np.stack([slope[rows, then], length * dearer[rows, then], rows])[:, rises])
         now = np.where(rises, then, now)
     price, money, segment = np.concatenate([np.zeros((3, 0)), *steps], axis=1)
     best_first = np.argsort(-price, kind="stable")
     return price[best_first], money[best_first], segment[best_first]
 
 
-def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, most: float) -> Iterator[_Ending]:
-    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, up to the clock ``most``.
+def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float) -> Iterator[_Ending]:
+    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, to a clock of ``limit``.
 
     At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j, only prices from
     :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V: at a lower one segment j is played
     to its end and going on is as good, at a higher one it is not played and ending in j − 1 is as good.
     """
-    length, each = _lengths(start)[:-1], np.arange(len(start))
+    length, rows = _lengths(start)[:-1], np.arange(len(start))
     cheapest, ratio = np.lexsort((-reward, cost))[:, 0], _ratios(reward, cost)
-    spent, gained = (np.append(0, np.cumsum(length * x[each, cheapest][:-1])) for x in (cost, reward))
+    spent, gained = (np.append(0, np.cumsum(length * x[rows, cheapest][:-1])) for x in (cost, reward))
     price, money, segment = _exchanges(length, reward[:-1], cost[:-1])
     best = ratio.max(axis=1)
     filling = np.where(ratio >= best[:, None], cost + reward, -np.inf).argmax(axis=1)
-    for j in each[spent <= most]:
+    for j in rows[spent <= limit]:
         before = segment < j
         prices, more = price[before], money[before]
         x = spent[j] + np.append(0, np.cumsum(more))
@@ -367,7 +368,7 @@ def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, most: floa
         if j < len(length):
             end, top = x[last] + length[j] * cost[j, filling[j]], y[last] + length[j] * reward[j, filling[j]]
         else:
-            end = max(x[last], most) + 1
+            end = max(x[last], limit) + 1
             top = y[last] + (end - x[last]) * best[j]
         line = (np.append(x[first : last + 1], end), np.append(y[first : last + 1], top))
         yield _Ending(int(j), *line, np.append(prices[first:last], best[j]))
@@ -378,11 +379,11 @@ def _budgeted(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np
     value = np.full(clock.shape, -np.inf)
     for _, spent, gained, price in _endings(start, reward, cost, clock.max(initial=0)):
         # where one line ends the next begins, but for rounding
-        here = slice(np.searchsorted(clock, spent[0]), np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"))
-        corner = np.searchsorted(spent, clock[here], side="right") - 1
+        window = slice(np.searchsorted(clock, spent[0]), np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"))
+        corner = np.searchsorted(spent, clock[window], side="right") - 1
         with np.errstate(invalid="ignore"):
-            line = gained[corner] + np.append(price, 0)[corner] * (clock[here] - spent[corner])
-        value[here] = np.fmax(value[here], line)
+            line = gained[corner] + np.append(price, 0)[corner] * (clock[window] - spent[corner])
+        value[window] = np.fmax(value[window], line)
     return value
 
 
@@ -400,12 +401,13 @@ def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
     tied = net >= net.max(axis=1, keepdims=True) - 1e-9
     cheap = np.where(tied, cost, np.inf).argmin(axis=1)
     dear = np.where(tied, cost, -np.inf).argmax(axis=1)
-    each = np.arange(len(start))
-    extra = budget - lengths[:j] @ cost[each[:j], cheap[:j]]
+    rows = np.arange(len(start))
+    extra = budget - lengths[:j] @ cost[rows[:j], cheap[:j]]
     plan: list[tuple[int, int]] = []
-    for s in each:
+    for s in rows:
         plan.append((int(start[s]), int((cheap if s < j else dear)[s])))
         more = cost[s, dear[s]] - cost[s, cheap[s]]
+        # What the cheap arms leave of the budget buys whole rounds of the dearer one, last in its segment.
         if s < j and more > 0 and extra > 0:
             rounds = int(min(lengths[s], extra // more))
             extra -= rounds * more
@@ -495,8 +497,8 @@ def random_walk(key: jax.Array, start: Any, size: float, steps: int, low: float 
         return streams.words(streams.at(root, instance, 0), step, arm)[0]
 
     places = np.meshgrid(*(np.arange(n, dtype=np.uint32) for n in (wide.shape[0], steps, wide.shape[1])), indexing="ij")
-    drawn = np.asarray(jax.vmap(words)(*(jnp.asarray(x.ravel()) for x in places)), np.float64)
-    moves = size * (2 * (drawn.reshape(places[0].shape) + 0.5) * 2.0**-32 - 1)
+    bits = np.asarray(jax.vmap(words)(*(jnp.asarray(x.ravel()) for x in places)), np.float64)
+    moves = size * (2 * (bits.reshape(places[0].shape) + 0.5) * 2.0**-32 - 1)
     moves[:, 0] = 0
     path, span = np.cumsum(moves, axis=1) + wide[:, None, :] - low, high - low
     folded = path % (2 * span)

@@ -138,16 +138,16 @@ class WeightedRowsLaw(Law):
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R]
-    reached: ArrayLike = leaf()  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+    cumulative: ArrayLike = leaf()  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         uniform = streams.uniform_ticks(words[0])
         low = high = jnp.int32(0)
-        high = high + self.reached.shape[-1] - 1
+        high = high + self.cumulative.shape[-1] - 1
         # By halving: the first row that U does not reach.
-        for _ in range(max(1, (self.reached.shape[-1] - 1).bit_length())):
+        for _ in range(max(1, (self.cumulative.shape[-1] - 1).bit_length())):
             middle = (low + high) // 2
-            below = self.reached[arm, middle] <= uniform
+            below = self.cumulative[arm, middle] <= uniform
             low, high = jnp.where(below, jnp.minimum(middle + 1, high), low), jnp.where(below, high, middle)
         return self.reward[arm, low], self.cost[arm, low]
 
@@ -199,7 +199,7 @@ class AddressedArms(Environment):
         return None
 
     def open(self, state: jax.Array, round: jax.Array) -> jax.Array | None:
-        """By :meth:`opening` of every arm."""
+        """Which arms are open, by :meth:`opening` of each."""
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
         if self.opening(arms[0], state[0], round) is None:
             return None
@@ -288,8 +288,8 @@ class FiniteArms(AddressedArms):
         """
         rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
         if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
-            given = f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given"
-            raise InputError(f"{given}; both must be [K, 5] or [instance, K, 5]")
+            shapes = f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given"
+            raise InputError(f"{shapes}; both must be [K, 5] or [instance, K, 5]")
         fits("reward_weights", rw.shape[:-1])
         for name, w in (("reward_weights", rw), ("cost_weights", cw)):
             if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
@@ -309,11 +309,11 @@ class FiniteArms(AddressedArms):
             InputError: shape parameters that are not above 0 and at most 10⁹, shapes that differ.
         """
         names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
-        given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
-        shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
+        values = (reward_alpha, reward_beta, cost_alpha, cost_beta)
+        shapes = [numbers(name, x) for name, x in zip(names, values, strict=True)]
         if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
-            told = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
-            raise InputError(f"{told}; all must be [K] or [instance, K]")
+            message = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
+            raise InputError(f"{message}; all must be [K] or [instance, K]")
         fits("reward_alpha", shapes[0].shape)
         for name, x in zip(names, shapes, strict=True):
             if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
@@ -350,8 +350,8 @@ class FiniteArms(AddressedArms):
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
                 check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
-                for each in c.reshape(r.size, -1).T:
-                    check_unit(f"logs[{i}][{k}] costs", each, rows=True)
+                for column in c.reshape(r.size, -1).T:
+                    check_unit(f"logs[{i}][{k}] costs", column, rows=True)
                 reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
@@ -367,10 +367,10 @@ class FiniteArms(AddressedArms):
         Raises:
             InputError: if an arm that is present would be cut off.
         """
-        chosen = np.asarray(instances)
-        if arms is not None and np.asarray(self.present)[chosen, arms:].any():
+        rows = np.asarray(instances)
+        if arms is not None and np.asarray(self.present)[rows, arms:].any():
             raise InputError(f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}")
-        return jax.tree.map(lambda x: np.asarray(x)[chosen][:, :arms], self)
+        return jax.tree.map(lambda x: np.asarray(x)[rows][:, :arms], self)
 
     @property
     def spec(self) -> FiniteSpec:
@@ -383,8 +383,8 @@ class FiniteArms(AddressedArms):
 
     def largest(self, action: Any) -> tuple[int, int]:
         """See :meth:`Environment.largest`: one unit for each arm of a set."""
-        most = int(np.prod(action.shape)) * ticks.ONE
-        return most, most
+        bound = int(np.prod(action.shape)) * ticks.ONE
+        return bound, bound
 
     def check(self) -> None:
         """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
@@ -443,8 +443,8 @@ class FiniteArms(AddressedArms):
         """True means of every arm, NaN where absent."""
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
-        there = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
-        return np.where(exists, reward, np.nan), np.where(there, cost, np.nan)
+        mask = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
+        return np.where(exists, reward, np.nan), np.where(mask, cost, np.nan)
 
     def prices(self) -> np.ndarray | None:
         """Of arms all of whose rows, or clicks, cost the same."""
@@ -474,7 +474,7 @@ class AroundWorld(Environment):
     @property
     @abstractmethod
     def world(self) -> Environment:
-        """The one inside."""
+        """The world inside."""
 
     def check(self) -> None:
         self.world.check()
@@ -554,8 +554,8 @@ class WithNullArm(AroundWorld):
         outcome = select_tree(rests, nothing, outcome)
         events = dict(outcome.events) | {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
         outcome = outcome._replace(events=events)
-        told = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
-        return select_tree(rests, state, pulled), outcome, told, rests
+        visible = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
+        return select_tree(rests, state, pulled), outcome, visible, rests
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         reward, cost = self.arms.values()
@@ -565,19 +565,19 @@ class WithNullArm(AroundWorld):
 
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
         """Those of a world that allows to rest; one that changes would not know that one may."""
-        found = super().benchmarks(constraint, clock)
-        if found is None or getattr(self.arms, "may_wait", False):
-            return found
+        benchmarks = super().benchmarks(constraint, clock)
+        if benchmarks is None or getattr(self.arms, "may_wait", False):
+            return benchmarks
         if self.arms.spec.context is None:
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
         pace = a_round(constraint)
         if pace is not None and pace.budget is None:
-            given = "a TotalBudget without rounds, and a null arm, in a world with contexts"
+            label = "a TotalBudget without rounds, and a null arm, in a world with contexts"
             raise InputError(
-                f"constraint: {given} given; it must have rounds: one would wait for ever for the best request"
+                f"constraint: {label} given; it must have rounds: one would wait for ever for the best request"
             )
-        return found
+        return benchmarks
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
@@ -624,11 +624,11 @@ def random_generalised_bernoulli(
         [[0.8, 0.8]]
     """
     u = np.moveaxis(uniforms(key, instances, arms, 10), 0, -1)
-    made = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
+    world = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
     if not gbr_mean_bug:
-        return made
-    reward, cost = (np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (made.mean_reward, made.mean_cost))
-    return dataclasses.replace(made, mean_reward=reward, mean_cost=cost)
+        return world
+    reward, cost = (np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (world.mean_reward, world.mean_cost))
+    return dataclasses.replace(world, mean_reward=reward, mean_cost=cost)
 
 
 @remembered

@@ -37,7 +37,7 @@ class Noise:
 
 @dataclasses.dataclass(frozen=True)
 class Bernoulli(Noise):
-    """0 or 1.
+    """Outcomes 0 and 1.
 
     Example:
         >>> import jax.numpy as jnp

@@ -92,15 +92,15 @@ class RatioLaw(ReservoirLaw):
         u, beta, best = jax.lax.optimization_barrier(inputs)
         ratio = best * (1 - jnp.power(u, 1 / beta))
         highest = jnp.minimum(np.float32(ticks.ONE) / ratio, ticks.ONE).astype(jnp.int32)
-        least = self.least_cost[()]
-        cost = least + streams.below(second, jnp.maximum(highest - least, 0) + 1)
+        lowest = self.least_cost[()]
+        cost = lowest + streams.below(second, jnp.maximum(highest - lowest, 0) + 1)
         reward = jnp.floor(ratio * cost.astype(jnp.float32)).astype(jnp.int32)
         return jnp.minimum(reward, ticks.ONE), cost
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         best = np.asarray(self.best_ratio, np.float64)
-        least = ticks.to_units(self.least_cost)
-        cost = np.stack([(least + np.minimum(1, 1 / best)) / 2, least], axis=1)
+        lowest = ticks.to_units(self.least_cost)
+        cost = np.stack([(lowest + np.minimum(1, 1 / best)) / 2, lowest], axis=1)
         return np.minimum(cost * best[:, None], 1), cost  # λ in ticks may lie above 1/ρ*
 
 
@@ -121,26 +121,26 @@ class SamplerLaw(ReservoirLaw):
         return in_ticks[0], jnp.where(fine, in_ticks[1], INVALID)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        least = np.asarray(self.least_cost, np.float64)[:, None]
-        cost = np.broadcast_to(least, (least.shape[0], 2))
+        lowest = np.asarray(self.least_cost, np.float64)[:, None]
+        cost = np.broadcast_to(lowest, (lowest.shape[0], 2))
         return cost * np.asarray(self.best_ratio, np.float64)[:, None], cost
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         reward, cost = reservoir.first_arms(tried)
-        least, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
+        lowest, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
         name = getattr(self.sampler, "__name__", "sampler")
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = reward / cost
             tests = (
                 (cost < 0, cost, "means that are finite and in [0, 1]"),
-                (cost < least - _SLACK, cost, "a mean cost of at least least_cost"),
+                (cost < lowest - _SLACK, cost, "a mean cost of at least least_cost"),
                 (ratio > best + _SLACK, ratio, "a ratio of mean reward to mean cost of at most best_ratio"),
             )
-        for wrong, values, wanted in tests:
+        for wrong, values, must in tests:
             if wrong.any():
                 i, j = (int(x) for x in np.argwhere(wrong)[0])
-                given = "means outside [0, 1]" if cost[i, j] < 0 else f"{values[i, j]:g}"
-                raise InputError(f"sampler: {name} gives arm {j} of instance {i} {given}; it must give {wanted}")
+                value = "means outside [0, 1]" if cost[i, j] < 0 else f"{values[i, j]:g}"
+                raise InputError(f"sampler: {name} gives arm {j} of instance {i} {value}; it must give {must}")
 
 
 @pytree
@@ -156,8 +156,8 @@ class TableLaw(ReservoirLaw):
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         reward, cost = ticks.to_units(self.reward), ticks.to_units(self.cost)
-        which = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
-        return np.take_along_axis(reward, which, axis=1), np.take_along_axis(cost, which, axis=1)
+        ends = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
+        return np.take_along_axis(reward, ends, axis=1), np.take_along_axis(cost, ends, axis=1)
 
 
 # --- The reservoir
@@ -224,14 +224,14 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         b = _positive("beta", beta, instances)
         best = _positive("best_ratio", best_ratio, instances)
-        least = _positive("least_cost", least_cost, instances)
-        if (wrong := (least > 1) | (least * best > 1)).any():
+        lowest = _positive("least_cost", least_cost, instances)
+        if (wrong := (lowest > 1) | (lowest * best > 1)).any():
             limit = min(1.0, 1 / best[wrong][0])
-            raise bad("least_cost", float(least[wrong][0]), f"at most {limit:g}, the smaller of 1 and 1/best_ratio")
-        if (ticks.from_units(least) < 1).any() or (ticks.from_units(np.minimum(best, 1)) < 1).any():
-            name, x = ("least_cost", least) if (ticks.from_units(least) < 1).any() else ("best_ratio", best)
+            raise bad("least_cost", float(lowest[wrong][0]), f"at most {limit:g}, the smaller of 1 and 1/best_ratio")
+        if (ticks.from_units(lowest) < 1).any() or (ticks.from_units(np.minimum(best, 1)) < 1).any():
+            name, x = ("least_cost", lowest) if (ticks.from_units(lowest) < 1).any() else ("best_ratio", best)
             raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
-        law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(least).astype(np.int32))
+        law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(lowest).astype(np.int32))
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
@@ -272,10 +272,10 @@ class Reservoir(AddressedArms):
         """
         words = _instance_words(key, instances)
         best = _positive("best_ratio", best_ratio, instances)
-        least = _positive("least_cost", least_cost, instances)
-        if (least * ticks.ONE < 1).any():
-            raise bad("least_cost", float(least.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
-        law = SamplerLaw(best.astype(np.float32), least.astype(np.float32), sampler)
+        lowest = _positive("least_cost", least_cost, instances)
+        if (lowest * ticks.ONE < 1).any():
+            raise bad("least_cost", float(lowest.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
+        law = SamplerLaw(best.astype(np.float32), lowest.astype(np.float32), sampler)
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
@@ -297,8 +297,8 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
-            given = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
-            raise InputError(f"{given}; both must be [row], rows ≥ 1")
+            shapes = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
+            raise InputError(f"{shapes}; both must be [row], rows ≥ 1")
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
                 raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")
@@ -315,8 +315,8 @@ class Reservoir(AddressedArms):
         return dataclasses.replace(self, capacity=_capacity(capacity))
 
     def take(self, instances: Sequence[int]) -> Reservoir:
-        chosen = np.asarray(instances)
-        return jax.tree.map(lambda x: np.asarray(x)[chosen], self)
+        rows = np.asarray(instances)
+        return jax.tree.map(lambda x: np.asarray(x)[rows], self)
 
     def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean reward and mean cost of the first ``count`` arms, float64 ``[instance, arm]``: to look inside."""
@@ -325,7 +325,7 @@ class Reservoir(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        """As many arms as there is room for."""
+        """The spec: as many arms as there is room for."""
         return FiniteSpec(arms=self.capacity)
 
     @property
@@ -341,7 +341,7 @@ class Reservoir(AddressedArms):
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:
-        """All of them."""
+        """All arms are available."""
         return jnp.ones((self.capacity,), bool)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -361,10 +361,10 @@ class Reservoir(AddressedArms):
 def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]:
     arms = jax.lax.iota(jnp.int32, count)
 
-    def one(law: ReservoirLaw, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def of_instance(law: ReservoirLaw, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.vmap(lambda arm: law.means((words[0], words[1]), arm))(arms)
 
-    return jax.vmap(one)(reservoir.law, reservoir.words)
+    return jax.vmap(of_instance)(reservoir.law, reservoir.words)
 
 
 def _instance_words(key: Any, instances: Any) -> np.ndarray:
@@ -379,7 +379,7 @@ def _capacity(capacity: Any) -> int:
 
 
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:
-    """Float64 ``[instance]``, every number finite and above 0."""
+    """``value`` as float64 ``[instance]``, every number finite and above 0."""
     array = positive(name, value)
     in_float32(name, array)
     return per_instance(name, array, instances)

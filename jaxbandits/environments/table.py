@@ -135,9 +135,9 @@ def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
 
     def swap(r: Any, x: jax.Array) -> jax.Array:
         r = jnp.asarray(r, jnp.uint32)  # without jit a plain number
-        other = (streams.priority(words[0], r) % n + n - x) % n
-        coin = streams.priority(words[1] ^ (r * np.uint32(0x61C88647)), jnp.maximum(x, other))
-        return jnp.where(coin >> 31 > 0, other, x)
+        partner = (streams.priority(words[0], r) % n + n - x) % n
+        coin = streams.priority(words[1] ^ (r * np.uint32(0x61C88647)), jnp.maximum(x, partner))
+        return jnp.where(coin >> 31 > 0, partner, x)
 
     # A loop, not written out: that takes half as long to compile, and runs as fast.
     return jax.lax.fori_loop(0, _SWAPS, swap, place.astype(jnp.uint32)).astype(jnp.int32)
@@ -214,8 +214,8 @@ class RequestTable(Environment):
         """
         r, c = numbers("reward", reward), numbers("cost", cost)
         if r.shape != c.shape or r.ndim not in (2, 3) or 0 in r.shape:
-            given = f"reward, cost: shapes {r.shape} and {c.shape} given"
-            raise InputError(f"{given}; both must be [N, K] or [instance, N, K]")
+            shapes = f"reward, cost: shapes {r.shape} and {c.shape} given"
+            raise InputError(f"{shapes}; both must be [N, K] or [instance, N, K]")
         r, c = (x[None] if x.ndim == 2 else x for x in (r, c))
         fits("reward, cost", r.shape)
         if r.shape[1] > _MOST_ROWS:
@@ -282,8 +282,8 @@ class RequestTable(Environment):
         self.check()
         lane = streams.domain_key(streams.lane_key(streams.root_key(key), instance, replicate), Domain.WORLD)
         number = int(self.reward.shape[-2])
-        played = jnp.arange(1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32)
-        return np.asarray(_rows(self.order, lane, played, number), np.int64)
+        all_rounds = jnp.arange(1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32)
+        return np.asarray(_rows(self.order, lane, all_rounds, number), np.int64)
 
 
 @partial(jax.jit, static_argnums=3)

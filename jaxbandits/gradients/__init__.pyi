@@ -5,4 +5,4 @@ from . import policy_score as policy_score
 from . import score_function as score_function
 from . import smoothed as smoothed
 from . import straight_through as straight_through
-from .estimates import Estimate as Estimate
+from .estimates import GradientEstimate as GradientEstimate

@@ -92,13 +92,13 @@ def search(
     names = names_of(over)
     for name in names:
         one_of("over", name, MEANS)
-    for what, count, least in (("arms", arms, 2), ("restarts", restarts, 1), ("steps", steps, 1),
+    for argument, count, minimum in (("arms", arms, 2), ("restarts", restarts, 1), ("steps", steps, 1),
                                ("replicates", replicates, 2), ("check", check, 2)):  # fmt: skip
-        whole_number(what, count, least)
+        whole_number(argument, count, minimum)
     if not 0 < low < high < 1:
         raise InputError(f"low, high: {low:g} and {high:g} given; they must be 0 < low < high < 1")
     climb = optax.adam(0.3)
-    played = [policy] if against is None else [policy, against]
+    policies = [policy] if against is None else [policy, against]
 
     def means(x: np.ndarray) -> np.ndarray:
         return low + (high - low) / (1 + np.exp(-x))
@@ -106,8 +106,8 @@ def search(
     def objective(x: np.ndarray) -> np.ndarray:
         """On fresh randomness: regret, or its paired difference, of every run, ``[restart, run]``."""
         world = FiniteArms.bernoulli(*means(x))
-        given: dict[str, Any] = {"key": jax.random.fold_in(key, 2), "replicates": check, "marks": 1} | options
-        regret = simulate(played, world, constraint, **given).regret.values[..., -1]
+        arguments: dict[str, Any] = {"key": jax.random.fold_in(key, 2), "replicates": check, "marks": 1} | options
+        regret = simulate(policies, world, constraint, **arguments).regret.values[..., -1]
         return regret[0] if against is None else regret[0] - regret[1]
 
     uniform = np.asarray(jax.random.uniform(jax.random.fold_in(key, 0), (2, restarts, arms)), np.float64)
@@ -119,15 +119,15 @@ def search(
         at = jax.random.fold_in(jax.random.fold_in(key, 1), step)
         with warnings.catch_warnings():  # a step reads no standard error
             warnings.filterwarnings("ignore", "gradient by")
-            found = [
+            estimates = [
                 score_function.estimate(p, world, constraint, wrt=names, key=at, replicates=replicates, **options)
-                for p in played
+                for p in policies
             ]
-        sign = np.array([1.0, -1.0])[: len(found), None]
-        path.append((sign * np.stack([f.value[0] for f in found])).sum(axis=0))
+        sign = np.array([1.0, -1.0])[: len(estimates), None]
+        path.append((sign * np.stack([f.value[0] for f in estimates])).sum(axis=0))
         slope, share = np.zeros_like(x), 1 / (1 + np.exp(-x))
         for name in names:
-            by = (sign[..., None] * np.stack([f.gradient[name][0] for f in found])).sum(axis=0)
+            by = (sign[..., None] * np.stack([f.gradient[name][0] for f in estimates])).sum(axis=0)
             slope[MEANS.index(name)] = by * ((high - low) * share * (1 - share))[MEANS.index(name)]
         updates, state = climb.update(-slope.astype(np.float32), state, x.astype(np.float32))
         x = np.asarray(optax.apply_updates(x.astype(np.float32), updates), np.float64)

@@ -14,7 +14,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, names_of
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
-from jaxbandits.gradients.estimates import Estimate, certain
+from jaxbandits.gradients.estimates import GradientEstimate, certain
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
@@ -24,7 +24,7 @@ Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 
 def estimate(
     policy: Policy, environment: Environment, constraint: Constraint, *, wrt: str | Sequence[str], key: Any = None
-) -> Estimate:
+) -> GradientEstimate:
     """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is random.
 
     =========== ============================ ================== ======================================
@@ -42,7 +42,7 @@ def estimate(
         key: not used.
 
     Returns:
-        An :class:`Estimate` with standard errors of 0; ``about["theorem"]`` names the theorem.
+        A :class:`GradientEstimate` with standard errors of 0; ``about["theorem"]`` names the theorem.
 
     Raises:
         InputError: a policy without such a theorem, another environment or constraint, a name that is none of the
@@ -52,24 +52,24 @@ def estimate(
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.4], [0.4, 0.6])
         >>> budget = jb.TotalBudget(100.0, last_pull="counts")
-        >>> found = jb.gradients.bound.estimate(jb.policies.OmegaUCB(rho=1.0), arms, budget, wrt="rho")
-        >>> found.about["theorem"], found.gradient["rho"].shape
+        >>> estimate = jb.gradients.bound.estimate(jb.policies.OmegaUCB(rho=1.0), arms, budget, wrt="rho")
+        >>> estimate.about["theorem"], estimate.gradient["rho"].shape
         ('Heyden et al., Theorem 5', (1, 1))
     """
     names = names_of(wrt)
     function, arguments, theorem = regret_bound(policy, environment, constraint)
     if unknown := [name for name in names if name not in arguments]:
         raise bad("wrt", unknown[0], f"one of {', '.join(arguments)}, the arguments of the bound")
-    found = []
+    by_instance = []
     with jax.enable_x64(True):
         for i in range(environment.instances):
-            given = {name: jnp.asarray(x[i], jnp.float64) for name, x in arguments.items()}
+            point = {name: jnp.asarray(x[i], jnp.float64) for name, x in arguments.items()}
 
-            def of(chosen: dict[str, Any], given: dict[str, Any] = given, i: int = i) -> Any:
-                return function(i, **(given | chosen))
+            def of(moving: dict[str, Any], point: dict[str, Any] = point, i: int = i) -> Any:
+                return function(i, **(point | moving))
 
-            found.append(jax.value_and_grad(of)({name: given[name] for name in names}))
-    values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *found)
+            by_instance.append(jax.value_and_grad(of)({name: point[name] for name in names}))
+    values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *by_instance)
     return certain(values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem)
 
 
@@ -81,7 +81,7 @@ _FITS: dict[type, tuple[Any, Any]] = {
 
 
 def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
-    """The bound of a policy."""
+    """The function of a policy's bound, its arguments by name, and the theorem."""
     name, every = type(policy).__name__, environment.instances
     kind = next((kind for kind in _FITS if isinstance(policy, kind)), None)
     if kind is None or isinstance(policy, OmegaStarUCB):
@@ -89,16 +89,16 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         raise bad("policy", name, may_be)
     worlds, accountant = _FITS[kind]
     if not isinstance(environment, worlds) or not isinstance(constraint, accountant):
-        given = f"{type(environment).__name__} and {type(constraint).__name__} given"
+        kinds = f"{type(environment).__name__} and {type(constraint).__name__} given"
         world = (worlds if isinstance(worlds, type) else worlds[0]).__name__
         must = f"for {name} they must be {world} and {accountant.__name__}"
-        raise InputError(f"environment, constraint: {given}; {must}")
+        raise InputError(f"environment, constraint: {kinds}; {must}")
     settings: Any = Settings.of(policy, every, environment.spec)
     if settings.count != 1:
         raise bad("policy", policy, "a policy with one setting, no arrays of them")
 
-    def each(x: Any) -> np.ndarray:
-        """A number of every instance, or of all, ``f64[instance]``."""
+    def per_instance(x: Any) -> np.ndarray:
+        """A number for each instance, or one for all, as ``f64[instance]``."""
         return np.broadcast_to(np.asarray(x, np.float64), (every,))
 
     values = (environment.arms if kind is SUAK else environment).values()
@@ -106,20 +106,21 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         raise InputError("environment: absent arms or several resources given; bounds need all arms and one cost")
     means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
     if kind is OmegaUCB:
-        taus = [int(2 * b / c.min()) for b, c in zip(each(constraint.budget), means["mean_cost"], strict=True)]
+        # τ_B of the theorem is a whole number, and so a constant of every derivative.
+        taus = [int(2 * b / c.min()) for b, c in zip(per_instance(constraint.budget), means["mean_cost"], strict=True)]
 
         def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
             return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
 
-        return bound, {"rho": each(settings.policy.rho[0]), **means}, "Heyden et al., Theorem 5"
-    rounds = each(constraint.rounds)
+        return bound, {"rho": per_instance(settings.policy.rho[0]), **means}, "Heyden et al., Theorem 5"
+    rounds = per_instance(constraint.rounds)
     if kind is SUAK:
 
         def suak(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
             return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
 
-        return suak, {"c": each(constraint.c), **means}, "SUAK, Theorem 3.2"
-    alpha, spec = each(settings.policy.alpha[0]), environment.spec
+        return suak, {"c": per_instance(constraint.c), **means}, "SUAK, Theorem 3.2"
+    alpha, spec = per_instance(settings.policy.alpha[0]), environment.spec
     if (alpha <= 1).any():
         raise bad("alpha", float(alpha.min()), "above 1 (the theorem needs it)")
     penalties = np.asarray(spec.penalties, np.float64)

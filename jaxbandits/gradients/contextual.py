@@ -19,7 +19,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Policy
 from jaxbandits.core.pytrees import pytree, static
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, drawn
+from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, sample_contexts
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.environments.noise import Bernoulli
 from jaxbandits.gradients import estimates
@@ -29,7 +29,7 @@ NAMES = ("reward", "cost")
 _TIE = 1e-9  # of the largest reward: means are whole ticks, prices good to 1e-12
 
 
-class Seen(NamedTuple):
+class ScoreState(NamedTuple):
     """A world's state, and by name of θ the sums over its pulls, shaped as θ of an instance."""
 
     arms: Any
@@ -38,8 +38,8 @@ class Seen(NamedTuple):
 
 
 @pytree
-class Scored(ContextualArms):
-    """The same world, outcome by outcome, that keeps :class:`Seen`."""
+class ScoredArms(ContextualArms):
+    """The same world, outcome by outcome, that keeps :class:`ScoreState`."""
 
     wrt: tuple[str, ...] = static(default=())
 
@@ -47,7 +47,7 @@ class Scored(ContextualArms):
         def empty() -> dict[str, Total]:
             return {name: ticks.zero(getattr(self, name).theta.shape[-3:]) for name in self.wrt}
 
-        return Seen(super().start(), empty(), empty())
+        return ScoreState(super().start(), empty(), empty())
 
     def pull(
         self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
@@ -58,47 +58,47 @@ class Scored(ContextualArms):
         row = context if context.ndim == 1 else context[arm]
         score, slope = {}, {}
         for name in self.wrt:
-            seen = jnp.atleast_1d(getattr(outcome, name))
-            by_score, by_slope = _slopes(getattr(self, name), row, arm, seen)
-            score[name] = estimates.add(state.score[name], by_score)
-            slope[name] = estimates.add(state.slope[name], by_slope)
-        return Seen(pulls, score, slope), outcome, feedback, rests
+            observed = jnp.atleast_1d(getattr(outcome, name))
+            by_score, by_slope = _slopes(getattr(self, name), row, arm, observed)
+            score[name] = estimates.add_floats(state.score[name], by_score)
+            slope[name] = estimates.add_floats(state.slope[name], by_slope)
+        return ScoreState(pulls, score, slope), outcome, feedback, rests
 
     def summary(self, state: Any) -> dict[str, jax.Array]:
-        found = super().summary(state.arms)
+        values = super().summary(state.arms)
         for name in self.wrt:
-            found |= estimates.reported(f"{name}_score", state.score[name])
-            found |= estimates.reported(f"{name}_slope", state.slope[name])
-        return found
+            values |= estimates.reported(f"{name}_score", state.score[name])
+            values |= estimates.reported(f"{name}_slope", state.slope[name])
+        return values
 
 
-def _slopes(means: Any, row: jax.Array, arm: jax.Array, seen: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """∂ ln p(seen) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
+def _slopes(means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """∂ ln p(y) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
     mean, back = jax.vjp(lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:])
     whole = jnp.rint(jnp.clip(mean, 0, 1) * ticks.ONE).astype(jnp.int32)
     inside = (whole > 0) & (whole < ticks.ONE)
     # 1/μ after a 1, −1/(1 − μ) after a 0
-    likely = jnp.where(seen > 0, whole, whole - ticks.ONE)
+    likely = jnp.where(observed > 0, whole, whole - ticks.ONE)
     score = jnp.where(inside, 1 / ticks.ticks_to_float(jnp.where(inside, likely, 1)), 0)
     first = jnp.where(inside, jnp.zeros_like(mean).at[0].set(1), 0)
     return back(score)[0], back(first)[0]
 
 
-def scores(
+def score_runs(
     policy: Policy, environment: Environment, constraint: Constraint, names: Sequence[str], **options: Any
 ) -> Scores:
     """Runs of a world with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r at fixed pulls."""
     world = _checked(estimates.beside_null(environment), names)
     fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
-    scored: Environment = Scored(**fields, wrt=tuple(names))
+    scored: Environment = ScoredArms(**fields, wrt=tuple(names))
     if isinstance(environment, WithNullArm):
         scored = dataclasses.replace(environment, arms=scored)
     ready = constraint.prepare(environment)
-    best = world.compared(ready, SAMPLE)
+    best = world.context_values(ready, SAMPLE)
     if not best or getattr(ready, "last_pull", "counts") != "counts":
         must = "a Horizon, an AverageCost or a TotalBudget with last_pull='counts' (with several costs and rounds)"
         raise bad("constraint", repr(constraint), f"{must} where arms have contexts")
-    result, regret, rounds = estimates.play(policy, scored, constraint, **options)
+    result, regret, rounds = estimates.play_copies(policy, scored, constraint, **options)
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None, None, None]
     rate, by_rate = _rates(world, best, ready, names)
     score, explicit, exists = {}, {}, {}
@@ -150,8 +150,8 @@ def _rates(
     reward, cost = world.sampled(SAMPLE, first)
     reward, cost = np.where(np.isnan(reward), -np.inf, reward), np.nan_to_num(cost)
     weights, prices = np.zeros(reward.shape), np.zeros((len(best), cost.shape[-1]))
-    for i, here in enumerate(best):
-        prices[i, : here.price.size] = here.price  # a horizon has none
+    for i, optimum in enumerate(best):
+        prices[i, : optimum.price.size] = optimum.price  # a horizon has none
         if pace.budget is None:
             arm = (reward[i] - cost[i] @ prices[i]).argmax(axis=1)[:, None]
             weights[i] = np.arange(reward.shape[2]) == arm
@@ -161,13 +161,13 @@ def _rates(
     by_cost = -weights[..., None] * prices[:, None, None, :]
     rows = world.contexts.table()
     rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)
-    found = _weighted(
+    slopes = _weighted(
         jax.tree.map(jnp.asarray, world), rounds, None if rows is None else jnp.asarray(rows),
         jnp.asarray(weights, jnp.float32), jnp.asarray(by_cost, jnp.float32),
         names=tuple(names),
     )  # fmt: skip
-    rate = np.array([here.contextual for here in best]) / pace.units
-    return rate, {name: np.asarray(x, np.float64) for name, x in found.items()}
+    rate = np.array([optimum.contextual for optimum in best]) / pace.units
+    return rate, {name: np.asarray(x, np.float64) for name, x in slopes.items()}
 
 
 def _shares(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
@@ -184,15 +184,17 @@ def _shares(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.
     row, arm = np.nonzero(near & tied[:, None])
     if not row.size or not budget.size:
         return share[:, :-1]
-    left = len(cost) * budget - (share[~tied][..., None] * pay[~tied]).sum(axis=(0, 1))
+    unspent = len(cost) * budget - (share[~tied][..., None] * pay[~tied]).sum(axis=(0, 1))
     # Variables: shares of the tied arms, then what each budget is missed by.
     paid, missed = pay[row, arm].T, np.eye(budget.size)
     priced = price > 0
     table = np.vstack([np.hstack([paid, -missed]), np.hstack([-paid, -missed])[priced]])
     whole = np.hstack([np.flatnonzero(tied)[:, None] == row, np.zeros((tied.sum(), budget.size))])
     aim = np.append(np.zeros(row.size), np.ones(budget.size))
-    found = optimize.linprog(aim, table, np.append(left, -left[priced]), whole, np.ones(tied.sum()), method="highs")
-    share[row, arm] = found.x[: row.size]
+    solution = optimize.linprog(
+        aim, table, np.append(unspent, -unspent[priced]), whole, np.ones(tied.sum()), method="highs"
+    )
+    share[row, arm] = solution.x[: row.size]
     return share[:, :-1]
 
 
@@ -204,22 +206,22 @@ def _weighted(
     """∂ of Σ by_reward · r + Σ by_cost · c over contexts and arms by θ, of each instance."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
-    def instance(here: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array) -> Any:
-        contexts = drawn(here, rounds) if rows is None else rows
+    def instance(world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array) -> Any:
+        contexts = sample_contexts(world, rounds) if rows is None else rows
 
         def total(thetas: dict[str, jax.Array]) -> jax.Array:
-            means = {name: dataclasses.replace(getattr(here, name), theta=theta) for name, theta in thetas.items()}
+            means = {name: dataclasses.replace(getattr(world, name), theta=theta) for name, theta in thetas.items()}
 
             def weighted(context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> jax.Array:
                 row = context if context.ndim == 1 else context[arm]
                 weight = {"reward": reward[None], "cost": cost}
-                each = {name: mean.at(row, arm) for name, mean in means.items()}
-                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in each.items()}
+                values = {name: mean.at(row, arm) for name, mean in means.items()}
+                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in values.items()}
                 return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
 
             by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
             return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()
 
-        return jax.grad(total)({name: getattr(here, name).theta for name in names})
+        return jax.grad(total)({name: getattr(world, name).theta for name in names})
 
     return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(world, rows, by_reward, by_cost)

@@ -27,7 +27,7 @@ BASELINES = ("leave_one_out", "self_play", "none")
 SHAPES = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
 
 
-class Estimate(NamedTuple):
+class GradientEstimate(NamedTuple):
     """An expected regret and its gradient, float64 arrays ``[setting, instance, …]``.
 
     Attributes:
@@ -75,14 +75,14 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     if not isinstance(arms.law, kinds):
         must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
         raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
-    known = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
-    if unknown := [name for name in names if name not in known]:
-        raise bad("wrt", unknown[0], f"one of {', '.join(known)}, the parameters of these arms")
+    parameters = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
+    if unknown := [name for name in names if name not in parameters]:
+        raise bad("wrt", unknown[0], f"one of {', '.join(parameters)}, the parameters of these arms")
     return arms
 
 
-def check_runs(replicates: Any, baseline: str = "none") -> None:
-    """At least two runs, and a baseline that there is."""
+def check_replicates(replicates: Any, baseline: str = "none") -> None:
+    """Refuse fewer than two replicates, and a baseline that does not exist."""
     whole_number("replicates", replicates, 2)
     one_of("baseline", baseline, BASELINES)
 
@@ -90,7 +90,7 @@ def check_runs(replicates: Any, baseline: str = "none") -> None:
 # --- From runs to an estimate.
 
 
-def play(
+def play_copies(
     policy: Policy, environment: Environment, constraint: Constraint, *, copies: int = 1, **options: Any
 ) -> tuple[Result, np.ndarray, int]:
     """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies + j`` is a copy of i.
@@ -102,8 +102,8 @@ def play(
         # Lengths do not tell: a budget [d] of d resources may meet d instances.
         prepared = constraint.prepare(environment)
         leaves = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
-        own = [path for path, x in leaves.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
-        constraint = put(constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in own})
+        instance_paths = [path for path, x in leaves.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
+        constraint = put(constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths})
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
@@ -124,24 +124,24 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
     square = (samples - samples.mean(axis=2, keepdims=True)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
-    if (few := freedom < _CARRIED).any():
-        where = ", ".join(map(str, np.unique(np.nonzero(few)[2])[:8]))
+    if (uncertain := freedom < _CARRIED).any():
+        places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
-        warnings.warn(f"gradient by {name}, arm {where}: {carried}; take more replicates", stacklevel=3)
+        warnings.warn(f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=3)
 
 
-def estimated(regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any) -> Estimate:
+def estimated(regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any) -> GradientEstimate:
     """From samples of the regret ``[setting, instance, sample]``, and of its slopes ``[…, sample, parameter]``."""
     value, error = mean_and_error(regret)
     # of all parameters at once: NumPy sums one column of several in another order, to another last bit
     mean, errors = (dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes))
-    return Estimate(value, mean, {"value": error, **errors}, about)
+    return GradientEstimate(value, mean, {"value": error, **errors}, about)
 
 
-def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any) -> Estimate:
-    """An :class:`Estimate` in which nothing is random."""
+def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any) -> GradientEstimate:
+    """A :class:`GradientEstimate` in which nothing is random."""
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
-    return Estimate(value, dict(gradient), none, about)
+    return GradientEstimate(value, dict(gradient), none, about)
 
 
 def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
@@ -174,7 +174,7 @@ class Watching(Around):
         return key
 
 
-def add(total: Total, x: jax.Array) -> Total:
+def add_floats(total: Total, x: jax.Array) -> Total:
     """``total + x``, x rounded to 2⁻²⁴ and cut to ±2²⁴; nothing else is ever rounded."""
     largest = np.float32(2.0**24)
     x = jnp.clip(x.astype(jnp.float32), -largest, largest)

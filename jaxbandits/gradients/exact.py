@@ -15,10 +15,10 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.settings import get, names_of, path_of, put
+from jaxbandits.core.settings import get, names_of, parameter_path, put
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
-from jaxbandits.gradients.estimates import MEANS, Estimate, certain
+from jaxbandits.gradients.estimates import MEANS, GradientEstimate, certain
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, base
 from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
@@ -34,7 +34,7 @@ def estimate(
     wrt: str | Sequence[str] = MEANS,
     key: Any = None,
     most_rounds: int = 24,
-) -> Estimate:
+) -> GradientEstimate:
     """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic programming in float64.
 
     Args:
@@ -47,7 +47,7 @@ def estimate(
             longer run.
 
     Returns:
-        An :class:`Estimate` with standard errors of 0.
+        A :class:`GradientEstimate` with standard errors of 0.
 
     Raises:
         InputError: another policy, environment or constraint; a parameter of an argmax policy, of which the expected
@@ -56,8 +56,8 @@ def estimate(
     Example:
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.exact.estimate(jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta")
-        >>> round(float(found.value[0, 0]), 6), round(float(found.gradient["theta"][0, 0]), 6)
+        >>> estimate = jb.gradients.exact.estimate(jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta")
+        >>> round(float(estimate.value[0, 0]), 6), round(float(estimate.gradient["theta"][0, 0]), 6)
         (1.316552, 0.335158)
     """
     names = names_of(wrt)
@@ -77,15 +77,15 @@ def estimate(
     else:
         may_be = "a Horizon or a TotalBudget with one number for all instances"
         raise bad("constraint", type(constraint).__name__, may_be)
-    paths = {name: path_of(policy, name) for name in names if name not in MEANS}
+    paths = {name: parameter_path(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
-    found = evaluate(
+    solution = evaluate(
         play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)), reward, cost
     )
-    gradient = {"mean_reward": found.by_mean_reward, "mean_cost": found.by_mean_cost}
-    gradient |= dict(zip(paths, found.by_parameter.T, strict=True))
-    chosen = {name: gradient[name][None] for name in names}
-    return certain(found.regret[None], chosen, estimator="exact", missing=float(found.missing.max()))
+    gradient = {"mean_reward": solution.by_mean_reward, "mean_cost": solution.by_mean_cost}
+    gradient |= dict(zip(paths, solution.by_parameter.T, strict=True))
+    selected = {name: gradient[name][None] for name in names}
+    return certain(solution.regret[None], selected, estimator="exact", missing=float(solution.missing.max()))
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
@@ -115,13 +115,13 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
 
 @jit
 def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
-    def one(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
+    def of_row(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
         state = ArmStatistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
         return base.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
 
-    return jax.vmap(one)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))
+    return jax.vmap(of_row)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))
 
 
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
@@ -134,18 +134,18 @@ def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts)
 def _probabilities(
     policy: RandomisedPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array, *, wrt: tuple[str, ...]
 ) -> jax.Array:
-    def one(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
-        mine = put(policy, dict(zip(wrt, values, strict=True)))
+    def of_row(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
+        at_values = put(policy, dict(zip(wrt, values, strict=True)))
         n, s, c = (x.astype(jnp.float64) for x in (n, s, c))
         none = jnp.zeros_like(n)
         arms = Arms(jnp.broadcast_to(1 + jnp.sum(n), n.shape), n, s, c, n - s, n - c, none, none)
-        return jax.nn.softmax(mine.logits(arms, jnp.ones(n.shape, bool)))
+        return jax.nn.softmax(at_values.logits(arms, jnp.ones(n.shape, bool)))
 
     values = [get(policy, path) for path in wrt]
 
     def both(n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
-        slopes = jax.jacfwd(one)(values, n, s, c) if values else []
-        return jnp.stack([one(values, n, s, c), *slopes])
+        slopes = jax.jacfwd(of_row)(values, n, s, c) if values else []
+        return jnp.stack([of_row(values, n, s, c), *slopes])
 
     return jax.vmap(both)(pulls, rewards, costs)
 
@@ -153,8 +153,8 @@ def _probabilities(
 def _in_chunks(ask: Any, counts: Counts) -> np.ndarray:
     """``ask`` for a fixed number of states at a time, so that it compiles once."""
     states = counts.pulls.shape[0]
-    found = []
+    answers = []
     for start in range(0, states, _ROWS):
         part = [np.resize(x[start : start + _ROWS], (_ROWS, x.shape[1])) for x in counts]
-        found.append(ask(part)[: states - start])
-    return np.concatenate(found)
+        answers.append(ask(part)[: states - start])
+    return np.concatenate(answers)

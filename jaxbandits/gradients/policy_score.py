@@ -17,21 +17,21 @@ from jaxbandits.core.settings import Settings, get, names_of, put, real_paramete
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
 from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import Estimate, Watching
+from jaxbandits.gradients.estimates import GradientEstimate, Watching
 from jaxbandits.policies.base import chooses_by_logits
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
 
 
 class Watched(NamedTuple):
-    """A policy's state, and what was seen."""
+    """A policy's state, and the score of its actions."""
 
     policy: Pytree
     score: Total  # [P]
 
 
 @pytree
-class Scored(Watching):
+class ScoredPolicy(Watching):
     """Acts as ``policy`` with draws of its own, and adds up ∂ ln p(action) by its parameters."""
 
     policy: Policy = leaf()
@@ -48,11 +48,11 @@ class Scored(Watching):
         inner, action = self.policy.select(state.policy, self.own_key(key), view)
 
         def log_probability(values: list[jax.Array]) -> jax.Array:
-            mine = put(self.policy, dict(zip(self.wrt, values, strict=True)))
-            return mine.log_probabilities(state.policy, view).at[action].get(mode="clip")
+            policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
+            return policy.log_probabilities(state.policy, view).at[action].get(mode="clip")
 
         score = jnp.stack(jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt]))
-        return Watched(inner, estimates.add(state.score, score)), action
+        return Watched(inner, estimates.add_floats(state.score, score)), action
 
     def summary(self, state: Watched) -> dict[str, jax.Array]:
         return self.policy.summary(state.policy) | estimates.reported("score", state.score)
@@ -69,7 +69,7 @@ def estimate(
     baseline: str = "self_play",
     runs: int = 2,
     **options: Any,
-) -> Estimate:
+) -> GradientEstimate:
     """Unbiased gradient of a randomised policy's expected regret with respect to its parameters (REINFORCE).
 
     .. math:: \\nabla_\\theta E[f] = E\\Big[(f - b) \\sum_{t \\le T} \\nabla_\\theta \\ln p_\\theta(a_t | h_t)\\Big],
@@ -90,7 +90,7 @@ def estimate(
         runs: independent runs of the policy in each world, at least 2 for ``"self_play"``.
 
     Returns:
-        An :class:`Estimate`; gradients ``[setting, instance]``. The standard error counts worlds.
+        A :class:`GradientEstimate`; gradients ``[setting, instance]``. The standard error counts worlds.
 
     Raises:
         InputError: an argmax policy, whose choices have no density in its parameters.
@@ -101,16 +101,16 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.policy_score.estimate(
+        >>> estimate = jb.gradients.policy_score.estimate(
         ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
-        >>> found.gradient["theta"].shape
+        >>> estimate.gradient["theta"].shape
         (1, 1)
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
         must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
         raise InputError(f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}")
-    estimates.check_runs(replicates, baseline)
+    estimates.check_replicates(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, replicates, runs, **options)
@@ -135,12 +135,14 @@ def play_runs(
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
-    chosen = Settings.of(policy, environment.instances, environment.spec)
-    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), chosen.policy)
-    scored = Scored(each, run=np.tile(np.arange(runs), chosen.count), wrt=tuple(paths))
-    result, regret, rounds = estimates.play(scored, environment, constraint, key=key, replicates=replicates, **options)
+    settings = Settings.of(policy, environment.instances, environment.spec)
+    copies = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), settings.policy)
+    scored = ScoredPolicy(copies, run=np.tile(np.arange(runs), settings.count), wrt=tuple(paths))
+    result, regret, rounds = estimates.play_copies(
+        scored, environment, constraint, key=key, replicates=replicates, **options
+    )
 
     def by_run(x: np.ndarray) -> np.ndarray:
-        return np.moveaxis(x.reshape(chosen.count, runs, *x.shape[1:]), 1, 3)
+        return np.moveaxis(x.reshape(settings.count, runs, *x.shape[1:]), 1, 3)
 
     return by_run(regret), by_run(estimates.read(result, "score")), rounds

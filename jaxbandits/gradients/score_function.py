@@ -20,7 +20,7 @@ from jaxbandits.core.ticks import Total
 from jaxbandits.environments.contextual import ContextualArms
 from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
 from jaxbandits.gradients import contextual, estimates
-from jaxbandits.gradients.estimates import MEANS, Estimate, Scores
+from jaxbandits.gradients.estimates import MEANS, GradientEstimate, Scores
 from jaxbandits.result import Result
 
 
@@ -34,7 +34,7 @@ def estimate(
     replicates: int = 1000,
     baseline: str = "leave_one_out",
     **options: Any,
-) -> Estimate:
+) -> GradientEstimate:
     """Unbiased gradient of the expected regret with respect to the instance's own parameters.
 
     With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to and with the last
@@ -61,8 +61,9 @@ def estimate(
             run) or ``"none"``.
 
     Returns:
-        An :class:`Estimate`; gradients ``[setting, instance, K]``, with d resources ``[setting, instance, K, d]`` for
-        ``mean_cost``; with contexts ``[setting, instance, …]``, behind it as θ of one instance. NaN for absent arms.
+        A :class:`GradientEstimate`. Gradients are ``[setting, instance, K]``, those by ``mean_cost`` of d resources
+        ``[setting, instance, K, d]``, and with contexts ``[setting, instance, …]`` with the axes of θ of one instance.
+        NaN for absent arms.
 
     Warns of arms whose outcomes are so rare that a few runs carry the standard error.
 
@@ -77,14 +78,14 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.score_function.estimate(
+        >>> estimate = jb.gradients.score_function.estimate(
         ...     jb.policies.OmegaUCB(), arms, jb.Horizon(20), wrt="mean_reward", key=jax.random.key(0), replicates=50)
-        >>> found.gradient["mean_reward"].shape
+        >>> estimate.gradient["mean_reward"].shape
         (1, 1, 2)
     """
     names = names_of(wrt)
-    estimates.check_runs(replicates, baseline)
-    of_world = contextual.scores if isinstance(estimates.beside_null(environment), ContextualArms) else _scores
+    estimates.check_replicates(replicates, baseline)
+    of_world = contextual.score_runs if isinstance(estimates.beside_null(environment), ContextualArms) else _scores
     runs = of_world(policy, environment, constraint, names, key=key, replicates=replicates, **options)
     advantage = estimates.centred(runs.regret, baseline)
     value, error = estimates.mean_and_error(runs.regret)
@@ -96,7 +97,7 @@ def estimate(
         mean, error = estimates.mean_and_error(samples)
         gradient[name], errors[name] = (x + _broadly(runs.exists[name], mean[0]) for x in (mean, error))
     about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
-    return Estimate(value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates})
+    return GradientEstimate(value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates})
 
 
 def _scores(
@@ -108,7 +109,7 @@ def _scores(
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
         if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
             raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
-    result, regret, rounds = estimates.play(policy, environment, constraint, key=key, **options)
+    result, regret, rounds = estimates.play_copies(policy, environment, constraint, key=key, **options)
     pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
     lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
@@ -121,9 +122,9 @@ def _scores(
 # --- Scores of the outcomes that were seen.
 
 
-def _broadly(x: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """With as many axes as ``other``: of several resources there is one more, the last."""
-    return x[(...,) + (None,) * (other.ndim - x.ndim)]
+def _broadly(x: np.ndarray, template: np.ndarray) -> np.ndarray:
+    """``x`` with as many axes as ``template``: with several resources there is one more, the last."""
+    return x[(...,) + (None,) * (template.ndim - x.ndim)]
 
 
 def _outcome(reward: jax.Array, cost: jax.Array) -> jax.Array:
@@ -143,13 +144,13 @@ def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -
 
 def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
     """Of both x: (ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
-    found = []
+    logs = []
     for x in (reward, ticks.ONE - 1 - reward, cost, ticks.ONE - 1 - cost):
         # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of the other side.
         small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
         large = jnp.log1p(-(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24))
-        found += [jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), (x < 1).astype(jnp.float32)]
-    return jnp.stack(found)
+        logs += [jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), (x < 1).astype(jnp.float32)]
+    return jnp.stack(logs)
 
 
 def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
@@ -159,15 +160,15 @@ def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dic
     """
     from scipy.special import digamma
 
-    found = {}
+    scores = {}
     for i, kind in enumerate(("reward", "cost")):
         shapes = [np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta")]
         middle = digamma(shapes[0] + shapes[1])
         for j, (name, shape) in enumerate(zip(("alpha", "beta"), shapes, strict=True)):
             logs, nones = totals[..., 4 * i + 2 * j], totals[..., 4 * i + 2 * j + 1]
-            seen = logs + nones * (-24 * np.log(2) - 1 / shape)
-            found[f"{kind}_{name}"] = seen - pulls * (digamma(shape) - middle)
-    return found
+            log_sums = logs + nones * (-24 * np.log(2) - 1 / shape)
+            scores[f"{kind}_{name}"] = log_sums - pulls * (digamma(shape) - middle)
+    return scores
 
 
 # --- The explicit part: how gaps and the best rate move, at fixed pulls.
@@ -182,8 +183,8 @@ def _explicit(
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
     rate_r, rate_c = _rate_gradients(arms, constraint, mean_r, mean_c)
     rate = np.asarray(result.best_rate)[:, None, None]
-    wanted = any(name.removeprefix("mean_").startswith("reward") for name in names)
-    earned = _earned(arms, result, pulls) if wanted else 0.0
+    needs_reward = any(name.removeprefix("mean_").startswith("reward") for name in names)
+    earned = _earned(arms, result, pulls) if needs_reward else 0.0
     by_r = rate_r[:, None] * clock - earned
     if arms.resources is None:
         by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
@@ -192,11 +193,11 @@ def _explicit(
         by_c = rate_c[:, None] * clock[..., None] + (first * (rate * pulls)[..., None] if by_money else 0.0)
     if names[0] in MEANS:
         return {"mean_reward": by_r, "mean_cost": by_c}
-    found = {}
+    gradient = {}
     for kind, by in (("reward", by_r), ("cost", by_c)):
         a, b = (np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta"))
-        found[f"{kind}_alpha"], found[f"{kind}_beta"] = by * b / (a + b) ** 2, -by * a / (a + b) ** 2
-    return found
+        gradient[f"{kind}_alpha"], gradient[f"{kind}_beta"] = by * b / (a + b) ** 2, -by * a / (a + b) ** 2
+    return gradient
 
 
 def _rate_gradients(
@@ -204,18 +205,18 @@ def _rate_gradients(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives ``[I, K]`` (of costs ``[I, K, d]``) of the best rate, by central differences in float64."""
     prepared = constraint.prepare(arms)
-    found = []
-    for which, mean in enumerate((mean_r, mean_c)):
+    gradients = []
+    for kind, mean in enumerate((mean_r, mean_c)):
         gradient = np.zeros_like(mean)
         for place in np.ndindex(mean.shape[1:]):
-            ends, here = [], (slice(None), *place)
+            ends, cells = [], (slice(None), *place)
             for sign in (1, -1):
                 means = [mean_r.copy(), mean_c.copy()]
-                means[which][here] *= 1 + sign * 1e-6
+                means[kind][cells] *= 1 + sign * 1e-6
                 ends.append(prepared.best_rate(*means))
-            gradient[here] = (ends[0] - ends[1]) / (2e-6 * mean[here])
-        found.append(np.nan_to_num(gradient))
-    return found[0], found[1]
+            gradient[cells] = (ends[0] - ends[1]) / (2e-6 * mean[cells])
+        gradients.append(np.nan_to_num(gradient))
+    return gradients[0], gradients[1]
 
 
 def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
@@ -225,12 +226,12 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
     missing = every - result.ledger["expected_reward"][..., -1]
     if not missing.any():
         return pulls.astype(np.float64)
-    why = "under last_pull='forfeits', to tell whose last reward was forfeited"
+    requirement = "under last_pull='forfeits', to tell whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
-        raise InputError(f"policy: one that pulls several arms a round given; it must pull one {why}")
+        raise InputError(f"policy: one that pulls several arms a round given; it must pull one {requirement}")
     forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
     if (forfeited.sum(-1) > 1).any():
-        raise InputError(f"environment: two arms of equal mean reward given; they must differ {why}")
+        raise InputError(f"environment: two arms of equal mean reward given; they must differ {requirement}")
     return pulls - forfeited
 
 
@@ -268,15 +269,15 @@ def sums(
     environment = jax.tree.map(np.asarray, environment)  # a copy: `jit` looks at its code again
     parts = []
     for start in range(0, flat.size, _PAIRS):
-        chosen = order[start : start + _PAIRS]
-        padded = np.resize(chosen, _PAIRS)  # always the same width, so that it compiles once
-        n = np.where(np.arange(_PAIRS) < chosen.size, flat[padded], 0).astype(np.int32)
+        batch = order[start : start + _PAIRS]
+        padded = np.resize(batch, _PAIRS)  # always the same width, so that it compiles once
+        n = np.where(np.arange(_PAIRS) < batch.size, flat[padded], 0).astype(np.int32)
         lane = instance_ids[row[padded]].astype(np.uint32), replicate_ids[replicate[padded]].astype(np.uint32)
         total = _sums(environment, root, row[padded], *lane, arm[padded], n, statistic=statistic)
-        parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: chosen.size])
-    found = np.concatenate(parts)
-    result = np.empty_like(found)
-    result[order] = found
+        parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: batch.size])
+    totals = np.concatenate(parts)
+    result = np.empty_like(totals)
+    result[order] = totals
     return result.reshape(*pulls.shape, -1)
 
 
@@ -302,18 +303,18 @@ def _sums(
         world = at_instance(environment, row)
         return statistic(*world.outcome(jax.random.wrap_key_data(key, impl="threefry2x32"), arm, place))
 
-    many = jax.vmap(jax.vmap(outcome, in_axes=(None, None, None, 0)))
+    outcomes = jax.vmap(jax.vmap(outcome, in_axes=(None, None, None, 0)))
     first = jax.lax.iota(jnp.int32, _BLOCK)
-    shape: Any = jax.eval_shape(many, row, keys, arm, first[None, :] + n[:, None]).shape
+    shape: Any = jax.eval_shape(outcomes, row, keys, arm, first[None, :] + n[:, None]).shape
 
     def block(state: tuple[jax.Array, Total]) -> tuple[jax.Array, Total]:
         done, total = state
         place = jnp.broadcast_to((done + first)[None, :], (n.shape[0], _BLOCK))
-        values = jnp.where((place < n[:, None])[..., None], many(row, keys, arm, place), 0)
+        values = jnp.where((place < n[:, None])[..., None], outcomes(row, keys, arm, place), 0)
         whole = jnp.floor(values)
         part = ((values - whole) * ticks.ONE).astype(jnp.int32)  # exact: values are float32
         more = Total(jnp.sum(whole.astype(jnp.int32), axis=1, dtype=jnp.int32), jnp.zeros_like(total.part))
         return done + _BLOCK, ticks.plus(ticks.add(total, jnp.sum(part, axis=1, dtype=jnp.int32)), more)
 
-    most = jnp.max(n)
-    return jax.lax.while_loop(lambda s: s[0] < most, block, (jnp.int32(0), ticks.zero((shape[0], shape[2]))))[1]
+    longest = jnp.max(n)
+    return jax.lax.while_loop(lambda s: s[0] < longest, block, (jnp.int32(0), ticks.zero((shape[0], shape[2]))))[1]

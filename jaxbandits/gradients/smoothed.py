@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.core.checks import positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, leaves_of, names_of, positive_parameters, put
-from jaxbandits.gradients.estimates import Estimate, estimated, play
+from jaxbandits.gradients.estimates import GradientEstimate, estimated, play_copies
 
 _EPSILON = 0x5160  # folded into the key for the directions
 _FEW = 10
@@ -29,7 +29,7 @@ def estimate(
     sigma: float = 0.3,
     directions: int = 64,
     **options: Any,
-) -> Estimate:
+) -> GradientEstimate:
     """Antithetic Gaussian smoothing (evolution strategies) of the expected regret R in the log of parameters.
 
     The smoothed regret is R_σ(θ) = E R(θ e^{σε}), ε standard normal; it is smooth even where R is a step function, and
@@ -51,7 +51,7 @@ def estimate(
             with fewer than 10 a warning says that it is itself uncertain.
 
     Returns:
-        An :class:`Estimate` of R_σ and ∂R_σ/∂θ, ``[setting, instance]``.
+        A :class:`GradientEstimate` of R_σ and ∂R_σ/∂θ, ``[setting, instance]``.
 
     Raises:
         InputError: a parameter that is not above 0, a whole number, or one per arm.
@@ -62,33 +62,35 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.smoothed.estimate(
+        >>> estimate = jb.gradients.smoothed.estimate(
         ...     jb.policies.OmegaUCB(), arms, jb.Horizon(20), wrt="rho", key=jax.random.key(0), replicates=64)
-        >>> found.gradient["rho"].shape, found.about["sigma"]
+        >>> estimate.gradient["rho"].shape, estimate.about["sigma"]
         ((1, 1), 0.3)
     """
     names = names_of(wrt)
     paths = positive_parameters(policy, names)
     whole_number("directions", directions, 2)
     if directions < _FEW:
-        why = f"with fewer than {_FEW} of them ± 1.96 standard errors cover less than 92 %"  # of Student's t
-        warnings.warn(f"directions: {directions} given; {why}", stacklevel=2)
+        coverage = f"with fewer than {_FEW} of them ± 1.96 standard errors cover less than 92 %"  # of Student's t
+        warnings.warn(f"directions: {directions} given; {coverage}", stacklevel=2)
     whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
     leaves = Settings.of(policy, environment.instances, environment.spec).policy
-    each = replicates // directions
-    value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
+    worlds = replicates // directions
+    value, slope, rounds = pair_slopes(
+        leaves, environment, constraint, paths, key, sigma, directions, worlds, **options
+    )
     about = {"estimator": "smoothed", "unbiased_for": "expected regret smoothed in log parameters", "sigma": sigma}
-    about |= {"directions": directions, "rounds": rounds, "replicates": each * directions}
-    found = estimated(value, names, slope, **about)
+    about |= {"directions": directions, "rounds": rounds, "replicates": worlds * directions}
+    result = estimated(value, names, slope, **about)
     for name, path in zip(names, paths, strict=True):  # from a slope by ln θ to one by θ
         theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
-        found.gradient[name][...] /= theta
-        found.standard_error[name][...] /= theta
-    return found
+        result.gradient[name][...] /= theta
+        result.standard_error[name][...] /= theta
+    return result
 
 
-def slopes(
+def pair_slopes(
     leaves: Policy,
     environment: Environment,
     constraint: Constraint,
@@ -107,26 +109,26 @@ def slopes(
     instances = environment.instances
     settings = jax.tree.leaves(leaves)[0].shape[0]
     epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths))))
-    each = jax.tree.map(lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves)
-    there = moved(each, paths, sigma * epsilon.astype(np.float64))
-    _, regret, rounds = play(
-        there, environment, constraint, copies=directions, key=key, replicates=replicates, **options
+    copies = jax.tree.map(lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves)
+    shifted = antithetic(copies, paths, sigma * epsilon.astype(np.float64))
+    _, regret, rounds = play_copies(
+        shifted, environment, constraint, copies=directions, key=key, replicates=replicates, **options
     )
     regret = regret.mean(axis=2).reshape(2, settings, instances, directions)
     slope = (regret[0] - regret[1])[..., None] / (2 * sigma) * epsilon.reshape(instances, directions, -1)
     return regret.mean(axis=0), slope, rounds
 
 
-def moved(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
+def antithetic(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
     """Two settings for each: parameters times e^{+step}, then times e^{−step}; ``step``: ``[instance, parameter]``."""
     both = jax.tree.map(lambda x: np.concatenate([x, x]), leaves)
     values = {}
     for i, path in enumerate(paths):
         theta, declared = np.asarray(get(leaves, path), np.float64), leaves_of(leaves)[path]
-        there = np.concatenate([theta * np.exp(s * step[:, i]) for s in (1, -1)])
+        shifted = np.concatenate([theta * np.exp(s * step[:, i]) for s in (1, -1)])
         # Held in the range of the parameter: beyond it, R is what it is at its end.
-        least, most = declared.get("at_least"), declared.get("at_most")
+        lower, upper = declared.get("at_least"), declared.get("at_most")
         if (above := declared.get("above")) is not None:
-            least = np.nextafter(np.float32(above), np.float32(np.inf))
-        values[path] = np.clip(there, least, most) if (least, most) != (None, None) else there
+            lower = np.nextafter(np.float32(above), np.float32(np.inf))
+        values[path] = np.clip(shifted, lower, upper) if (lower, upper) != (None, None) else shifted
     return put(both, values)

@@ -19,7 +19,7 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import Estimate, Watching
+from jaxbandits.gradients.estimates import GradientEstimate, Watching
 from jaxbandits.policies import RandomisedPolicy, SoftIndex
 from jaxbandits.policies.base import chooses_by_logits, chooses_by_score, gumbel
 
@@ -50,18 +50,18 @@ class Softened(Watching):
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
         """The inner policy learns; a softly chosen arm moves by what it gave, or would have given by its mean."""
         before = arm_statistics.as_floats(state.policy, observation.view.round)
-        mine = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
-        seen = observation.feedback
+        is_action = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
+        feedback = observation.feedback
         reward, cost = (
-            jnp.where(mine, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5))
-            for now, total in ((seen.reward, before.reward), (seen.cost, before.cost))
+            jnp.where(is_action, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5))
+            for now, total in ((feedback.reward, before.reward), (feedback.cost, before.cost))
         )
         return Tangents(
             self.policy.update(state.policy, key, observation),
             state.choice,
-            estimates.add(state.pulls, state.choice),
-            estimates.add(state.reward, state.choice * reward[None]),
-            estimates.add(state.cost, state.choice * cost[None]),
+            estimates.add_floats(state.pulls, state.choice),
+            estimates.add_floats(state.reward, state.choice * reward[None]),
+            estimates.add_floats(state.cost, state.choice * cost[None]),
         )
 
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
@@ -70,10 +70,10 @@ class Softened(Watching):
         noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
 
         def soft(values: list[jax.Array], arms: Arms) -> jax.Array:
-            mine = put(self.policy, dict(zip(self.wrt, values, strict=True)))
-            if isinstance(mine, RandomisedPolicy):
-                return jax.nn.softmax((mine.logits(arms, available) + noise) / self.relax)
-            return jax.nn.softmax(SoftIndex(mine, self.relax).logits(arms, available))
+            policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
+            if isinstance(policy, RandomisedPolicy):
+                return jax.nn.softmax((policy.logits(arms, available) + noise) / self.relax)
+            return jax.nn.softmax(SoftIndex(policy, self.relax).logits(arms, available))
 
         values = [get(self.policy, path) for path in self.wrt]
         moves = []
@@ -82,14 +82,14 @@ class Softened(Watching):
             n, reward, cost = (ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost))
             none = jnp.zeros_like(n)
             spread = None if arms.reward_spread is None else none
-            moved = Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
-            moves.append(jax.jvp(soft, (values, arms), (unit, moved))[1])
+            tangent = Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
+            moves.append(jax.jvp(soft, (values, arms), (unit, tangent))[1])
         choice = jnp.stack(moves)
         choice = jnp.where(jnp.isfinite(choice), choice, 0)
         return state._replace(policy=inner, choice=choice), action
 
     def summary(self, state: Tangents) -> dict[str, jax.Array]:
-        return estimates.reported("pulls_by", estimates.add(state.pulls, state.choice))
+        return estimates.reported("pulls_by", estimates.add_floats(state.pulls, state.choice))
 
 
 def estimate(
@@ -102,7 +102,7 @@ def estimate(
     replicates: int = 1000,
     relax: float = 1.0,
     **options: Any,
-) -> Estimate:
+) -> GradientEstimate:
     """Straight-through gradient: **biased**, with a bias that nothing here bounds; measure it before use.
 
     Forward, the run is the policy's own, with hard choices. Backward, each choice is taken to be
@@ -120,7 +120,7 @@ def estimate(
         relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder tangents.
 
     Returns:
-        An :class:`Estimate`, gradients ``[setting, instance]``; the standard error does not know of the bias.
+        A :class:`GradientEstimate`, gradients ``[setting, instance]``; the standard error does not know of the bias.
 
     Raises:
         InputError: another policy or environment.
@@ -131,9 +131,9 @@ def estimate(
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-        >>> found = jb.gradients.straight_through.estimate(
+        >>> estimate = jb.gradients.straight_through.estimate(
         ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
-        >>> found.about["unbiased_for"]
+        >>> estimate.about["unbiased_for"]
         'nothing'
     """
     names = names_of(wrt)
@@ -142,12 +142,12 @@ def estimate(
         raise InputError(f"policy: {type(policy).__name__} given; it must be {must}")
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
-    estimates.check_runs(replicates)
+    estimates.check_replicates(replicates)
     relax = positive_number("relax", relax)
     paths = real_parameters(policy, names)
-    chosen = Settings.of(policy, environment.instances, environment.spec)
-    softened = Softened(chosen.policy, relax=np.full(chosen.count, relax), wrt=paths)
-    result, regret, rounds = estimates.play(
+    settings = Settings.of(policy, environment.instances, environment.spec)
+    softened = Softened(settings.policy, relax=np.full(settings.count, relax), wrt=paths)
+    result, regret, rounds = estimates.play_copies(
         softened, environment, constraint, key=key, replicates=replicates, **options
     )
     mean_r, mean_c = environment.values()

@@ -121,11 +121,11 @@ def suak_regret(mean_reward: jax.Array, mean_cost: jax.Array, c: jax.Array, roun
     mu = knapsack_lp.with_null(mean_reward)
     both = (mu[:, None] > mu[None, :]) | jnp.eye(arms + 1, dtype=bool)  # a pair that plays its dear member
     gap = jnp.where(both & jnp.isfinite(table) & (table < best), best - table, jnp.inf)
-    least = jnp.minimum(jnp.min(gap, axis=0), jnp.min(gap, axis=1))[:arms]
+    smallest_gap = jnp.minimum(jnp.min(gap, axis=0), jnp.min(gap, axis=1))[:arms]
     cost_gap = jnp.abs(mean_cost - c)
     smallest = jnp.min(cost_gap)
     log = math.log(rounds)
-    first = jnp.sum(432 * best * ((cost_gap + 1) / cost_gap) ** 2 * log / (smallest * least * least))
+    first = jnp.sum(432 * best * ((cost_gap + 1) / cost_gap) ** 2 * log / (smallest * smallest_gap * smallest_gap))
     second = 241 * arms * best * log / (c * smallest * smallest)
     return first + second + 3 * math.pi**2 * best / (smallest * smallest) + 2 * math.pi**2 * arms * arms
 

@@ -134,8 +134,8 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
         >>> from jaxbandits import oracles
         >>> def uniform(counts):
         ...     return np.full((1, *counts.pulls.shape), 0.5)
-        >>> found = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
-        >>> found.pulls.round(9).tolist(), found.by_mean_reward.shape
+        >>> exact = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
         ([[3.0, 3.0]], (1, 2))
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
@@ -205,17 +205,17 @@ Group = tuple[np.ndarray, np.ndarray, np.ndarray]  # states, weights, arm of the
 
 def _next(states: np.ndarray, weight: np.ndarray, chance: np.ndarray, costs: bool) -> Group:
     """Every state after one more pull, once for each way to get there."""
-    found: list[Group] = []
+    groups: list[Group] = []
     for arm in range(states.shape[2]):
-        played = (chance[:, :, arm] != 0).any(0)
-        w, p = weight[:, played], chance[:, played, arm]
+        reachable = (chance[:, :, arm] != 0).any(0)
+        w, p = weight[:, reachable], chance[:, reachable, arm]
         product = np.concatenate([w[:1] * p[:1], w[1:] * p[:1] + w[:1] * p[1:]])
         for reward in (0, 1):
             for cost in (0, 1) if costs else (0,):
-                after = states[played].copy()
+                after = states[reachable].copy()
                 after[:, :, arm] += (1, reward, cost)
-                found.append((after, product, np.full(after.shape[0], arm)))
-    return _joined(found)
+                groups.append((after, product, np.full(after.shape[0], arm)))
+    return _joined(groups)
 
 
 def _joined(groups: list[Group]) -> Group:
@@ -271,9 +271,9 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
         s1, s2 = np.arange(t + 1)[None, :, None], np.arange(t + 1)[None, None, :]
         p1 = (alpha + s1) / (alpha + beta + n1)
         p2 = (alpha + s2) / (alpha + beta + (t - n1))
-        here = value[: t + 1, : t + 1, : t + 1]
+        failure = value[: t + 1, : t + 1, : t + 1]
         first = p1 * (1 + value[1 : t + 2, 1 : t + 2, : t + 1]) + (1 - p1) * value[1 : t + 2, : t + 1, : t + 1]
-        second = p2 * (1 + value[: t + 1, : t + 1, 1 : t + 2]) + (1 - p2) * here
+        second = p2 * (1 + value[: t + 1, : t + 1, 1 : t + 2]) + (1 - p2) * failure
         value = np.maximum(first, second)
         value = np.pad(value, (0, 1))
     return float(value[0, 0, 0])

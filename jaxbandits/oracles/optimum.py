@@ -190,9 +190,9 @@ def knapsack_optimum(
         for total, law in zip(worth, laws, strict=True):
             for probability, reward, cost in zip(*law, strict=True):
                 after = np.zeros(levels)  # where a budget is spent, nothing comes after
-                moved = tuple(slice(int(c // s), None) for c, s in zip(cost, step, strict=True))
-                kept = values[moved]
-                after[tuple(slice(0, n) for n in kept.shape)] = kept
+                window = tuple(slice(int(c // s), None) for c, s in zip(cost, step, strict=True))
+                remaining = values[window]
+                after[tuple(slice(0, n) for n in remaining.shape)] = remaining
                 over = (spent + cost > whole).any(axis=-1) & (last_pull == "forfeits")
                 total += probability * (np.where(over, 0.0, reward) + after)
         choice[t] = np.argmax(worth, axis=0)
@@ -251,8 +251,8 @@ def best_set_rate(mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLi
     rate, better = -math.inf, 0.0
     while better > rate:
         rate = better
-        chosen = np.argsort(rate * cost - reward, kind="stable")[:size]
-        better = float(reward[chosen].sum() / cost[chosen].sum())
+        best = np.argsort(rate * cost - reward, kind="stable")[:size]
+        better = float(reward[best].sum() / cost[best].sum())
     return rate
 
 
@@ -292,14 +292,14 @@ def rate_with_shares(
 
     Source: AAAI 2020 for rounds; for money derived here.
     """
-    reward, least = numbers("mean_reward", mean_reward), numbers("share", share)
+    reward, shares = numbers("mean_reward", mean_reward), numbers("share", share)
     cost = np.ones(reward.shape) if mean_cost is None else numbers("mean_cost", mean_cost)
     if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
         raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
-    if least.shape != reward.shape or (least < 0).any() or least.sum() > 1 + 1e-9:
+    if shares.shape != reward.shape or (shares < 0).any() or shares.sum() > 1 + 1e-9:
         raise bad("share", share, f"{reward.size} shares of at least 0, at most 1 together")
     one_of("of", of, ("pulls", "money"))
-    free = 1 - least.sum()
+    free = 1 - shares.sum()
     if of == "money":
-        return float(least @ (reward / cost) + free * (reward / cost).max())
-    return float(((least @ reward + free * reward) / (least @ cost + free * cost)).max())
+        return float(shares @ (reward / cost) + free * (reward / cost).max())
+    return float(((shares @ reward + free * reward) / (shares @ cost + free * cost)).max())

@@ -26,8 +26,8 @@ from jaxbandits.policies.base import (
     fewest,
     first_pulls,
     floor_ticks,
-    left,
     means,
+    money_left,
     radius,
 )
 
@@ -129,7 +129,7 @@ class PacerState(NamedTuple):
     learnt: ArmStatistics
     price: jax.Array  # f32[]: λ
     optimiser: Any
-    left: Total  # what was left when this policy last acted
+    money: Total  # what was left when this policy last acted
     round: jax.Array  # i32[]: when that was; 0: never
 
 
@@ -174,13 +174,13 @@ class Pacer(MixturePolicy):
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         """Move the price, then play the best arm at it."""
-        now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        now = money_left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
         skipped = (view.round - state.round - 1).astype(jnp.float32)
-        slope = ticks.to_float(ticks.minus(now, state.left)) / self.c - skipped
+        slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
         descent = self.optimiser or _mirror_descent()
         step, optimiser = descent.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
         price = jnp.clip(state.price + step, 0.0, 1.0)
-        state = state._replace(price=price, optimiser=optimiser, left=now, round=view.round)
+        state = state._replace(price=price, optimiser=optimiser, money=now, round=view.round)
 
         arms = state.learnt.pulls.shape[0]
         at = bounds(state.learnt, self.a, jnp.log(view.round.astype(jnp.float32)))
@@ -245,11 +245,11 @@ class PrimalDualTwoPhase(MixturePolicy):
 
     def update(self, state: TwoPhaseState, key: jax.Array, observation: Observation) -> TwoPhaseState:
         """Book the pull; after a complete sweep of phase 1, test what is identified."""
-        state, mine = jax.lax.optimization_barrier((super().update(state, key, observation), self))
-        there = observation.view.available
+        state, policy = jax.lax.optimization_barrier((super().update(state, key, observation), self))
+        available = observation.view.available
         pulls = state.learnt.pulls
-        swept = jnp.all(~there | (pulls == jnp.max(pulls))) & ~state.identified()
-        support, slack = mine.tests(state.learnt, and_null(there))
+        swept = jnp.all(~available | (pulls == jnp.max(pulls))) & ~state.identified()
+        support, slack = policy.tests(state.learnt, and_null(available))
         return state._replace(support=state.support | (swept & support), slack=state.slack | (swept & slack))
 
     def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -270,7 +270,7 @@ class PrimalDualTwoPhase(MixturePolicy):
 
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
         """Round robin, then the LP on the support."""
-        there = view.available
+        available = view.available
         at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
         # Without null arm, and nothing in the support below the rate, the null arm is the only way out.
@@ -278,9 +278,9 @@ class PrimalDualTwoPhase(MixturePolicy):
         null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
         # While an arm of the support is closed, it is no support: all that are open may take part.
         support = jnp.append(state.support[:-1], null)
-        support = jnp.where(jnp.all(~state.support[:-1] | there), support, and_null(there))
+        support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
-        return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, there)))
+        return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, available)))
 
 
 # --- UCB-Simplex: an optimistic basis of the LP, kept in balance by its own account
@@ -341,18 +341,18 @@ class UCBSimplex(MixturePolicy):
         """Step-Simplex, then Step-Load-Balance."""
         arms = state.learnt.pulls.shape[0]
         reward, cost = means(state.learnt)
-        there = view.available
+        available = view.available
         boost = self.lam * radius(jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
-        basis = best_mixture(reward + boost, cost, self.c, and_null(there))
-        started = ~jnp.any((state.learnt.pulls == 0) & there)
+        basis = best_mixture(reward + boost, cost, self.c, and_null(available))
+        started = ~jnp.any((state.learnt.pulls == 0) & available)
         mixed = started & (basis.high != basis.low)
         state = state._replace(above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms))
 
-        chosen = _pair(state)
-        in_debt = jnp.any(chosen & (state.balance.whole < 0))  # b_x > c n_x
-        played = jnp.where(mixed & in_debt, basis.low, basis.high)
-        balance = ticks.add(state.balance, jnp.where(chosen, floor_ticks(self.c), 0))
-        return state._replace(balance=balance), first_pulls(state.learnt, view, alone(played))
+        pair = _pair(state)
+        in_debt = jnp.any(pair & (state.balance.whole < 0))  # b_x > c n_x
+        action = jnp.where(mixed & in_debt, basis.low, basis.high)
+        balance = ticks.add(state.balance, jnp.where(pair, floor_ticks(self.c), 0))
+        return state._replace(balance=balance), first_pulls(state.learnt, view, alone(action))
 
 
 def _pair(state: SimplexState) -> jax.Array:
@@ -365,7 +365,7 @@ def _pair(state: SimplexState) -> jax.Array:
 
 
 class SUAKState(NamedTuple):
-    """What SUAK remembers."""
+    """The statistics, what each arm left of c a pull, and what all pulls of uncertain arms left of it."""
 
     learnt: ArmStatistics
     margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c
@@ -434,32 +434,32 @@ class SUAK(MixturePolicy):
 
     def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
         """Skip, explore, or play the optimistic base."""
-        there = view.available
+        available = view.available
         log = jnp.log(view.round.astype(jnp.float32))
         pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|
         middle = radius(state.learnt.pulls, 1.5, log)
-        uncertain = there & (gap <= 7 * middle)
+        uncertain = available & (gap <= 7 * middle)
 
         explore = jnp.any(uncertain)
         broke = ticks.exceeds(ticks.count(jnp.int32(1)), state.slack)  # S_p + 1 > c N_p
-        over = ticks.exceeds(ticks.count(jnp.int32(1)), left(view))  # S_c + 1 > c t
+        over = ticks.exceeds(ticks.count(jnp.int32(1)), money_left(view))  # S_c + 1 > c t
         counts = explore & (broke | ~over)  # N_p grows
         state = state._replace(
             slack=ticks.add(state.slack, jnp.where(counts, floor_ticks(self.c), 0)),
             exploring=explore & ~broke & ~over,
         )
-        d = jnp.min(jnp.where(there, gap - middle, jnp.inf))
+        d = jnp.min(jnp.where(available, gap - middle, jnp.inf))
         skip = over | (explore & broke)
-        main = either(explore, alone(fewest(state.learnt.pulls, uncertain)), self.base(state, view, log, d, there))
+        main = either(explore, alone(fewest(state.learnt.pulls, uncertain)), self.base(state, view, log, d, available))
         return state, either(skip, alone(jnp.int32(SKIP)), main)
 
-    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, there: jax.Array) -> Mixture:
+    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, available: jax.Array) -> Mixture:
         """The optimistic base, mixed so that the budget is under-used."""
         optimist = bounds(state.learnt, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
-        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(there))
+        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(available))
         omega = d / (2 + d - self.c)
-        spare = ticks.to_float(left(view)) - log / omega**2
+        spare = ticks.to_float(money_left(view)) - log / omega**2
         cost = jnp.append(means(state.learnt)[1], 0.0)
         ids = jax.lax.iota(jnp.int32, cost.shape[0])
         high, low = (jnp.sum(jnp.where(ids == arm, cost, 0.0)) for arm in (base.high, base.low))

@@ -35,7 +35,7 @@ class Exploration:
 
     @abstractmethod
     def at(self, t: jax.Array) -> jax.Array:
-        """𝓔_t."""
+        """𝓔_t, the value at round t."""
 
 
 @pytree
@@ -163,9 +163,9 @@ def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax
     width = tied.shape[0]
     words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
     ids, last = jax.lax.iota(jnp.uint32, width), np.uint32(0xFFFFFFFF)
-    others = jnp.where(tied, jnp.uint32(0), last)
+    untied = jnp.where(tied, jnp.uint32(0), last)
     # Arms before rounds: so it is a minimum of vectors, which XLA on CPU makes twice as fast.
-    order = behind_the_fresh(streams.priority(words[None, :], ids[:, None])) | others[:, None]
+    order = behind_the_fresh(streams.priority(words[None, :], ids[:, None])) | untied[:, None]
     priority = jnp.min(order, axis=0)
     both = jnp.stack([streams.arm_at(words, (priority << 1) | bit) for bit in np.arange(2, dtype=np.uint32)])
     both = jnp.minimum(both, width).astype(jnp.int32)
@@ -182,7 +182,7 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost."""
+        """Check that an arm has one cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
@@ -191,7 +191,7 @@ class Plan(OneCost):
     """A policy that learns nothing. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
-        """Nothing to remember."""
+        """The state, which holds nothing."""
         return jnp.zeros((), jnp.int32)
 
     def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
@@ -211,7 +211,7 @@ class ArmTotals(OneCost):
     spreads: ClassVar[bool] = False
 
     def init(self, spec: FiniteSpec) -> Any:
-        """Empty statistics."""
+        """The statistics before the first round."""
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -309,11 +309,11 @@ def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
 def check_score_inside(owner: Policy, inner: object) -> None:
     """Refuse a policy inside another one that does not choose by its score alone."""
     if not chooses_by_score(inner):
-        what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
-        raise bad("policy", type(inner).__name__, what)
+        must = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
+        raise bad("policy", type(inner).__name__, must)
 
 
-def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
+def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
     """The one place where a score is computed.
 
     XLA may compile one formula to different bits in different surroundings, because it moves arithmetic through
@@ -326,7 +326,7 @@ def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
 
 
 def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
-    """:func:`evaluate` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
+    """:func:`evaluate_arms` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
 
     Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
     wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
@@ -341,23 +341,23 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
 def safe_round(round: jax.Array) -> jax.Array:
     """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
 
-    But for the margin of :func:`exceeds`. If the square root in ε falls by a unit in the last place, an index such as
-    :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where ln t is
-    larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
+    But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the last place, an index
+    such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where
+    ln t is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
     """
     t = round.astype(jnp.float32)
     later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
-    return jnp.where(by_device(cpu=1.0, other=0.0) > 0, round, jnp.where(later > round, later, round))
+    return jnp.where(by_device(cpu=1.0, accelerator=0.0) > 0, round, jnp.where(later > round, later, round))
 
 
-def exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
+def surely_exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
     """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
     return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
 
 
 def margin(policy: IndexPolicy) -> jax.Array:
     """By how much of itself a score that rests may fall on this kind of device, times two."""
-    return policy.rounding * by_device(cpu=1.0, other=COARSER)
+    return policy.rounding * by_device(cpu=1.0, accelerator=COARSER)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
@@ -381,8 +381,8 @@ def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) 
         return jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE))
 
     none = exact(np.zeros_like(pulls)) if policy.spreads else None  # Σx(1 − x)
-    known = ArmStatistics(jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none)
-    return np.asarray(evaluate_state(policy, known, round), np.float64)
+    statistics = ArmStatistics(jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none)
+    return np.asarray(evaluate_state(policy, statistics, round), np.float64)
 
 
 # --- Randomised policies: an arm is drawn with a probability that is smooth in the policy's parameters
@@ -418,9 +418,9 @@ class RandomisedPolicy(ArmTotals):
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
         """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
         arms = arm_statistics.as_floats(state, view.round)
-        mine, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
-        given = one_for_each_arm(self, "logits", mine.logits(arms, available), state.pulls.shape)
-        return given + gumbel(key, view.round, state.pulls.shape[0])
+        policy, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
+        logits = one_for_each_arm(self, "logits", policy.logits(arms, available), state.pulls.shape)
+        return logits + gumbel(key, view.round, state.pulls.shape[0])
 
 
 _BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"
@@ -454,15 +454,15 @@ class MixturePolicy(ArmTotals):
         """(state, mixture) of the coming round."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a null arm."""
+        """Check that an arm has one cost, and that there is a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
         """Draw from the planned mixture."""
-        state, view, mine = jax.lax.optimization_barrier((state, view, self))
-        state, mixture = mine.plan(state, view)
+        state, view, policy = jax.lax.optimization_barrier((state, view, self))
+        state, mixture = policy.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
 
@@ -507,8 +507,8 @@ def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds
 
 def alone(action: jax.Array) -> Mixture:
     """The mixture that plays one action for sure."""
-    one = jnp.float32(1)
-    return Mixture(one, action, action, one)
+    certain = jnp.float32(1)
+    return Mixture(certain, action, action, certain)
 
 
 def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
@@ -523,10 +523,10 @@ def and_null(mask: jax.Array) -> jax.Array:
 
 def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
     """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
-    most = jnp.int32(2**31 - 1)
-    least = jnp.min(jnp.where(among, pulls, most))
+    ceiling = jnp.int32(2**31 - 1)
+    smallest = jnp.min(jnp.where(among, pulls, ceiling))
     ids = jax.lax.iota(jnp.int32, pulls.shape[0])
-    return jnp.min(jnp.where(among & (pulls == least), ids, pulls.shape[0]))
+    return jnp.min(jnp.where(among & (pulls == smallest), ids, pulls.shape[0]))
 
 
 def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
@@ -535,7 +535,7 @@ def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
     return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
 
 
-def left(view: View) -> Total:
+def money_left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what is left."""
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
@@ -551,5 +551,5 @@ def floor_ticks(c: jax.Array) -> jax.Array:
 def budget_rate(view: View, c: jax.Array, horizon: jax.Array) -> jax.Array:
     """What is left per round that is left, [cT − Sc(t−1)]⁺ / (T − t + 1)."""
     to_come = jnp.maximum(horizon - view.round, 0)
-    budget = ticks.plus(left(view), ticks.times(floor_ticks(c), to_come))
+    budget = ticks.plus(money_left(view), ticks.times(floor_ticks(c), to_come))
     return jnp.maximum(ticks.to_float(budget), 0.0) / (to_come + 1).astype(jnp.float32)

@@ -15,8 +15,8 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, left
-from jaxbandits.policies.subsidy import Means, best_mean, means_of
+from jaxbandits.policies.base import ArmTotals, money_left
+from jaxbandits.policies.subsidy import ArmMeans, best_mean, means_of
 
 SPREADS = ("pulls", "root", "money")
 RULES = ("halving", "rejects")
@@ -46,8 +46,8 @@ def prices_of(learnt: ArmStatistics, n: jax.Array) -> jax.Array:
     return jax.lax.optimization_barrier(ticks.to_float(learnt.cost) + 1) / (n + 1)
 
 
-def least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
-    """The arm with the least of it ``among`` some, the lowest index first; ``otherwise`` if there is none."""
+def arm_of_least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
+    """The arm of least ``work`` ``among`` some, the lowest index first; ``otherwise`` if there is none."""
     arm = jnp.argmin(jnp.where(among, work, jnp.inf)).astype(jnp.int32)
     return jnp.where(jnp.any(among), arm, otherwise)
 
@@ -57,7 +57,7 @@ def least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
 
 
 class Racing(NamedTuple):
-    """Statistics, and who is left."""
+    """Statistics, and the arms that have not left."""
 
     learnt: ArmStatistics
     alive: jax.Array  # bool[K]
@@ -97,7 +97,7 @@ class ChernoffOverlap(_Survivors):
     def init(self, spec: FiniteSpec) -> Racing:
         return Racing(super().init(spec), jnp.zeros((spec.arms,), bool), jnp.int32(0))
 
-    def overlap(self, means: Means, alive: jax.Array) -> jax.Array:
+    def overlap(self, means: ArmMeans, alive: jax.Array) -> jax.Array:
         """How sure it is that each arm is not the best, ``f32[K]``; 0 for the best, and without pulls."""
         ids = jax.lax.iota(jnp.int32, alive.shape[0])
         best = ids == jnp.argmax(jnp.where(alive, means.reward, -jnp.inf))
@@ -115,7 +115,7 @@ class ChernoffOverlap(_Survivors):
         level = jnp.log(2 * pulls * (arms - 1) / policy.delta)
         alive = alive & ~((pulls > 0) & (policy.overlap(means, alive) > level))
         work = means.n * jnp.sqrt(prices_of(state.learnt, means.n))
-        arm = least(work, alive & view.available, best_mean(state.learnt, key, view))
+        arm = arm_of_least(work, alive & view.available, best_mean(state.learnt, key, view))
         return Racing(state.learnt, alive, arms), arm
 
 
@@ -134,7 +134,7 @@ def divergence(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 class Phases(NamedTuple):
-    """Statistics, who is left, and how far the money has come."""
+    """Statistics, the arms that have not left, and how much of the money is spent."""
 
     learnt: ArmStatistics
     alive: jax.Array  # bool[K]
@@ -191,20 +191,20 @@ class Elimination(_Survivors):
         none = jnp.zeros((spec.arms,), bool)
         return Phases(super().init(spec), none, jnp.int32(0), ticks.zero(), jnp.int32(0))
 
-    def share(self, phase: jax.Array, arms: jax.Array, most: int) -> jax.Array:
-        """The share of the money that is spent after so many phases more than 0, ``f32[]``; ``most`` arms at most."""
+    def share(self, phase: jax.Array, arms: jax.Array, width: int) -> jax.Array:
+        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``, of ``width`` columns of arms."""
         if self.rule == "halving":
             phases = 32 - jax.lax.clz(jnp.maximum(arms - 1, 1))
             return jnp.minimum((phase + 1).astype(jnp.float32) / phases, 1)
         # In whole ticks: as many terms as there are arms, however many columns a table has.
-        i = jax.lax.iota(jnp.int32, most + 1)
+        i = jax.lax.iota(jnp.int32, width + 1)
         terms = jnp.where(i >= 2, jnp.rint(ticks.ONE / jnp.maximum(i, 1)), 0).astype(jnp.int32)
         whole = ticks.ONE // 2 + jnp.sum(jnp.where(i <= arms, terms, 0), dtype=jnp.int32)
         spent = ticks.ONE + jnp.sum(jnp.where((i <= arms) & (i >= arms + 1 - phase), terms, 0), dtype=jnp.int32)
         return jnp.where(phase + 2 >= arms, 1, spent.astype(jnp.float32) / whole.astype(jnp.float32))
 
     def select(self, state: Phases, key: jax.Array, view: View) -> tuple[Phases, jax.Array]:
-        begins, money = state.arms == 0, left(view)
+        begins, money = state.arms == 0, money_left(view)
         state = state._replace(
             alive=jnp.where(begins, view.available, state.alive),
             arms=jnp.where(begins, jnp.sum(view.available, dtype=jnp.int32), state.arms),
@@ -219,21 +219,25 @@ class Elimination(_Survivors):
         def beside(x: jax.Array) -> tuple[jax.Array, jax.Array]:
             return x[:, None], x[None, :]
 
-        (one, other), (here, there), (mean, its) = (beside(x) for x in (order, ids, means.reward))
-        before = (one < other) | ((one == other) & (here < there))
-        better = (mean > its) | ((mean == its) & before)
+        # By mean, then by a draw of this round, then by id: no two arms are equal, so as many stay as should.
+        (row_order, column_order), (row_id, column_id), (row_mean, column_mean) = (
+            beside(x) for x in (order, ids, means.reward)
+        )
+        before = (row_order < column_order) | ((row_order == column_order) & (row_id < column_id))
+        better = (row_mean > column_mean) | ((row_mean == column_mean) & before)
 
+        # A phase is over as soon as one more pull might pass its share of the money.
         def over(now: Phases) -> jax.Array:
             goal = policy.share(now.phase, now.arms, width) * budget
             return (jnp.sum(now.alive, dtype=jnp.int32) > 1) & (spent > goal - policy.largest)
 
         def eliminate(now: Phases) -> Phases:
-            many = jnp.sum(now.alive, dtype=jnp.int32)
-            stay = (many + 1) // 2 if self.rule == "halving" else many - 1
+            count = jnp.sum(now.alive, dtype=jnp.int32)
+            stay = (count + 1) // 2 if self.rule == "halving" else count - 1
             place = jnp.sum(better & now.alive[:, None], axis=0, dtype=jnp.int32)
             return now._replace(alive=now.alive & (place < stay), phase=now.phase + 1)
 
         state = jax.lax.while_loop(over, eliminate, state)
         price = prices_of(state.learnt, means.n)
         work = means.n * {"pulls": jnp.ones_like(price), "root": jnp.sqrt(price), "money": price}[self.spread]
-        return state, least(work, state.alive & view.available, best_mean(state.learnt, key, view))
+        return state, arm_of_least(work, state.alive & view.available, best_mean(state.learnt, key, view))

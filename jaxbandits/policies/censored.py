@@ -22,7 +22,7 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import evaluate, largest
+from jaxbandits.policies.base import evaluate_arms, largest
 
 # --- Estimates of the probability P(C > τ) that a limit is exceeded
 #
@@ -32,10 +32,10 @@ from jaxbandits.policies.base import evaluate, largest
 Counts = tuple[jax.Array, ...]
 
 
-class Seen(NamedTuple):
+class PairRound(NamedTuple):
     """One round as the pairs see it: ``bool[n·m]``."""
 
-    mine: jax.Array  # pairs of the arm that was pulled
+    pulled: jax.Array  # pairs of the arm that was pulled
     reach: jax.Array  # … whose limit τ is at most the round's
     within: jax.Array  # C ≤ τ was seen (False everywhere after a censored round)
     before: jax.Array  # C ≤ (the next smaller limit) was seen
@@ -59,8 +59,8 @@ class Survival:
         return (jnp.zeros((spec.pairs,), jnp.int32),)
 
     @abstractmethod
-    def record(self, counts: Counts, seen: Seen) -> Counts:
-        """Add a round."""
+    def record(self, counts: Counts, round_: PairRound) -> Counts:
+        """The counts with one more round."""
 
     @abstractmethod
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
@@ -68,18 +68,18 @@ class Survival:
 
 
 class Counting(Survival):
-    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} if ``reached`` only."""
+    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} with ``by_reach``."""
 
-    def __init__(self, beyond: Callable[[Seen], jax.Array], reached: bool = False, needs_revealed: bool = False):
-        self.beyond, self.reached, self.needs_revealed = beyond, reached, needs_revealed
+    def __init__(self, beyond: Callable[[PairRound], jax.Array], by_reach: bool = False, needs_revealed: bool = False):
+        self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
 
-    def record(self, counts: Counts, seen: Seen) -> Counts:
+    def record(self, counts: Counts, round_: PairRound) -> Counts:
         """S += 1{beyond}."""
-        return (counts[0] + self.beyond(seen),)
+        return (counts[0] + self.beyond(round_),)
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """S over the rounds that it counts over."""
-        n = (reach if self.reached else pulls).astype(jnp.float32)
+        """S/N, and N: all pulls of the arm, or those with a limit of at least τ."""
+        n = (reach if self.by_reach else pulls).astype(jnp.float32)
         return Tail(counts[0].astype(jnp.float32) / jnp.maximum(n, 1), n)
 
 
@@ -94,11 +94,11 @@ class KaplanMeier(Survival):
         """(at risk, events) per cell."""
         return (jnp.zeros((spec.pairs,), jnp.int32), jnp.zeros((spec.pairs,), jnp.int32))
 
-    def record(self, counts: Counts, seen: Seen) -> Counts:
+    def record(self, counts: Counts, round_: PairRound) -> Counts:
         """A round is at risk in every cell up to its limit that its consumption did not end before."""
-        # Seen.within is False after a censored round: it counts as at risk up to its limit, and as no event.
-        risk = seen.reach & ~seen.before
-        return (counts[0] + risk, counts[1] + (risk & seen.within))
+        # PairRound.within is False after a censored round: it counts as at risk up to its limit, and as no event.
+        risk = round_.reach & ~round_.before
+        return (counts[0] + risk, counts[1] + (risk & round_.within))
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
         """The product up to every limit."""
@@ -113,11 +113,11 @@ class KaplanMeier(Survival):
 
 SURVIVALS: dict[str, Survival] = {
     # C > τ of every pull of the arm, censored or not, as printed: needs more than the feedback (1)
-    "literal": Counting(lambda seen: seen.mine & ~seen.revealed, needs_revealed=True),
+    "literal": Counting(lambda round_: round_.pulled & ~round_.revealed, needs_revealed=True),
     # over the rounds with limit ≥ τ only, in which 1{C > τ} is known; its width counts those rounds
-    "legal": Counting(lambda seen: seen.reach & ~seen.within, reached=True),
+    "legal": Counting(lambda round_: round_.reach & ~round_.within, by_reach=True),
     # as literal, a censored round counting as C = ∞: legal, slightly biased upwards
-    "infinite": Counting(lambda seen: seen.mine & ~seen.within),
+    "infinite": Counting(lambda round_: round_.pulled & ~round_.within),
     "kaplan_meier": KaplanMeier(),
 }
 
@@ -172,44 +172,44 @@ def of_limits(spec: CensoredSpec, values: np.ndarray) -> np.ndarray:
     return np.tile(values, spec.arms)
 
 
-def seen(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> Seen:
-    """One round as the pairs see it."""
+def pair_round(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> PairRound:
+    """The round as every pair sees it: see :class:`PairRound`."""
     arm, limit_index = pair_ids(spec)
     limits = spec.limit_ticks
-    mine = arm == action.arm
+    pulled = arm == action.arm
     at_most = feedback.consumption <= of_limits(spec, limits)
     before = feedback.consumption <= of_limits(spec, np.append(np.int32(-1), limits[:-1]))
     open_ = ~feedback.exceeded
-    return Seen(
-        mine=mine,
-        reach=mine & (limit_index <= action.limit),
-        within=mine & at_most & open_,
-        before=mine & before & open_,
+    return PairRound(
+        pulled=pulled,
+        reach=pulled & (limit_index <= action.limit),
+        within=pulled & at_most & open_,
+        before=pulled & before & open_,
         revealed=at_most,
     )
 
 
-def start(spec: CensoredSpec, survival: Survival) -> Sums:
-    """Empty sums."""
+def empty_sums(spec: CensoredSpec, survival: Survival) -> Sums:
+    """The sums before the first round, all 0."""
     shape = (spec.pairs,)
     none = jnp.zeros(shape, jnp.int32)
     return Sums(spec, none, none, ticks.zero(shape), survival.start(spec))
 
 
-def record(sums: Sums, survival: Survival, action: PairAction, feedback: CensoredFeedback) -> Sums:
+def add_round(sums: Sums, survival: Survival, action: PairAction, feedback: CensoredFeedback) -> Sums:
     """Add a round: N and G of all limits up to the round's, and the survival counts."""
-    round_ = seen(sums.spec, action, feedback)
+    round_ = pair_round(sums.spec, action, feedback)
     earned = jnp.where(round_.reach & round_.within, sums.spec.gain(feedback), 0)
     return Sums(
         sums.spec,
-        sums.pulls + round_.mine,
+        sums.pulls + round_.pulled,
         sums.reach + round_.reach,
         ticks.add(sums.gain, earned),
         survival.record(sums.survival, round_),
     )
 
 
-def as_floats(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
+def pairs_of(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
     """The exact sums as the float32 vectors that scores read."""
     spec = sums.spec
     tail = survival.tail(spec, sums.survival, sums.pulls, sums.reach)
@@ -233,13 +233,13 @@ def survival_of(policy: Any, spec: CensoredSpec) -> Survival:
     return SURVIVALS[policy.survival]
 
 
-def width(pairs: Pairs, alpha: Any) -> jax.Array:
+def pair_width(pairs: Pairs, alpha: Any) -> jax.Array:
     """√(2α ln t / N_{i,τ}) + λ(τ) √(2α ln t / N), N = N_{i,0} (or N_{i,τ} with ``legal``)."""
     z = 2 * alpha * pairs.log_t
     return jnp.sqrt(z / pairs.n) + pairs.penalty * jnp.sqrt(z / pairs.tail_rounds)
 
 
-def estimate(pairs: Pairs) -> jax.Array:
+def pair_value(pairs: Pairs) -> jax.Array:
     """v̂ = G/N_{i,τ} − λ(τ) · (estimate of P(C > τ))."""
     return pairs.gain / pairs.n - pairs.penalty * pairs.tail
 
@@ -299,19 +299,19 @@ class RCUCB(PairPolicy):
         survival_of(self, spec)
 
     def init(self, spec: CensoredSpec) -> Sums:
-        return start(spec, survival_of(self, spec))
+        return empty_sums(spec, survival_of(self, spec))
 
     def update(self, state: Sums, key: jax.Array, observation: Observation) -> Sums:
-        return record(state, SURVIVALS[self.survival], observation.action, observation.feedback)
+        return add_round(state, SURVIVALS[self.survival], observation.action, observation.feedback)
 
     def score(self, pairs: Pairs) -> jax.Array:
         """The index; +∞ where no round had a limit ≥ τ."""
-        return jnp.where(pairs.n > 0, estimate(pairs) + width(pairs, self.alpha), jnp.inf)
+        return jnp.where(pairs.n > 0, pair_value(pairs) + pair_width(pairs, self.alpha), jnp.inf)
 
     def scores(self, state: Sums, round: jax.Array) -> jax.Array:
         """The index of every pair at a round, ``f32[n·m]``."""
-        pairs = as_floats(state, SURVIVALS[self.survival], jnp.log(round.astype(jnp.float32)))
-        return evaluate(self, pairs)  # type: ignore[arg-type]
+        pairs = pairs_of(state, SURVIVALS[self.survival], jnp.log(round.astype(jnp.float32)))
+        return evaluate_arms(self, pairs)  # type: ignore[arg-type]
 
     def select(self, state: Sums, key: jax.Array, view: View) -> tuple[Sums, PairAction]:
         spec = state.spec
@@ -344,14 +344,14 @@ class VirtualArms(NamedTuple):
     factor: jax.Array  # 1 + λ(τ), or 1
 
 
-def played(spec: CensoredSpec, action: PairAction) -> jax.Array:
+def pair_mask(spec: CensoredSpec, action: PairAction) -> jax.Array:
     """Which pair was played, ``bool[n·m]``."""
     arm, limit_index = pair_ids(spec)
     return (arm == action.arm) & (limit_index == action.limit)
 
 
 def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> jax.Array:
-    """x in ticks."""
+    """The payoff x of a round, in ticks."""
     fine = -jnp.asarray(spec.penalty_ticks)[action.limit]
     return jnp.where(feedback.exceeded, fine, spec.gain(feedback))
 
@@ -391,9 +391,9 @@ class UCBReduction(PairPolicy):
 
     def update(self, state: Payoffs, key: jax.Array, observation: Observation) -> Payoffs:
         action = observation.action
-        mine = played(state.spec, action)
+        mask = pair_mask(state.spec, action)
         x = payoff_ticks(state.spec, action, observation.feedback)
-        return Payoffs(state.spec, state.pulls + mine, ticks.add(state.payoff, jnp.where(mine, x, 0)))
+        return Payoffs(state.spec, state.pulls + mask, ticks.add(state.payoff, jnp.where(mask, x, 0)))
 
     def score(self, arms: VirtualArms) -> jax.Array:
         radius = jnp.sqrt(2 * self.alpha * arms.log_t / arms.n)
@@ -411,7 +411,7 @@ class UCBReduction(PairPolicy):
             payoff=ticks.to_float(state.payoff),
             factor=jnp.asarray(of_limits(spec, factor)),
         )
-        return evaluate(self, arms)  # type: ignore[arg-type]
+        return evaluate_arms(self, arms)  # type: ignore[arg-type]
 
     def select(self, state: Payoffs, key: jax.Array, view: View) -> tuple[Payoffs, PairAction]:
         return state, choose(self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0)
@@ -457,24 +457,24 @@ class ThompsonReduction(PairPolicy):
         one_of("scaling", self.scaling, SCALINGS)
 
     def init(self, spec: CensoredSpec) -> Trials:
-        """Uniform priors."""
+        """The state before the first round: uniform priors."""
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
     def shift_ticks(self, spec: CensoredSpec) -> np.ndarray:
         """The λ that a payoff is shifted by, in ticks, ``i32[m]``."""
-        own = spec.penalty_ticks
-        return {"global": np.full_like(own, own.max()), "per_arm": own}[self.scaling]
+        penalty = spec.penalty_ticks
+        return {"global": np.full_like(penalty, penalty.max()), "per_arm": penalty}[self.scaling]
 
     def update(self, state: Trials, key: jax.Array, observation: Observation) -> Trials:
         """One trial: success iff u·(1 + λ) < x + λ, all in whole ticks."""
         spec, action = state.spec, observation.action
-        mine = played(spec, action)
+        mask = pair_mask(spec, action)
         shift = jnp.asarray(self.shift_ticks(spec))[action.limit]
         raised = payoff_ticks(spec, action, observation.feedback) + shift
         coin = streams.uniform_ticks(streams.policy_words(key, observation.view.round, Role.TRIAL)[0])
         success = ticks.times(coin, ticks.ONE + shift).whole < raised
-        return Trials(spec, state.pulls + mine, state.successes + (mine & success))
+        return Trials(spec, state.pulls + mask, state.successes + (mask & success))
 
     def draws(self, state: Trials, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ of every pair, ``f32[n·m]``."""
@@ -483,7 +483,7 @@ class ThompsonReduction(PairPolicy):
         return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
 
     def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
-        """θ as what is maximised."""
+        """What is maximised, from θ."""
         if self.scaling == "global":
             return theta
         penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))
@@ -589,7 +589,7 @@ class ZRCUCB(PairPolicy):
 
     def init(self, spec: CensoredSpec) -> Zoom:
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
-        return Zoom(start(spec, survival_of(self, spec)), cells, jnp.bool_(False))
+        return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
     def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
         """Values of every point of the finest grid, on the arm's own grid or not; n counts the available arms."""
@@ -599,11 +599,11 @@ class ZRCUCB(PairPolicy):
         delta = 1 / horizon if self.delta is None else self.delta
         log = jnp.log(arms.astype(jnp.float32)) + 2 * jnp.log(horizon) - jnp.log(delta)
         step = np.float32(spec.tau_max / len(spec.limits))
-        return ZoomPairs(as_floats(state.sums, SURVIVALS[self.survival], log), state.cell.astype(jnp.float32) * step)
+        return ZoomPairs(pairs_of(state.sums, SURVIVALS[self.survival], log), state.cell.astype(jnp.float32) * step)
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
         """Add the round, then refine the grid of its arm."""
-        sums = record(state.sums, SURVIVALS[self.survival], observation.action, observation.feedback)
+        sums = add_round(state.sums, SURVIVALS[self.survival], observation.action, observation.feedback)
         return self.refined(Zoom(sums, state.cell, state.full), observation)
 
     def refined(self, state: Zoom, observation: Observation) -> Zoom:
@@ -612,7 +612,7 @@ class ZRCUCB(PairPolicy):
         row, limit_index = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
-        wide = width(jax.lax.optimization_barrier(values).pairs, self.alpha)
+        wide = pair_width(jax.lax.optimization_barrier(values).pairs, self.alpha)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
         upper = (limit_index // row + 1) * row - 1  # the grid point that stands for the cell
         # All cells at once, by what was known before: a cell that was just made is not split again (no cascade).
@@ -625,17 +625,17 @@ class ZRCUCB(PairPolicy):
     def score(self, points: ZoomPairs) -> jax.Array:
         """The index (13), +∞ for an arm never pulled."""
         pairs = points.pairs
-        return jnp.where(pairs.n > 0, estimate(pairs) + width(pairs, self.alpha) + points.cell, jnp.inf)
+        return jnp.where(pairs.n > 0, pair_value(pairs) + pair_width(pairs, self.alpha) + points.cell, jnp.inf)
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
         """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and absent arms."""
-        scores = evaluate(self, self.pairs(state, available))  # type: ignore[arg-type]
+        scores = evaluate_arms(self, self.pairs(state, available))  # type: ignore[arg-type]
         return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 
     def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
         """The pair of the finest cell, on a tie of the largest v̂."""
         pairs = self.pairs(state, available).pairs
-        best = jnp.where(pairs.n > 0, estimate(pairs), 0.0)
+        best = jnp.where(pairs.n > 0, pair_value(pairs), 0.0)
         finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(state, available)
         pair = jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32)
         limits = len(state.sums.spec.limits)

@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.means import Means
-from jaxbandits._numerics.normal import normal
+from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
@@ -32,9 +32,9 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import largest, left
-from jaxbandits.policies.pacers import allowance_of, moved
-from jaxbandits.policies.several_resources import begun, resources_of
+from jaxbandits.policies.base import largest, money_left
+from jaxbandits.policies.pacers import allowance_of, next_price
+from jaxbandits.policies.several_resources import budgets_now, resources_of
 
 _MOST_PULLS = 2**24  # beyond it a float32 sum of ones stands still
 _LEAST_SHARE = np.float32(1 / 20)  # of an arm's mean cost: so low may its bound for one request be
@@ -60,11 +60,11 @@ class Features:
 
     @abstractmethod
     def size(self, d: int) -> int:
-        """D − 1."""
+        """The number of features, D − 1."""
 
     @abstractmethod
     def of(self, x: jax.Array) -> jax.Array:
-        """The features of contexts."""
+        """The features of a context, or of many."""
 
     def norm(self, d: int) -> float:
         """E‖x‖² of features, which the ridge goes by: their number, as at unit variance."""
@@ -135,8 +135,8 @@ class Cells(Features):
         centres = jnp.reshape(self.centres, (1,) * (x.ndim - 1) + jnp.shape(self.centres))
         apart = jnp.sum((x[..., None, :] - centres) ** 2, axis=-1)
         ids = jax.lax.broadcasted_iota(jnp.int32, apart.shape, apart.ndim - 1)
-        least = jnp.min(apart, axis=-1, keepdims=True)
-        first = jnp.min(jnp.where(apart <= least, ids, apart.shape[-1]), axis=-1, keepdims=True)
+        nearest = jnp.min(apart, axis=-1, keepdims=True)
+        first = jnp.min(jnp.where(apart <= nearest, ids, apart.shape[-1]), axis=-1, keepdims=True)
         return (ids == first).astype(jnp.float32)
 
     def norm(self, d: int) -> float:
@@ -209,7 +209,7 @@ class Draw(Explore):
 def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
     ids = jax.lax.iota(jnp.uint32, number)
     words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
-    return normal(words)
+    return standard_normal(words)
 
 
 # --- The models
@@ -227,7 +227,7 @@ class Model(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """Of a request."""
+    """What the models say of a request."""
 
     rows: jax.Array  # f32[K, D]: x̃
     reward: jax.Array  # f32[K]: r̂
@@ -290,9 +290,9 @@ class _Linear(Policy):
 
     def rows(self, context: jax.Array, arms: int) -> jax.Array:
         """x̃ of every arm, ``f32[K, D]``."""
-        known = self.features.of(self.split(context, arms)[0])
-        known = jnp.broadcast_to(known, (arms, known.shape[-1]))
-        return jnp.concatenate([jnp.ones((arms, 1), jnp.float32), known], axis=-1)
+        features = self.features.of(self.split(context, arms)[0])
+        features = jnp.broadcast_to(features, (arms, features.shape[-1]))
+        return jnp.concatenate([jnp.ones((arms, 1), jnp.float32), features], axis=-1)
 
     def prior(self, context: jax.Array, arms: int) -> jax.Array:
         """The diagonal of P, ``f32[D]``."""
@@ -301,7 +301,7 @@ class _Linear(Policy):
         return jnp.append(jnp.asarray(self.free, jnp.float32), jnp.full((self.features.size(d),), p, jnp.float32))
 
     def untaught(self, spec: FiniteSpec) -> Model:
-        """Models of nothing."""
+        """The models before the first round."""
         diagonal = self.prior(jnp.zeros(spec.context), spec.arms)  # type: ignore[arg-type]
         d, arms, costs = diagonal.shape[0], spec.arms, resources_of(spec)
         models = 1 if self.shared else arms
@@ -316,35 +316,35 @@ class _Linear(Policy):
 
     def taught(self, model: Model, observation: Observation) -> Model:
         """The model of the arm that was played, by one outcome more: A⁻¹ by Sherman and Morrison's formula."""
-        arms, arm, seen = model.pulls.shape[0], observation.action, observation.feedback
+        arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]
-        reward, cost = ticks.ticks_to_float(seen.reward), ticks.ticks_to_float(jnp.atleast_1d(seen.cost))
+        reward, cost = ticks.ticks_to_float(feedback.reward), ticks.ticks_to_float(jnp.atleast_1d(feedback.cost))
         prices = self.split(context, arms)[1]  # type: ignore[arg-type]
         if prices is not None:
             cost = cost / prices.at[arm].get(mode="clip")
         x, reward, cost = jax.lax.optimization_barrier((x, reward, cost))
-        which = jnp.zeros_like(arm) if self.shared else arm
-        mine = jax.lax.iota(jnp.int32, model.inverse.shape[0]) == which
-        played = jax.lax.iota(jnp.int32, arms) == arm
+        place = jnp.zeros_like(arm) if self.shared else arm
+        is_model = jax.lax.iota(jnp.int32, model.inverse.shape[0]) == place
+        is_arm = jax.lax.iota(jnp.int32, arms) == arm
         if self.forget is None:
-            before = model.inverse.at[which].get(mode="clip")
+            before = model.inverse.at[place].get(mode="clip")
             u = _applied(before[None], x[None])[0]
-            z = jnp.where(mine[:, None], u / jnp.sqrt(1 + _dot(x, u)), 0)
+            z = jnp.where(is_model[:, None], u / jnp.sqrt(1 + _dot(x, u)), 0)
             # Of the others 0 is subtracted: faster than to write one of them in its place.
             inverse = model.inverse - z[:, :, None] * z[:, None, :]
             keep = np.float32(1)
         else:
             keep = np.float32(1 - 2.0**-self.forget)
-            outer = jnp.where(mine[:, None, None], x[:, None] * x[None, :], 0)
+            outer = jnp.where(is_model[:, None, None], x[:, None] * x[None, :], 0)
             inverse = keep * model.inverse + outer
-        pulls = model.pulls + played.astype(jnp.int32)
+        pulls = model.pulls + is_arm.astype(jnp.int32)
         step = (cost[None, :] - model.mean_cost) / jnp.maximum(pulls, 1).astype(jnp.float32)[:, None]
         return Model(
             inverse,
-            keep * model.reward + jnp.where(mine[:, None], reward * x, 0),
-            keep * model.cost + jnp.where(mine[:, None, None], cost[:, None] * x[None, :], 0),
-            model.mean_cost + jnp.where(played[:, None], step, 0),
+            keep * model.reward + jnp.where(is_model[:, None], reward * x, 0),
+            keep * model.cost + jnp.where(is_model[:, None, None], cost[:, None] * x[None, :], 0),
+            model.mean_cost + jnp.where(is_arm[:, None], step, 0),
             pulls,
         )
 
@@ -372,15 +372,15 @@ class _Linear(Policy):
 
 
 def _rested(arm: jax.Array, rests: jax.Array, arms: int) -> jax.Array:
-    """The null arm where one rests."""
+    """The arm, or the null arm where the policy rests."""
     return jnp.where(rests, jnp.int32(arms), arm)
 
 
 # --- Optimistic values net of optimistic costs
 
 
-class Bounds(NamedTuple):
-    """Of a request."""
+class RequestBounds(NamedTuple):
+    """Optimistic value and cost of each arm for a request."""
 
     upper: jax.Array  # f32[K]: U
     lower: jax.Array  # f32[K, J]: L
@@ -403,39 +403,39 @@ class _Optimistic(_Linear):
         whole_number(f"{name}.first", self.first, 1, 2**20)
         if self.cost_guess is not None:
             if np.shape(self.cost_guess)[-1] != spec.arms:
-                given = f"{np.shape(self.cost_guess)[-1]} numbers"
-                raise bad(f"{name}.cost_guess", given, f"one for each of {spec.arms} arms")
+                label = f"{np.shape(self.cost_guess)[-1]} numbers"
+                raise bad(f"{name}.cost_guess", label, f"one for each of {spec.arms} arms")
             if spec.resources is not None and spec.resources > 1:
                 raise bad(f"{name}.cost_guess", "a guess of one cost", f"left out: there are {spec.resources} costs")
 
-    def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> Bounds:
-        """U, L and whose turn it is."""
-        found, n = self.estimates(model, view), model.pulls
-        above = self.explore.above(model, found.rows, found.width, key, view.round)
-        found, above, mean, mine = jax.lax.optimization_barrier((found, above, model.mean_cost, self))
-        upper = jnp.minimum(found.reward + above, 1)
-        lower = jnp.maximum(found.cost - mine.cost_alpha * found.width[:, None] * mean, _LEAST_SHARE * mean)
+    def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
+        """U, L, and which arms must be pulled first."""
+        estimates, n = self.estimates(model, view), model.pulls
+        above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
+        estimates, above, mean, policy = jax.lax.optimization_barrier((estimates, above, model.mean_cost, self))
+        upper = jnp.minimum(estimates.reward + above, 1)
+        lower = jnp.maximum(estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean, _LEAST_SHARE * mean)
         fresh = n + open < self.first
-        if mine.cost_guess is not None:
+        if policy.cost_guess is not None:
             # Nothing is forced: what the budget cannot carry is never tried.
-            guess = jnp.asarray(mine.cost_guess)[:, None]
+            guess = jnp.asarray(policy.cost_guess)[:, None]
             upper, lower = jnp.where(n < 2, 1.0, upper), jnp.where((n == 0)[:, None], guess, lower)
             fresh = jnp.zeros_like(fresh)
         prices = self.split(view.context, n.shape[0])[1]  # type: ignore[arg-type]
         if prices is not None:
             lower = lower * jnp.where(view.available, prices, 0)[:, None]
-        return Bounds(upper, lower, fresh & view.available)
+        return RequestBounds(upper, lower, fresh & view.available)
 
     def best(
-        self, bounds: Bounds, price: jax.Array, cost: jax.Array, key: jax.Array, view: View, may_rest: jax.Array
+        self, bounds: RequestBounds, price: jax.Array, cost: jax.Array, key: jax.Array, view: View, may_rest: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """(argmax U − ⟨λ, cost⟩, does a null arm's 0 beat it); ``cost`` is ``f32[K, J]``."""
         net = bounds.upper
         for j in range(cost.shape[1]):
             net = net - price[j] * cost[:, j]
         arm = largest(net, key, view, fresh=bounds.fresh)
-        mine = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return arm, may_rest & ~jnp.any(bounds.fresh) & ~jnp.any(mine & ((net > 0) | jnp.isnan(net)))
+        is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
+        return arm, may_rest & ~jnp.any(bounds.fresh) & ~jnp.any(is_best & ((net > 0) | jnp.isnan(net)))
 
 
 class LinearState(NamedTuple):
@@ -495,7 +495,7 @@ class LinUCB(_Optimistic):
     price: ArrayLike = leaf(default=0.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> LinearState:
-        """Nothing known."""
+        """The state before the first round: no request was served."""
         return LinearState(self.untaught(spec), jnp.bool_(spec.null_arm))
 
     def select_while_open(
@@ -568,7 +568,7 @@ class ContextualPacer(_Optimistic):
     budgets: int | None = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacedState:
-        """Nothing known, no price yet."""
+        """The state before the first round: no request was served, no price is set."""
         number = resources_of(spec) if self.budgets is None else whole_number("budgets", self.budgets, 1, 64)
         return PacedState(self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32))
 
@@ -584,15 +584,15 @@ class ContextualPacer(_Optimistic):
         price, cost = jax.lax.optimization_barrier((price, cost))
         arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
-        price = moved(price, paid, target, self.eta, self.start)
+        price = next_price(price, paid, target, self.eta, self.start)
         return state._replace(price=price), _rested(arm, rests, open.shape[0])
 
     def pace(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
         """τ of each budget, ``f32[J]``, at least a tick."""
-        least = np.float32(1 / ticks.ONE)
+        tick = np.float32(1 / ticks.ONE)
         if isinstance(view.left, Allowance):
-            return jnp.maximum(self._renewing(state, view, open), least)
-        money = left(view)
+            return jnp.maximum(self._renewing(state, view, open), tick)
+        money = money_left(view)
         money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
         if self.c is not None:
             c = jnp.asarray(self.c, jnp.float32)
@@ -601,14 +601,14 @@ class ContextualPacer(_Optimistic):
             must = "TotalBudget([…], rounds=T), Renewing behind InFlight, or AverageCost with ContextualPacer.c"
             raise InputError(f"constraint: one without a pace given; it must be {must}")
         amounts = ticks.to_float(money)
-        return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), least)
+        return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), tick)
 
     def _renewing(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
         """What is left of each budget, open requests at their mean costs, over the requests that are expected."""
         money, mean = allowance_of(view), state.model.mean_cost
         if money.whole.shape != state.price.shape:
-            given, must = state.price.shape[0], money.whole.shape[0]
-            raise InputError(f"ContextualPacer.budgets: {given} given; it must be {must}")
+            budgets, must = state.price.shape[0], money.whole.shape[0]
+            raise InputError(f"ContextualPacer.budgets: {budgets} given; it must be {must}")
         bound = ticks.ticks_to_float(money.bound)[:, None]  # type: ignore[arg-type]
         spare = open[:, None] * jnp.maximum(bound - jnp.where((state.model.pulls > 0)[:, None], mean, bound), 0)
         returns = jnp.sum(jnp.where(money.scope.T, spare, 0), axis=0)  # type: ignore[union-attr]
@@ -673,20 +673,20 @@ class LinearRate(_Optimistic):
             raise bad("environment", f"{spec.resources} resources", "one with one cost for LinearRate")
 
     def init(self, spec: FiniteSpec) -> RateState:
-        """Nothing known."""
+        """The state before the first round: no request was served."""
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
 
     def update(self, state: RateState, key: jax.Array, observation: Observation) -> RateState:
-        """The models, and the totals."""
-        seen = observation.feedback
-        cost = jnp.sum(jnp.atleast_1d(seen.cost), dtype=jnp.int32)
-        state = state._replace(earned=ticks.add(state.earned, seen.reward), paid=ticks.add(state.paid, cost))
+        """Learn, and add up what was earned and paid."""
+        feedback = observation.feedback
+        cost = jnp.sum(jnp.atleast_1d(feedback.cost), dtype=jnp.int32)
+        state = state._replace(earned=ticks.add(state.earned, feedback.reward), paid=ticks.add(state.paid, cost))
         return super().update(state, key, observation)  # type: ignore[no-any-return]
 
     def select_while_open(
         self, state: RateState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[RateState, jax.Array]:
-        """The best at the rate so far."""
+        """The best arm net of its cost at the rate so far."""
         bounds = self.bounds(state.model, key, view, open)
         rate = ticks.to_float(state.earned) / jnp.maximum(ticks.to_float(state.paid), np.float32(1 / ticks.ONE))
         arm, _ = self.best(bounds, rate[None], bounds.lower, key, view, jnp.bool_(False))
@@ -702,7 +702,7 @@ class GameState(NamedTuple):
     model: Model
     may_rest: jax.Array  # bool[]
     budget: Total  # [J + 1]: as round 1 told them, the last of rounds
-    left: Total  # [J]: when it last acted
+    money: Total  # [J]: when it last acted
     weight: jax.Array  # f32[J]: ln(y_j / y of the dummy)
 
 
@@ -718,14 +718,14 @@ class _Game(_Linear):
     scale: ArrayLike = leaf(default=None, above=0)
 
     def init(self, spec: FiniteSpec) -> GameState:
-        """Nothing known, even weights."""
+        """The state before the first round: no request was served, all weights are even."""
         costs = resources_of(spec)
         amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
         return GameState(self.untaught(spec), jnp.bool_(spec.null_arm), *amounts, jnp.zeros((costs,), jnp.float32))
 
     @abstractmethod
     def play(
-        self, state: GameState, found: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
     ) -> jax.Array:
         """The arm, K for the null arm; ``price`` is Z y ``f32[J]``, ``rounds`` T."""
 
@@ -733,28 +733,28 @@ class _Game(_Linear):
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
         """The weights after the round before, and the move at them."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             name = type(self).__name__
             raise InputError(f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)")
-        money = left(view)
+        money = money_left(view)
         now = Total(money.whole[:-1], money.part[:-1])
-        paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.left, now)), 0)
-        paid, weight, every, mine = jax.lax.optimization_barrier((paid, state.weight, amounts.budget, self))
+        paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
+        paid, weight, every, policy = jax.lax.optimization_barrier((paid, state.weight, amounts.budget, self))
         costs, rounds = weight.shape[0], every[-1]
         pace = every[:-1] / rounds
         rate = np.float32(2 * np.log(max(costs, 2))) / jnp.sqrt(rounds)
         weight = jnp.where(view.round > 1, weight + rate * (paid - pace), weight)
         # The largest weight, the dummy's 0 among them, is 1.
-        most = jnp.maximum(jnp.max(weight), 0)
-        share = jnp.exp(weight - most)
-        total = jnp.exp(-most)
+        top = jnp.maximum(jnp.max(weight), 0)
+        share = jnp.exp(weight - top)
+        total = jnp.exp(-top)
         for j in range(costs):
             total = total + share[j]
-        scale = 1 / jnp.min(pace) if mine.scale is None else mine.scale
-        state = state._replace(budget=budget, left=now, weight=weight)
-        found = mine.estimates(state.model, view)
-        return state, mine.play(state, found, scale * share / total, rounds, key, view)
+        scale = 1 / jnp.min(pace) if policy.scale is None else policy.scale
+        state = state._replace(budget=budget, money=now, weight=weight)
+        estimates = policy.estimates(state.model, view)
+        return state, policy.play(state, estimates, scale * share / total, rounds, key, view)
 
 
 @pytree
@@ -791,15 +791,15 @@ class LinCBwK(_Game):
     beta: ArrayLike = leaf(default=1.0, at_least=0)
 
     def play(
-        self, state: GameState, found: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
     ) -> jax.Array:
         """The best response to y."""
-        net = jnp.minimum(found.reward + self.beta * found.width, 1)
+        net = jnp.minimum(estimates.reward + self.beta * estimates.width, 1)
         for j in range(price.shape[0]):
-            net = net - price[j] * jnp.maximum(found.cost[:, j] - self.beta * found.width, 0)
+            net = net - price[j] * jnp.maximum(estimates.cost[:, j] - self.beta * estimates.width, 0)
         arm = largest(net, key, view)
-        mine = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return _rested(arm, state.may_rest & jnp.any(mine & (net <= 0)), net.shape[0])
+        is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
+        return _rested(arm, state.may_rest & jnp.any(is_best & (net <= 0)), net.shape[0])
 
 
 @pytree
@@ -833,13 +833,13 @@ class SquareCBwK(_Game):
     greed: ArrayLike = leaf(default=None, above=0)
 
     def play(
-        self, state: GameState, found: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
     ) -> jax.Array:
         """A draw, by one uniform of the round (role ``MIX``)."""
-        net, arms = found.reward, found.reward.shape[0]
+        net, arms = estimates.reward, estimates.reward.shape[0]
         for j in range(price.shape[0]):
-            net = net - price[j] * found.cost[:, j]
-        d = found.rows.shape[1] - 1
+            net = net - price[j] * estimates.cost[:, j]
+        d = estimates.rows.shape[1] - 1
         greed = 2 * jnp.sqrt(arms * rounds / (d * jnp.log(rounds))) if self.greed is None else self.greed
         chance = self.probabilities(net, view.available, state.may_rest, greed)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
@@ -853,15 +853,15 @@ class SquareCBwK(_Game):
     @staticmethod
     def probabilities(net: jax.Array, available: jax.Array, may_rest: jax.Array, greed: Any) -> jax.Array:
         """p of the arms and, last, of the null arm, ``f32[K + 1]``."""
-        there = jnp.append(available, may_rest)
-        score = jnp.where(there, jnp.append(net, 0), -jnp.inf)
-        number = jnp.sum(there, dtype=jnp.int32)
-        ids = jax.lax.iota(jnp.int32, there.shape[0])
+        allowed = jnp.append(available, may_rest)
+        score = jnp.where(allowed, jnp.append(net, 0), -jnp.inf)
+        number = jnp.sum(allowed, dtype=jnp.int32)
+        ids = jax.lax.iota(jnp.int32, allowed.shape[0])
         best = jnp.max(score)
-        first = jnp.min(jnp.where(score == best, ids, there.shape[0]))
-        chance = jnp.where(there & (ids != first), 1 / (number + greed * (best - jnp.where(there, score, best))), 0)
+        first = jnp.min(jnp.where(score == best, ids, allowed.shape[0]))
+        chance = jnp.where(allowed & (ids != first), 1 / (number + greed * (best - jnp.where(allowed, score, best))), 0)
         rest = jnp.float32(1)
-        for k in range(there.shape[0]):
+        for k in range(allowed.shape[0]):
             rest = rest - chance[k]
         return jnp.where(ids == first, jnp.maximum(rest, 0), chance)
 
@@ -869,8 +869,8 @@ class SquareCBwK(_Game):
 # --- The oracle
 
 
-class OracleState(NamedTuple):
-    """The prices; below 0: not set yet."""
+class PriceState(NamedTuple):
+    """The prices (below 0: not set yet), and whether there is a null arm."""
 
     price: jax.Array  # f32[J]
     may_rest: jax.Array  # bool[]
@@ -919,22 +919,22 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Contexts."""
+        """Check that the world shows contexts."""
         if spec.context is None:
             raise bad("environment", "no contexts", "one with contexts for ContextualOracle, such as ContextualArms")
 
-    def init(self, spec: FiniteSpec) -> OracleState:
-        """The prices."""
-        return OracleState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
+    def init(self, spec: FiniteSpec) -> PriceState:
+        """The state before the first round: no price is set."""
+        return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
 
-    def update(self, state: OracleState, key: jax.Array, observation: Observation) -> OracleState:
+    def update(self, state: PriceState, key: jax.Array, observation: Observation) -> PriceState:
         """Learn nothing."""
         return state
 
-    def select(self, state: OracleState, key: jax.Array, view: View) -> tuple[OracleState, jax.Array]:
+    def select(self, state: PriceState, key: jax.Array, view: View) -> tuple[PriceState, jax.Array]:
         """The best at the prices, which then follow what it costs."""
         context, arms = view.context, view.available.shape[0]
-        money = ticks.to_float(left(view))
+        money = ticks.to_float(money_left(view))
         if money.shape != (state.price.shape[0] + 1,):
             raise InputError("constraint: one without a horizon given; it must be TotalBudget([…], rounds=T)")
         ids = jax.lax.iota(jnp.int32, arms)
@@ -947,4 +947,5 @@ class ContextualOracle(Policy):
         rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
         target = jnp.maximum(money[:-1] / jnp.maximum(money[-1], 1), np.float32(1 / ticks.ONE))
-        return state._replace(price=moved(price, paid, target, self.eta, jnp.float32(0.1))), _rested(arm, rests, arms)
+        price = next_price(price, paid, target, self.eta, jnp.float32(0.1))
+        return state._replace(price=price), _rested(arm, rests, arms)

@@ -149,7 +149,7 @@ class ExperiencedIndex(IndexPolicy):
         self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
-        """The history."""
+        """The statistics of the history."""
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
 
     def scoring(self) -> IndexPolicy:
@@ -159,15 +159,15 @@ class ExperiencedIndex(IndexPolicy):
         return type(self)(self.policy.scoring(), None, self.history.rounds)
 
     def earlier_pulls(self) -> jax.Array:
-        """Those of the history."""
+        """The pulls of the history."""
         return jnp.asarray(self.history.pulls)  # type: ignore[union-attr]
 
     def own_round(self, round: jax.Array) -> jax.Array:
-        """It counts on from the history."""
+        """The round as the policy inside counts it: rounds of the history come first."""
         return round + (self.earlier if self.history is None else self.history.rounds)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The inner policy's."""
+        """The score of the policy inside."""
         return self.policy.score(arms)
 
 
@@ -186,8 +186,8 @@ class Experienced(Around):
 
     def check(self, spec: FiniteSpec) -> None:
         if not hasattr(self.policy, "with_history"):
-            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
-            raise bad("policy", type(self.policy).__name__, what)
+            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
+            raise bad("policy", type(self.policy).__name__, must)
         _check_arms(self.history, spec)
         super().check(spec)
 
@@ -274,20 +274,20 @@ class InBatches(Around):
 
     def check(self, spec: FiniteSpec) -> None:
         if not hasattr(self.policy, "with_history"):
-            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
-            raise bad("policy", type(self.policy).__name__, what)
+            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
+            raise bad("policy", type(self.policy).__name__, must)
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", "one with one cost for InBatches")
         whole_number("InBatches.later", self.later, 0, 2**16)
         super().check(spec)
 
     def learnt(self, state: BatchedState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> BatchedState:
-        one = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
-        rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), one)
+        blank = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
+        rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), blank)
         return BatchedState(self.policy.init(spec), jnp.full((self.later + 1,), -1, jnp.int32), rows)
 
     def update(self, state: BatchedState, key: jax.Array, observation: Observation) -> BatchedState:
@@ -303,24 +303,24 @@ class InBatches(Around):
     def _opened(self, state: BatchedState, round: jax.Array) -> tuple[BatchedState, jax.Array]:
         """The state with all that is known by this round, and the pulls that are open, ``i32[K]``."""
         now = (round - 1) // self.size
-        comes = (state.batch >= 0) & (state.batch < now - self.later)
+        arrived = (state.batch >= 0) & (state.batch < now - self.later)
 
-        def sums(x: jax.Array, taken: jax.Array) -> jax.Array:
-            return jnp.sum(jnp.where(taken.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
+        def sums(x: jax.Array, mask: jax.Array) -> jax.Array:
+            return jnp.sum(jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
 
         def learn(state: BatchedState) -> BatchedState:
             # Batches come one by one, as a rule; ticks of several must carry.
-            def one(place: jax.Array, state: BatchedState) -> BatchedState:
-                more = jax.tree.map(lambda x: jnp.where(comes[place], x[place], 0), state.brought)
-                left = jax.tree.map(lambda x: x.at[place].set(jnp.where(comes[place], 0, x[place])), state.brought)
+            def learn_batch(place: jax.Array, state: BatchedState) -> BatchedState:
+                more = jax.tree.map(lambda x: jnp.where(arrived[place], x[place], 0), state.brought)
+                brought = jax.tree.map(lambda x: x.at[place].set(jnp.where(arrived[place], 0, x[place])), state.brought)
                 inner = self.policy.with_history(state.inner, more)  # type: ignore[attr-defined]
-                batch = state.batch.at[place].set(jnp.where(comes[place], -1, state.batch[place]))
-                return BatchedState(inner, batch, left)
+                batch = state.batch.at[place].set(jnp.where(arrived[place], -1, state.batch[place]))
+                return BatchedState(inner, batch, brought)
 
-            return jax.lax.fori_loop(0, self.later + 1, one, state)
+            return jax.lax.fori_loop(0, self.later + 1, learn_batch, state)
 
-        state = jax.lax.cond(jnp.any(comes), learn, lambda state: state, state)
-        return state, sums(state.brought.pulls, jnp.ones_like(comes))
+        state = jax.lax.cond(jnp.any(arrived), learn, lambda state: state, state)
+        return state, sums(state.brought.pulls, jnp.ones_like(arrived))
 
     def select(self, state: BatchedState, key: jax.Array, view: View) -> tuple[BatchedState, Pytree]:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.brought.pulls[0]))

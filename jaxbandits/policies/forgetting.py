@@ -24,7 +24,7 @@ from jaxbandits.policies.base import (
     Plan,
     chooses_by_logits,
     chooses_by_score,
-    evaluate,
+    evaluate_arms,
     gumbel,
     largest,
 )
@@ -59,8 +59,8 @@ class Schedule(Plan):
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The arm of the last change so far."""
-        begun = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
-        arm = jnp.asarray(self.arms)[jnp.maximum(begun - 1, 0)]
+        changes = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
+        arm = jnp.asarray(self.arms)[jnp.maximum(changes - 1, 0)]
         ids, last = jax.lax.iota(jnp.int32, view.available.shape[0]), view.available.shape[0]
         first = jnp.min(jnp.where(view.available, ids, last))
         # An arm that the world has not stays what it is, and ends the lane as invalid.
@@ -102,8 +102,8 @@ def _learns_by_sums(policy: Policy) -> bool:
 
 def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
     if not _learns_by_sums(inner):
-        what = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
-        raise bad("policy", type(inner).__name__, what)
+        must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+        raise bad("policy", type(inner).__name__, must)
 
 
 def _sums(state: Pytree) -> Pytree:
@@ -127,8 +127,8 @@ def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observa
 
 def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
     """(key, view) of a round that the inner policy takes for another one: no draw comes twice all the same."""
-    other = jax.random.key_data(streams.typed(streams.policy_words(key, view.round, _AGAIN)))
-    words = jnp.where(round == view.round, jax.random.key_data(key), other)
+    fresh_key = jax.random.key_data(streams.typed(streams.policy_words(key, view.round, _AGAIN)))
+    words = jnp.where(round == view.round, jax.random.key_data(key), fresh_key)
     return streams.typed(words), view._replace(round=round)
 
 
@@ -187,11 +187,11 @@ class Windowed(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: WindowedState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> WindowedState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         blank = self.policy.blank_action(spec)
 
         def rows(shape: tuple[int, ...]) -> jax.Array:
@@ -204,9 +204,9 @@ class Windowed(_Forgetting):
 
     def update(self, state: WindowedState, key: jax.Array, observation: Observation) -> WindowedState:
         """Learn, and remember; what comes too late for the window is not learnt."""
-        round, seen = observation.view.round - 1, observation.feedback
+        round, feedback = observation.view.round - 1, observation.feedback
         state = self._from(state, key, round - self.window + 1)
-        row = round, observation.action, seen.reward, seen.cost
+        row = round, observation.action, feedback.reward, feedback.cost
         put = (x.at[round % self.window].set(y) for x, y in zip(state[2:], row, strict=True))
         learnt = WindowedState(self.policy.update(state.inner, key, observation), state.first, *put)
         return select_tree(round >= state.first, learnt, state)
@@ -217,13 +217,13 @@ class Windowed(_Forgetting):
         def forget(state: WindowedState) -> WindowedState:
             place = state.first % self.window
             action, reward, cost = (x[place] for x in state[3:])
-            seen = Observation(View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False))
-            gone, sums = _brought(self.policy, state.inner, key, seen), _sums(state.inner)
+            observation = Observation(View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False))
+            forgotten, sums = _brought(self.policy, state.inner, key, observation), _sums(state.inner)
             less = jax.tree.map(
-                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b, sums, gone, is_leaf=_is_total
+                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b, sums, forgotten, is_leaf=_is_total
             )
-            left = select_tree(state.round[place] == state.first, less, sums)
-            return state._replace(inner=_with_sums(self.policy, state.inner, left), first=state.first + 1)
+            remaining = select_tree(state.round[place] == state.first, less, sums)
+            return state._replace(inner=_with_sums(self.policy, state.inner, remaining), first=state.first + 1)
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
@@ -287,26 +287,26 @@ def _mean(total: Total, n: Total) -> jax.Array:
 
     n is of each arm, and the total too or of each of its resources; of an arm without pulls it is that of one pull.
     """
-    seen, axes = (n.whole > 0) | (n.part > 0), total.whole.ndim - n.whole.ndim
-    n = Total(beside(jnp.where(seen, n.whole, 1), axes), beside(n.part, axes))
-    rest, found = total, jnp.zeros_like(total.whole)
+    has_pulls, axes = (n.whole > 0) | (n.part > 0), total.whole.ndim - n.whole.ndim
+    n = Total(beside(jnp.where(has_pulls, n.whole, 1), axes), beside(n.part, axes))
+    rest, digits = total, jnp.zeros_like(total.whole)
     for bit in range(ticks.BITS + 1):
         rest = rest if bit == 0 else ticks.plus(rest, rest)
         fits, less = ticks.reached(rest, n), ticks.minus(rest, n)
-        found = 2 * found + fits.astype(jnp.int32)
+        digits = 2 * digits + fits.astype(jnp.int32)
         rest = Total(jnp.where(fits, less.whole, rest.whole), jnp.where(fits, less.part, rest.part))
-    return found
+    return digits
 
 
 def _counted(sums: Pytree, open: jax.Array) -> Pytree:
     """:func:`~jaxbandits.core.arm_statistics.counted`, of counts that need not be whole."""
     n = sums.pulls
-    seen = (n.whole > 0) | (n.part > 0)
+    has_pulls = (n.whole > 0) | (n.part > 0)
 
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
-        return ticks.plus(total, ticks.times(jnp.where(seen, _mean(total, n), unseen), open))
+        return ticks.plus(total, ticks.times(jnp.where(has_pulls, _mean(total, n), unseen), open))
 
     spreads = {name: more(getattr(sums, name), 0) for name in ("reward_spread", "cost_spread")}
     pulls = ticks.plus(n, ticks.count(open))
@@ -321,10 +321,10 @@ def _in_whole_pulls(sums: Pytree) -> Pytree:
     def of_so_many(total: Total) -> Total:
         exact, times = (beside(x, total.whole.ndim - pulls.ndim) for x in (n.part == 0, pulls))
         of_mean = ticks.times(_mean(total, n), times)
-        return jax.tree.map(lambda whole, other: jnp.where(exact, whole, other), total, of_mean)
+        return jax.tree.map(lambda whole, scaled: jnp.where(exact, whole, scaled), total, of_mean)
 
-    others = jax.tree.map(of_so_many, sums._replace(pulls=None), is_leaf=_is_total)
-    return others._replace(pulls=pulls)
+    whole_sums = jax.tree.map(of_so_many, sums._replace(pulls=None), is_leaf=_is_total)
+    return whole_sums._replace(pulls=pulls)
 
 
 def _holding(state: Pytree, sums: Pytree) -> Pytree:
@@ -404,7 +404,7 @@ class Discounted(Around):
         return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         inner = self.policy.init(spec)
         return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
@@ -412,7 +412,7 @@ class Discounted(Around):
         return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
 
     def _older(self, state: DiscountedState) -> DiscountedState:
-        """A round later."""
+        """The state one round later; unless ageing is by pulls, all sums have less weight."""
         if self.per == "pull":
             return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
         now = _sums(state.inner), state.rounds
@@ -425,8 +425,8 @@ class Discounted(Around):
         sums = _sums(state.inner)
         brought = self.policy.update(_with_sums(self.policy, state.inner, _nothing(sums)), key, observation)
         if self.per == "pull":
-            played = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
-            by = jnp.where(played, self._factor(), ticks.ONE)
+            is_arm = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
+            by = jnp.where(is_arm, self._factor(), ticks.ONE)
             sums = jax.tree.map(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total)
         sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
         return state._replace(inner=_holding(state.inner, sums))
@@ -451,8 +451,8 @@ class Discounted(Around):
             if open is not None and not isinstance(sums, Posterior):
                 sums = _counted(sums, open)
             return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
-        seen = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
-        acted, arm = self.policy.select(*seen) if open is None else self.policy.select_while_open(*seen, open)
+        arguments = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
+        acted, arm = self.policy.select(*arguments) if open is None else self.policy.select_while_open(*arguments, open)
         return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
 
     def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
@@ -461,9 +461,9 @@ class Discounted(Around):
             return inner.select(Posterior(*map(ticks.to_float, sums)), key, view)[1]  # type: ignore[arg-type]
         arms = _as_floats(sums, t)
         if chooses_by_score(inner):
-            return largest(evaluate(inner, arms), key, view, fresh=arms.n == 0)
-        mine, arms, available = jax.lax.optimization_barrier((inner, arms, view.available))
-        logits = one_for_each_arm(inner, "logits", mine.logits(arms, available), arms.n.shape)
+            return largest(evaluate_arms(inner, arms), key, view, fresh=arms.n == 0)
+        policy, arms, available = jax.lax.optimization_barrier((inner, arms, view.available))
+        logits = one_for_each_arm(inner, "logits", policy.logits(arms, available), arms.n.shape)
         return largest(logits + gumbel(key, view.round, arms.n.shape[0]), key, view)
 
 
@@ -475,15 +475,15 @@ class Detector:
 
     @abstractmethod
     def init(self) -> Pytree:
-        """Before the first number."""
+        """The state before the first number."""
 
     @abstractmethod
     def step(self, state: Pytree, x: jax.Array) -> tuple[Pytree, jax.Array]:
         """(state, alarm) after the number ``x`` (float32)."""
 
 
-class Sums(NamedTuple):
-    """Of a detector that adds up deviations: how many numbers, their sum, and how far up and down they have gone."""
+class DeviationSums(NamedTuple):
+    """What a detector of deviations remembers: how many numbers, their sum, and the deviations added up each way."""
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]: of the first M numbers, or of all
@@ -491,7 +491,7 @@ class Sums(NamedTuple):
     down: jax.Array
 
 
-def _cumulated(state: Sums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
+def _cumulated(state: DeviationSums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(state.down + (mean - x - slack), 0)
 
 
@@ -521,17 +521,17 @@ class CUSUM(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
-    def init(self) -> Sums:
-        """Nothing seen."""
-        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+    def init(self) -> DeviationSums:
+        """The state before the first round: nothing is learnt."""
+        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
-    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+    def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Learn the mean, then add up deviations from it."""
         learns = state.n < self.first
         mean = state.total / jnp.maximum(state.n, 1).astype(jnp.float32)
         up, down = (jnp.where(learns, 0, g) for g in _cumulated(state, x, mean, self.slack))
         counted = state.n + learns.astype(jnp.int32)
-        after = Sums(counted, state.total + jnp.where(learns, x, 0), up, down)
+        after = DeviationSums(counted, state.total + jnp.where(learns, x, 0), up, down)
         return after, jnp.maximum(up, down) >= self.threshold
 
 
@@ -554,15 +554,15 @@ class PageHinkley(Detector):
     threshold: ArrayLike = leaf(above=0)
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
-    def init(self) -> Sums:
-        """Nothing seen."""
-        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+    def init(self) -> DeviationSums:
+        """The state before the first round: nothing is learnt."""
+        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
-    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+    def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Move the mean, add up deviations from it."""
         n, total = state.n + 1, state.total + x
         up, down = _cumulated(state, x, total / n.astype(jnp.float32), self.slack)
-        return Sums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
+        return DeviationSums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
 
 
 class Splits(NamedTuple):
@@ -599,7 +599,7 @@ class GLR(Detector):
     splits: int = static(default=32)
 
     def init(self) -> Splits:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32))
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
@@ -616,15 +616,15 @@ class GLR(Detector):
         totals = jnp.where(s == n, total, state.totals)
         full = n == self.splits * state.spacing
         halved = jnp.where(ids < self.splits // 2, totals[jnp.minimum(2 * ids + 1, self.splits - 1)], 0)
-        kept = Splits(n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals))
-        return kept, alarm
+        remembered = Splits(n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals))
+        return remembered, alarm
 
 
 def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
     """kl of two Bernoulli laws, 0 ln 0 = 0, for numbers a rounding away from [0, 1]."""
     p, q = jnp.clip(p, 0, 1), jnp.clip(q, 1e-6, 1 - 1e-6)
-    one = jnp.where(p > 0, p * jnp.log(jnp.maximum(p, 1e-12) / q), 0)
-    return one + jnp.where(p < 1, (1 - p) * jnp.log(jnp.maximum(1 - p, 1e-12) / (1 - q)), 0)
+    first = jnp.where(p > 0, p * jnp.log(jnp.maximum(p, 1e-12) / q), 0)
+    return first + jnp.where(p < 1, (1 - p) * jnp.log(jnp.maximum(1 - p, 1e-12) / (1 - q)), 0)
 
 
 def alarms(detector: Detector, numbers: Any) -> list[int]:
@@ -645,8 +645,8 @@ def alarms(detector: Detector, numbers: Any) -> list[int]:
         after, alarm = detector.step(state, x)
         return select_tree(alarm, begin, after), alarm
 
-    told = jax.lax.scan(watch, begin, jnp.asarray(numbers, jnp.float32))[1]
-    return (1 + np.flatnonzero(np.asarray(told))).tolist()
+    flags = jax.lax.scan(watch, begin, jnp.asarray(numbers, jnp.float32))[1]
+    return (1 + np.flatnonzero(np.asarray(flags))).tolist()
 
 
 class RestartingState(NamedTuple):
@@ -713,27 +713,27 @@ class Restarting(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: RestartingState) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> RestartingState:
-        """Nothing seen."""
+        """The state before the first round: nothing is learnt."""
         inner, calm = self.policy.init(spec), self.detector.init()
         streams_of_an_arm = 1 + (spec.resources or 1)
         watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm)
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
     def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
-        """Learn, watch, and begin anew."""
-        arm, seen = observation.action, observation.feedback
+        """Learn, ask the detectors, and begin anew after an alarm."""
+        arm, feedback = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
-        brought = ticks.ticks_to_float(jnp.append(seen.reward, seen.cost))
+        brought = ticks.ticks_to_float(jnp.append(feedback.reward, feedback.cost))
         watch = jax.vmap(lambda state, x: self.detector.step(state, x))
         now, alarm = watch(*jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), brought)))
         changed, calm = jnp.any(alarm), self.detector.init()
         watched = jax.tree.map(lambda all, x: all.at[arm].set(x), state.watched, now)
-        mine = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
-        anew = changed & (mine | self.whole)
+        is_arm = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
+        anew = changed & (is_arm | self.whole)
 
         def begin(x: jax.Array, first: Any) -> jax.Array:
             return jnp.where(anew.reshape(-1, *(1,) * (x.ndim - 1)), first, x)
@@ -750,12 +750,12 @@ class Restarting(_Forgetting):
         self, state: RestartingState, key: jax.Array, view: View, choose: Callable[..., Any]
     ) -> tuple[RestartingState, Pytree]:
         inner, action = choose(state.inner, *_as_of(view.round - state.since, key, view))
-        coin, other = streams.policy_words(key, view.round, _FORCED)
+        coin, word = streams.policy_words(key, view.round, _FORCED)
         chance = self.explore
         if self.growing:
             chance = chance * jnp.sqrt((1 + state.restarts).astype(jnp.float32))
         forced = (streams.uniform(coin) < chance) & jnp.any(view.available)
-        action = jnp.where(forced, streams.available_arm(other, view.available), action)
+        action = jnp.where(forced, streams.available_arm(word, view.available), action)
         return state._replace(inner=inner), action
 
     def summary(self, state: RestartingState) -> dict[str, jax.Array]:

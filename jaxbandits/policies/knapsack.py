@@ -22,14 +22,14 @@ from jaxbandits.policies.base import (
     ArmTotals,
     IndexPolicy,
     Plan,
-    evaluate,
+    evaluate_arms,
     fewest,
     first_of_largest,
     largest,
-    left,
+    money_left,
     sortable,
 )
-from jaxbandits.policies.ucb import radius
+from jaxbandits.policies.ucb import hoeffding_radius
 
 _LARGEST, _SUM = 15, 30  # what the largest weight becomes, and what no sum of weights is above: powers of two
 
@@ -73,10 +73,10 @@ class FixedSplit(Plan):
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The first arm at which the weights so far exceed a number drawn below their sum."""
         whole = self._whole(view)
-        reached = jnp.cumsum(whole, dtype=jnp.int32)
-        number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], reached[-1])
+        sums = jnp.cumsum(whole, dtype=jnp.int32)
+        number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], sums[-1])
         ids = jax.lax.iota(jnp.int32, whole.shape[0])
-        return state, jnp.min(jnp.where(reached > number, ids, whole.shape[0]))
+        return state, jnp.min(jnp.where(sums > number, ids, whole.shape[0]))
 
     def log_probabilities(self, state: jax.Array, view: View) -> jax.Array:
         """ln p of every arm, ``f32[K]``."""
@@ -134,7 +134,7 @@ class EpsilonFirst(ArmTotals):
     online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        """Nothing known."""
+        """The state before the first round: no arm has been pulled."""
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
     def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
@@ -143,8 +143,8 @@ class EpsilonFirst(ArmTotals):
         return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
-        """In turn, or greedily."""
-        money = left(view)
+        """The arms in turn while exploring, then the one with the largest ratio."""
+        money = money_left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
         exploring = spent < self.epsilon * ticks.to_float(budget)
@@ -155,8 +155,8 @@ class EpsilonFirst(ArmTotals):
     def ratio(self, learnt: ArmStatistics) -> jax.Array:
         """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
         reward, cost = jax.lax.optimization_barrier((ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)))
-        seen = jnp.where(cost > 0, reward / cost, jnp.inf)
-        return jnp.where(learnt.pulls > 0, seen, -jnp.inf)
+        ratio = jnp.where(cost > 0, reward / cost, jnp.inf)
+        return jnp.where(learnt.pulls > 0, ratio, -jnp.inf)
 
 
 # --- KUBE and fractional KUBE
@@ -229,9 +229,9 @@ class KUBE(IndexPolicy):
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """Pack greedily, draw one unit."""
-        money = left(view)
+        money = money_left(view)
         arms = as_floats(state, view.round)
-        scores, price = evaluate(self, arms), arms.cost / arms.n
+        scores, price = evaluate_arms(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0
         densest = largest(scores, key, view, fresh=fresh)
 
@@ -249,8 +249,8 @@ class KUBE(IndexPolicy):
 
         empty = Packing(ticks.to_float(money), jnp.float32(0), densest)
         ready = ~jnp.any(view.available & (fresh | (arms.cost <= 0)))
-        drawn = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
-        return state, drawn.arm
+        packing = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
+        return state, packing.arm
 
 
 # --- MRCB: several arms a round
@@ -299,47 +299,48 @@ class MRCB(ArmTotals):
         return jnp.zeros((self.pulls,), jnp.int32)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        """The best set."""
+        """The set of L arms with the largest Σ U / Σ L."""
         width = state.pulls.shape[0]
-        there, ids = view.available, jax.lax.iota(jnp.int32, width)
+        available, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)
         order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
 
         def top(value: jax.Array, order: jax.Array) -> jax.Array:
             """The L largest, smaller ``order`` first among equals, absent arms last."""
             if self.pulls > _FEW:
-                keys = (jnp.where(there, -value, jnp.inf), order, ids)
+                keys = (jnp.where(available, -value, jnp.inf), order, ids)
                 return jax.lax.sort(keys, num_keys=2)[2][: self.pulls]
-            rest, found = jnp.where(there, sortable(value), ABSENT), []
+            rest, arms = jnp.where(available, sortable(value), ABSENT), []
             for _ in range(self.pulls):
-                found.append(first_of_largest(rest, order, ids)[1])
-                rest = jnp.where(ids == found[-1], ABSENT, rest)
-            return jnp.stack(found)
+                arms.append(first_of_largest(rest, order, ids)[1])
+                rest = jnp.where(ids == arms[-1], ABSENT, rest)
+            return jnp.stack(arms)
 
-        def ratio(chosen: jax.Array) -> jax.Array:
-            return jnp.sum(upper[chosen]) / jnp.sum(lower[chosen])
+        def ratio(arms: jax.Array) -> jax.Array:
+            return jnp.sum(upper[arms]) / jnp.sum(lower[arms])
 
-        free = there & (lower <= 0)
+        free = available & (lower <= 0)
         endless = jnp.sum(free, dtype=jnp.int32) >= self.pulls
         first = top(jnp.where(endless, free.astype(jnp.float32), upper), order)
 
+        # Dinkelbach's method: the best set for the ratio of the last set, until the ratio no longer grows.
         def improves(tried: tuple[jax.Array, jax.Array]) -> jax.Array:
-            chosen, before = tried
-            return ~endless & (ratio(chosen) > before)
+            arms, before = tried
+            return ~endless & (ratio(arms) > before)
 
         def improve(tried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             rate = ratio(tried[0])
             return top(upper - rate * lower, order), rate
 
-        chosen, _ = jax.lax.while_loop(improves, improve, (first, jnp.float32(-1)))
-        fresh = there & (state.pulls == 0)
+        best, _ = jax.lax.while_loop(improves, improve, (first, jnp.float32(-1)))
+        fresh = available & (state.pulls == 0)
         starting = top(fresh.astype(jnp.float32), ids.astype(jnp.uint32))
-        return state, jnp.where(jnp.any(fresh), starting, chosen)
+        return state, jnp.where(jnp.any(fresh), starting, best)
 
     def bounds(self, state: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(U, L): min(r̄ + ε, 1) and max(c̄ − ε, 0), ``f32[K]``; 1 and 0 for an arm never pulled."""
         arms = jax.lax.optimization_barrier(as_floats(state, round))
-        epsilon = jnp.where(arms.n > 0, radius(self.alpha, arms), jnp.inf)
+        epsilon = jnp.where(arms.n > 0, hoeffding_radius(self.alpha, arms), jnp.inf)
         upper = jnp.where(arms.n > 0, jnp.minimum(arms.mean_reward + epsilon, 1), 1.0)
         lower = jnp.where(arms.n > 0, jnp.maximum(arms.mean_cost - epsilon, 0), 0.0)
         return upper, lower

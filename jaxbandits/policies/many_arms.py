@@ -79,9 +79,9 @@ class SampledArms(ManyArms):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        most = np.max(np.asarray(self.arms, np.float64))
-        if most > spec.arms:
-            raise bad("capacity", spec.arms, f"at least {most:g}, the arms of {type(self).__name__}")
+        needed = np.max(np.asarray(self.arms, np.float64))
+        if needed > spec.arms:
+            raise bad("capacity", spec.arms, f"at least {needed:g}, the arms of {type(self).__name__}")
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """The first K; while none of them is open, all that are."""
@@ -89,7 +89,7 @@ class SampledArms(ManyArms):
         return jnp.where(jnp.any(first), first, view.available)
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """For ever."""
+        """The same arms take part in all later rounds."""
         return jnp.int32(NEVER)
 
 
@@ -128,7 +128,7 @@ class ArmIncreasing(ManyArms):
     policy: IndexPolicy = leaf()
     beta: ArrayLike = leaf(above=0)
 
-    def wanted(self, opened: jax.Array, round: jax.Array) -> jax.Array:
+    def may_open(self, opened: jax.Array, round: jax.Array) -> jax.Array:
         """Is ``opened`` < t^e?"""
         power = jnp.power(round.astype(jnp.float32), _exponent(self.beta))
         return opened.astype(jnp.float32) < power * (1 - _NEAR)
@@ -139,14 +139,14 @@ class ArmIncreasing(ManyArms):
         opened = jnp.sum(pulled, dtype=jnp.int32)
         # The first; in flight, one whose only pull was lost comes again.
         unopened = jnp.argmax(~pulled & view.available)
-        wanted = self.wanted(opened, view.round) | ~jnp.any(pulled & view.available)
-        return (pulled | ((ids == unopened) & wanted)) & view.available
+        opens = self.may_open(opened, view.round) | ~jnp.any(pulled & view.available)
+        return (pulled | ((ids == unopened) & opens)) & view.available
 
     def status(self, state: ArmStatistics) -> jax.Array:
         """CAPACITY if all arms are open and the rule wants one more."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
         round = jnp.sum(state.pulls, dtype=jnp.int32) + 1
-        full = (opened == state.pulls.shape[0]) & self.wanted(opened, round)
+        full = (opened == state.pulls.shape[0]) & self.may_open(opened, round)
         return jnp.where(full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:

@@ -50,11 +50,12 @@ class EvenPace(Around):
 
     def _paced(self, view: View) -> tuple[View, jax.Array]:
         money = allowance_of(view)
-        kept = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
-        whole = jnp.floor(kept)
-        back = ticks.Total(whole.astype(jnp.int32), jnp.floor((kept - whole) * np.float32(ticks.ONE)).astype(jnp.int32))
-        left = ticks.minus(ticks.Total(money.whole, money.part), back)
-        now = money._replace(whole=left.whole, part=left.part)
+        reserve = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
+        whole = jnp.floor(reserve)
+        part = jnp.floor((reserve - whole) * np.float32(ticks.ONE))
+        back = ticks.Total(whole.astype(jnp.int32), part.astype(jnp.int32))
+        rest = ticks.minus(ticks.Total(money.whole, money.part), back)
+        now = money._replace(whole=rest.whole, part=rest.part)
         available = view.available & constraints.affordable(now, money.bound, money.scope)  # type: ignore[arg-type]
         return view._replace(available=available), ~jnp.any(available)
 
@@ -161,15 +162,15 @@ class PricePacer(ArmTotals):
         dear = jnp.sum(prices, axis=0) * low[0] if arms.cost.ndim == 1 else jnp.sum(prices * low, axis=0)
         net = jnp.where(arms.n > 0, high - dear, jnp.inf)
         best = largest(net, key, view, fresh=learnt.pulls == 0)
-        mine = jax.lax.iota(jnp.int32, net.shape[0]) == best
-        rests = ~jnp.any(mine & (net > 0))
+        is_best = jax.lax.iota(jnp.int32, net.shape[0]) == best
+        rests = ~jnp.any(is_best & (net > 0))
 
-        paid = jnp.sum(jnp.where(money.scope & (mine & ~rests)[None, :], mean, 0), axis=1)  # type: ignore[operator]
-        price = moved(price, paid, target, self.eta, self.start)
+        paid = jnp.sum(jnp.where(money.scope & (is_best & ~rests)[None, :], mean, 0), axis=1)  # type: ignore[operator]
+        price = next_price(price, paid, target, self.eta, self.start)
         return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
 
 
-def moved(price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike) -> jax.Array:
+def next_price(price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike) -> jax.Array:
     """λ exp(min(η (paid/τ − 1), 1)), so that λτ is from ``start``/2¹⁰ to 1; elementwise in the budgets."""
     price = price * jnp.exp(jnp.minimum(eta * (paid / target - 1), 1))
     return jnp.clip(price, jnp.minimum(start * _LEAST, 1) / target, 1 / target)

@@ -26,8 +26,8 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, left
-from jaxbandits.policies.pacers import moved
+from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, money_left
+from jaxbandits.policies.pacers import next_price
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
@@ -121,17 +121,17 @@ class WilsonBounds(Confidence):
 # --- What they share: amounts, bounds, statistics
 
 
-class Amounts(NamedTuple):
+class BudgetAmounts(NamedTuple):
     """Budgets and what is left of them, ``f32[m]``, each in its own units; time comes last where there is a horizon."""
 
     budget: jax.Array
-    left: jax.Array
+    rest: jax.Array
     timed: bool
 
 
-def told(view: View, resources: int) -> Total:
+def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
-    money = left(view)
+    money = money_left(view)
     if not isinstance(money, Total):
         raise InputError("constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
@@ -141,15 +141,15 @@ def told(view: View, resources: int) -> Total:
     return money
 
 
-def begun(budget: Total, view: View) -> tuple[Total, Amounts]:
+def budgets_now(budget: Total, view: View) -> tuple[Total, BudgetAmounts]:
     """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now."""
     places = budget.part.shape[0]
-    money = told(view, places - 1)
-    known = money.part.shape[0]
-    now = jax.tree.map(lambda x: jnp.pad(x, (0, places - known)), money)
+    money = totals_left(view, places - 1)
+    count = money.part.shape[0]
+    now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
-    every = (ticks.to_float(budget)[:known], ticks.to_float(money))
-    return budget, Amounts(*every, timed=known == places)
+    every = (ticks.to_float(budget)[:count], ticks.to_float(money))
+    return budget, BudgetAmounts(*every, timed=count == places)
 
 
 def resources_of(spec: FiniteSpec) -> int:
@@ -168,10 +168,10 @@ class _ArmsOfSeveral(ArmTotals):
     """A policy with statistics of K arms and d resources. The state has the fields ``learnt`` and ``budget``."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """Any number of resources."""
+        """Check the spec; it may have any number of resources."""
 
     def init(self, spec: FiniteSpec) -> Any:
-        """Nothing known."""
+        """The state before the first round: no arm has been pulled."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
@@ -182,10 +182,10 @@ class _ArmsOfSeveral(ArmTotals):
 
 def pulled(learnt: ArmStatistics, round: jax.Array) -> Arms:
     """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for nothing."""
-    known = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
-    if known.cost.part.ndim == 1:
-        known = known._replace(cost=jax.tree.map(lambda x: x[:, None], known.cost))
-    return jax.lax.optimization_barrier(as_floats(known, round))
+    statistics = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
+    if statistics.cost.part.ndim == 1:
+        statistics = statistics._replace(cost=jax.tree.map(lambda x: x[:, None], statistics.cost))
+    return jax.lax.optimization_barrier(as_floats(statistics, round))
 
 
 def fresh_first(state: Any, view: View, then: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -246,8 +246,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.PrimalDualBwK()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.943 of the fluid optimum'
     """
 
@@ -255,9 +255,9 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
-        """Nothing known, nothing used."""
-        d, known = resources_of(spec), ArmTotals.init(self, spec)
-        return self.with_learnt(PricedState(known, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), known)
+        """The state before the first round: no arm has been pulled, no budget used."""
+        d, learnt = resources_of(spec), ArmTotals.init(self, spec)
+        return self.with_learnt(PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt)
 
     def with_learnt(self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None) -> PricedState:
         """The bounds go with the statistics; where they rest, those of the one arm that learnt are made anew."""
@@ -266,39 +266,40 @@ class PrimalDualBwK(_ArmsOfSeveral):
             return state
         if arm is None:
             return state._replace(bounds=self.limits(learnt, jnp.int32(1)))
-        one = jax.tree.map(lambda x: x.at[arm].get(mode="clip")[None], learnt)
-        mine = jax.lax.iota(jnp.int32, learnt.pulls.shape[0]) == arm
-        both = zip(state.bounds, self.limits(one, jnp.int32(1)), strict=True)
-        return state._replace(bounds=tuple(jnp.where(mine, new, old) for old, new in both))
+        row = jax.tree.map(lambda x: x.at[arm].get(mode="clip")[None], learnt)
+        is_arm = jax.lax.iota(jnp.int32, learnt.pulls.shape[0]) == arm
+        both = zip(state.bounds, self.limits(row, jnp.int32(1)), strict=True)
+        return state._replace(bounds=tuple(jnp.where(is_arm, new, old) for old, new in both))
 
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same bits."""
         arms = pulled(learnt, round)
-        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate`
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate_arms`
         wide, arms = jax.lax.optimization_barrier((wide, arms))
-        each = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(arms.cost.shape[1])]
-        return wide.upper(arms), jnp.stack([wide.lower(one) for one in each])
+        d = arms.cost.shape[1]
+        columns = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)]
+        return wide.upper(arms), jnp.stack([wide.lower(column) for column in columns])
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
         arm, by_index = fresh_first(state, view, largest(score, key, view))
-        mine = jnp.where(by_index, lower.at[:, arm].get(mode="fill", fill_value=0), 0)
-        used = ticks.add(state.used, jnp.rint(mine * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
+        use = jnp.where(by_index, lower.at[:, arm].get(mode="fill", fill_value=0), 0)
+        used = ticks.add(state.used, jnp.rint(use * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
-    def score(self, state: PricedState, round: jax.Array, amounts: Amounts) -> tuple[jax.Array, jax.Array]:
+    def score(self, state: PricedState, round: jax.Array, amounts: BudgetAmounts) -> tuple[jax.Array, jax.Array]:
         """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none overflows."""
         upper, lower = state.bounds or self.limits(state.learnt, round)
-        mine, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))
+        policy, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))
         m = budgets.shape[0]
-        least = jnp.min(budgets)
-        rate = jnp.log1p(mine.rate * jnp.sqrt(np.float32(np.log(m)) / least))
+        smallest = jnp.min(budgets)
+        rate = jnp.log1p(policy.rate * jnp.sqrt(np.float32(np.log(m)) / smallest))
         if amounts.timed:
             used = jnp.append(used, state.rounds.astype(jnp.float32))
-        share = least / budgets
+        share = smallest / budgets
         log = rate * share * used
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
@@ -397,20 +398,20 @@ class PDBwKWithTime(ArmTotals):
     @classmethod
     def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
         """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
-        given: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
-        if any(np.ndim(x) for x in given):
-            given = [np.atleast_2d(x) for x in np.broadcast_arrays(*given)]  # [1, instance]
-        return cls(*given)
+        values: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
+        if any(np.ndim(x) for x in values):
+            values = [np.atleast_2d(x) for x in np.broadcast_arrays(*values)]  # [1, instance]
+        return cls(*values)
 
     def check(self, spec: FiniteSpec) -> None:
         """One cost, and a round that uses no more than a unit of time."""
         super().check(spec)
         if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
-            shown = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
-            raise bad("PDBwKWithTime.horizon", shown, "at least the budget, so that a round uses one unit at most")
+            value = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
+            raise bad("PDBwKWithTime.horizon", value, "at least the budget, so that a round uses one unit at most")
 
     def init(self, spec: FiniteSpec) -> TimedState:
-        """Nothing known, nothing used."""
+        """The state before the first round: no arm has been pulled, no budget used."""
         return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
 
     def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
@@ -418,8 +419,8 @@ class PDBwKWithTime(ArmTotals):
         fresh = state.learnt.pulls == 0
         score, lower = self.score(state)
         arm = largest(score, key, view, fresh=fresh)
-        there = fresh if view.available is None else fresh & view.available
-        by_index = ~jnp.any(there)
+        starting = fresh if view.available is None else fresh & view.available
+        by_index = ~jnp.any(starting)
         used = jnp.where(by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm), jnp.floor(lower * ticks.ONE), 0)
         money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
         return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
@@ -433,8 +434,8 @@ class PDBwKWithTime(ArmTotals):
 
     def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
         """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""
-        known = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
-        arms, money = jax.lax.optimization_barrier((as_floats(known, jnp.int32(1)), ticks.to_float(state.money)))
+        statistics = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
+        arms, money = jax.lax.optimization_barrier((as_floats(statistics, jnp.int32(1)), ticks.to_float(state.money)))
         bounds = RadBounds(self.c_rad)
         upper, lower = bounds.upper(arms), bounds.lower(arms)
         share = self.budget / self.horizon
@@ -463,38 +464,38 @@ class _ByProgram(Policy):
 
     def program(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array, Vertex]:
         """(the state with its budgets, μ, the solution of this round's program)."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
         mu, cost = self.believed(state, key, view)
-        room = amounts.left if self.update_budgets else amounts.budget
+        room = amounts.rest if self.update_budgets else amounts.budget
         rows, limit = [cost[:, j] for j in range(cost.shape[1])], room / jnp.max(room)
         if amounts.timed:
             rows.append(jnp.ones_like(mu))
             limit = jnp.append(self.share() * room[:-1] / room[-1], 1)
-        mu, *given = jax.lax.optimization_barrier((mu, jnp.stack(rows), limit, view.available))
-        return state, mu, simplex(mu, *given)
+        mu, *arguments = jax.lax.optimization_barrier((mu, jnp.stack(rows), limit, view.available))
+        return state, mu, simplex(mu, *arguments)
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         """Draw from the solution, by one uniform of the round (role ``MIX``)."""
         state, mu, vertex = self.program(state, key, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         empty = ~jnp.any(vertex.level > 0)  # nothing brings anything, or nothing more fits
-        return state, jnp.where(empty, largest(mu, key, view), drawn(vertex, uniform))
+        return state, jnp.where(empty, largest(mu, key, view), draw_arm(vertex, uniform))
 
 
-def drawn(vertex: Vertex, uniform: jax.Array) -> jax.Array:
+def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
     """The first arm, in index order, at which the levels so far exceed ``uniform`` times their sum."""
     places, level = range(vertex.arm.shape[0]), vertex.level
 
-    def summed(there: Any) -> jax.Array:  # one after the other, as in any other program
-        return sum((jnp.where(there(j), level[j], 0) for j in places), start=jnp.float32(0))
+    def summed(includes: Any) -> jax.Array:  # one after the other, as in any other program
+        return sum((jnp.where(includes(j), level[j], 0) for j in places), start=jnp.float32(0))
 
     goal = uniform * summed(lambda j: level[j] > 0)
-    chosen = last = jnp.max(jnp.where(level > 0, vertex.arm, -1))  # whatever rounding makes of the sums
+    choice = last = jnp.max(jnp.where(level > 0, vertex.arm, -1))  # whatever rounding makes of the sums
     for i in places:
-        reached = (level[i] > 0) & (summed(lambda j, i=i: vertex.arm[j] <= vertex.arm[i]) > goal)
-        chosen = jnp.where(reached & (vertex.arm[i] < chosen), vertex.arm[i], chosen)
-    return jnp.minimum(chosen, last)
+        exceeds = (level[i] > 0) & (summed(lambda j, i=i: vertex.arm[j] <= vertex.arm[i]) > goal)
+        choice = jnp.where(exceeds & (vertex.arm[i] < choice), vertex.arm[i], choice)
+    return jnp.minimum(choice, last)
 
 
 # --- UCB-BwK
@@ -530,8 +531,8 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         >>> import jaxbandits as jb
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(jb.policies.UCBBwK(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(jb.policies.UCBBwK(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.949 of the fluid optimum'
     """
 
@@ -540,14 +541,14 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=False)
 
     def share(self) -> Any:
-        """1 − ε."""
+        """The share 1 − ε of the budgets that a round may plan with."""
         return 1 - self.epsilon
 
     def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(U, L)."""
+        """(U, L), the bounds that the program takes for the means."""
         arms = pulled(state.learnt, view.round)
-        mine = jax.lax.optimization_barrier(self)
-        return mine.bounds.upper(arms), mine.bounds.lower(arms)
+        policy = jax.lax.optimization_barrier(self)
+        return policy.bounds.upper(arms), policy.bounds.lower(arms)
 
     def select(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[KnapsackState, jax.Array]:
         """Each arm once, then a draw."""
@@ -592,8 +593,8 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.EpsilonFirstLP()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.992 of the fluid optimum'
     """
 
@@ -601,9 +602,9 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
-        """Nothing known."""
-        known: KnapsackState = super().init(spec)
-        return FirstState(known.learnt, known.budget, jnp.bool_(True))
+        """The state before the first round: no arm has been pulled."""
+        state: KnapsackState = super().init(spec)
+        return FirstState(state.learnt, state.budget, jnp.bool_(True))
 
     def update(self, state: FirstState, key: jax.Array, observation: Observation) -> FirstState:
         """Learn from a pull of exploration."""
@@ -615,10 +616,10 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         return arms.mean_reward, arms.mean_cost
 
     def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
-        """In turn, or a draw."""
+        """The arms in turn while exploring, then a draw from the program's solution."""
         state, arm = super().select(state, key, view)
-        amounts = begun(state.budget, view)[1]
-        spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.left, self.epsilon * amounts.budget))
+        amounts = budgets_now(state.budget, view)[1]
+        spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.rest, self.epsilon * amounts.budget))
         exploring = jnp.all(spent < share)
         in_turn = fewest(state.learnt.pulls, view.available)
         return state._replace(exploring=exploring), jnp.where(exploring, in_turn, arm)
@@ -665,8 +666,8 @@ class ThompsonLP(_ByProgram):
         >>> import jaxbandits as jb
         >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(jb.policies.ThompsonLP(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(jb.policies.ThompsonLP(), world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.994 of the fluid optimum'
     """
 
@@ -678,26 +679,26 @@ class ThompsonLP(_ByProgram):
             raise bad("environment", f"{spec.resources} resources", f"at most {_MOST_DRAWN} for ThompsonLP")
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
-        """Uniform priors."""
+        """The state before the first round: uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
     def update(self, state: ThompsonState, key: jax.Array, observation: Observation) -> ThompsonState:
         """Count one trial of the reward and one of each cost."""
-        d, seen = state.costs.shape[1], observation.feedback
+        d, feedback = state.costs.shape[1], observation.feedback
         blocks = [streams.policy_words(key, observation.view.round, Role.TRIAL, block) for block in range(1 + d // 2)]
         coins = streams.uniform_ticks(jnp.concatenate(blocks))
-        won = coins[0] < seen.reward
-        paid = coins[1 : 1 + d] < jnp.atleast_1d(seen.cost)
-        mine = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
+        won = coins[0] < feedback.reward
+        paid = coins[1 : 1 + d] < jnp.atleast_1d(feedback.cost)
+        is_arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
         return state._replace(
-            pulls=state.pulls + mine.astype(jnp.int32),
-            rewards=state.rewards + (mine & won).astype(jnp.int32),
-            costs=state.costs + (mine[:, None] & paid[None, :]).astype(jnp.int32),
+            pulls=state.pulls + is_arm.astype(jnp.int32),
+            rewards=state.rewards + (is_arm & won).astype(jnp.int32),
+            costs=state.costs + (is_arm[:, None] & paid[None, :]).astype(jnp.int32),
         )
 
     def believed(self, state: ThompsonState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(θ^r, θ^c)."""
+        """(θ^r, θ^c), the draws that the program takes for the means."""
         arms, d = state.costs.shape
         width = beta.fast_width(arms)
         ids = jax.lax.iota(jnp.uint32, width)
@@ -742,8 +743,8 @@ class KnapsackOracle(_ByProgram):
         >>> world = jb.environments.FiniteArms.bernoulli(mean_reward, mean_cost)
         >>> oracle = jb.policies.KnapsackOracle(mean_reward[0], mean_cost[0])
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
-        >>> played = jb.simulate(oracle, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(oracle, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.994 of the fluid optimum'
     """
 
@@ -769,7 +770,7 @@ class KnapsackOracle(_ByProgram):
         return state
 
     def believed(self, state: OracleState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The true means."""
+        """The true means, ``[K]`` and ``[K, d]``."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
@@ -778,7 +779,7 @@ class KnapsackOracle(_ByProgram):
 # Bubeck, Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems, 2012 (EXP3.P).
 
 
-class GameState(NamedTuple):
+class LagrangeState(NamedTuple):
     """The weights of both players, the budgets, and whom the second one named."""
 
     arms: jax.Array  # f32[K]: G̃, less its largest
@@ -830,13 +831,13 @@ class LagrangeBwK(Policy):
 
     plays: ClassVar[type] = FiniteSpec
 
-    def init(self, spec: FiniteSpec) -> GameState:
-        """Even weights."""
+    def init(self, spec: FiniteSpec) -> LagrangeState:
+        """The state before the first round: even weights."""
         d = resources_of(spec)
         even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
-        return GameState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
+        return LagrangeState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
 
-    def probabilities(self, state: GameState, available: jax.Array) -> jax.Array:
+    def probabilities(self, state: LagrangeState, available: jax.Array) -> jax.Array:
         """p of EXP3.P, ``f32[K]``."""
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
         horizon = ticks.to_float(state.budget)[-1]
@@ -846,36 +847,37 @@ class LagrangeBwK(Policy):
         weight = jnp.where(available, jnp.exp(eta * gain), 0)
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
-    def update(self, state: GameState, key: jax.Array, observation: Observation) -> GameState:
+    def update(self, state: LagrangeState, key: jax.Array, observation: Observation) -> LagrangeState:
         """Both players learn from the round."""
-        available, seen = state.available, observation.feedback  # of the round in which it was drawn
-        state, mine = jax.lax.optimization_barrier((state, self))
-        p, budget = mine.probabilities(state, available), ticks.to_float(state.budget)
+        available, feedback = state.available, observation.feedback  # of the round in which it was drawn
+        state, policy = jax.lax.optimization_barrier((state, self))
+        p, budget = policy.probabilities(state, available), ticks.to_float(state.budget)
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
-        cost = jnp.append(ticks.ticks_to_float(jnp.atleast_1d(seen.cost)), 1)
-        reach = mine.ratio * budget[-1] / budget
-        most = jnp.max(reach)
-        gain = (ticks.ticks_to_float(seen.reward) - reach * cost + most) / (1 + most)  # [m]
+        cost = jnp.append(ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)), 1)
+        reach = policy.ratio * budget[-1] / budget
+        largest_reach = jnp.max(reach)
+        gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (1 + largest_reach)  # [m]
         won = jnp.sum(jnp.where(jax.lax.iota(jnp.int32, gain.shape[0]) == state.resource, gain, 0))
-        beta_ = jnp.sqrt(jnp.log(arms / mine.delta) / (budget[-1] * arms))
-        played = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action
-        total = state.arms + jnp.where(available, (jnp.where(played, won, 0) + beta_) / jnp.where(available, p, 1), 0)
+        beta_ = jnp.sqrt(jnp.log(arms / policy.delta) / (budget[-1] * arms))
+        is_arm = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action
+        total = state.arms + jnp.where(available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0)
         total = total - jnp.max(jnp.where(available, total, -jnp.inf))
         losses = state.resources + gain
         return state._replace(arms=total, resources=losses - jnp.min(losses))
 
-    def select(self, state: GameState, key: jax.Array, view: View) -> tuple[GameState, jax.Array]:
+    def select(self, state: LagrangeState, key: jax.Array, view: View) -> tuple[LagrangeState, jax.Array]:
         """An arm and a resource."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             raise InputError("constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)")
-        state, mine = jax.lax.optimization_barrier((state._replace(budget=budget), self))
-        p = mine.probabilities(state, view.available)
+        state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
+        p = policy.probabilities(state, view.available)
         scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(key, view.round, p.shape[0])
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
         weight = jnp.exp(-rate * state.resources)
-        goal = streams.uniform(streams.policy_words(key, view.round, _RESOURCE)[0]) * sum(weight[j] for j in range(m))
+        coin = streams.uniform(streams.policy_words(key, view.round, _RESOURCE)[0])
+        goal = coin * sum(weight[j] for j in range(m))
         resource = sum((sum(weight[i] for i in range(j + 1)) <= goal).astype(jnp.int32) for j in range(m - 1))
         state = state._replace(resource=jnp.int32(0) + resource, available=view.available)
         return state, largest(scores, key, view)
@@ -899,7 +901,7 @@ class DescentState(NamedTuple):
     learnt: ArmStatistics
     budget: Total  # [d + 1]
     price: jax.Array  # f32[d]: λ; below 0: not set yet
-    left: Total  # [d]
+    money: Total  # [d]
 
 
 @pytree
@@ -935,8 +937,8 @@ class DualMirrorDescent(_ArmsOfSeveral):
         >>> world = jb.environments.WithNullArm(arms)
         >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
         >>> policy = jb.policies.DualMirrorDescent()
-        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(result.reward.mean()) / float(result.best_rate[0] * 600):.3f} of the fluid optimum"
         '0.979 of the fluid optimum'
     """
 
@@ -950,31 +952,33 @@ class DualMirrorDescent(_ArmsOfSeveral):
             raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent")
 
     def init(self, spec: FiniteSpec) -> DescentState:
-        """No price yet."""
+        """The state before the first round: no price is set."""
         d = resources_of(spec)
-        known = ArmTotals.init(self, spec)
-        return DescentState(known, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
+        learnt = ArmTotals.init(self, spec)
+        return DescentState(learnt, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
 
     def select(self, state: DescentState, key: jax.Array, view: View) -> tuple[DescentState, jax.Array]:
         """The prices after the round before, and the best arm at them."""
-        budget, amounts = begun(state.budget, view)
+        budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             raise InputError(
                 "constraint: no horizon given; DualMirrorDescent needs one, as in TotalBudget(…, rounds=T)"
             )
-        now = jax.tree.map(lambda x: x[:-1], told(view, state.price.shape[0]))
-        paid = ticks.to_float(ticks.minus(state.left, now))
+        now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
+        paid = ticks.to_float(ticks.minus(state.money, now))
         arms = pulled(state.learnt, view.round)
-        mine, before, paid, room, every = jax.lax.optimization_barrier(
-            (self, state.price, paid, amounts.left, amounts.budget)
+        policy, before, paid, room, every = jax.lax.optimization_barrier(
+            (self, state.price, paid, amounts.rest, amounts.budget)
         )
+        # The price moves by what the last round paid, against the even pace of what is left.
         target = jnp.maximum(room[:-1] / room[-1], np.float32(1 / ticks.ONE))
-        after = moved(jnp.minimum(before, 1 / target), paid, target, mine.eta / jnp.sqrt(every[-1]), mine.start)
-        price = jnp.where(before < 0, mine.start / target, after)
-        net, lower = mine.bounds.upper(arms), mine.bounds.lower(arms)
+        eta = policy.eta / jnp.sqrt(every[-1])
+        after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
+        price = jnp.where(before < 0, policy.start / target, after)
+        net, lower = policy.bounds.upper(arms), policy.bounds.lower(arms)
         for j in range(lower.shape[1]):
             net = net - price[j] * lower[:, j]
         best = largest(net, key, view)
         ids = jax.lax.iota(jnp.int32, net.shape[0])
         arm = jnp.where(jnp.any((ids == best) & (net > 0)), best, net.shape[0])
-        return state._replace(budget=budget, price=price, left=now), fresh_first(state, view, arm)[0]
+        return state._replace(budget=budget, price=price, money=now), fresh_first(state, view, arm)[0]

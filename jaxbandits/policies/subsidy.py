@@ -23,7 +23,7 @@ from jaxbandits.policies.base import ArmTotals, largest
 from jaxbandits.policies.wrappers import Around
 
 
-class Means(NamedTuple):
+class ArmMeans(NamedTuple):
     """What the formulas read, ``f32[K]`` each."""
 
     n: jax.Array
@@ -31,12 +31,12 @@ class Means(NamedTuple):
     cost: jax.Array  # c̄
 
 
-def means_of(learnt: ArmStatistics) -> Means:
+def means_of(learnt: ArmStatistics) -> ArmMeans:
     """Sample means, behind a barrier: the same bits in every program."""
     totals = ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)
     reward, cost, n = jax.lax.optimization_barrier((*totals, learnt.pulls.astype(jnp.float32)))
     pulls = jnp.maximum(n, 1)
-    return Means(n, reward / pulls, cost / pulls)
+    return ArmMeans(n, reward / pulls, cost / pulls)
 
 
 def best_mean(learnt: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
@@ -56,8 +56,8 @@ class _KnownCosts(ArmTotals):
             name = f"{type(self).__name__}.costs"
             raise bad(name, f"{np.shape(self.costs)[-1]} numbers", f"one for each of {spec.arms} arms")
 
-    def prices(self, means: Means) -> jax.Array:
-        """c, or c̄ where it was not told."""
+    def prices(self, means: ArmMeans) -> jax.Array:
+        """c of every arm, or c̄ if the costs are not known."""
         return means.cost if self.costs is None else jnp.asarray(self.costs)
 
 
@@ -103,7 +103,7 @@ class CSUCB(_KnownCosts):
     horizon: ArrayLike = leaf(at_least=1)
     costs: ArrayLike = leaf(default=None, at_least=0, core=1)
 
-    def upper(self, means: Means) -> jax.Array:
+    def upper(self, means: ArmMeans) -> jax.Array:
         """u, ``f32[K]``."""
         n = jnp.maximum(means.n, 1)
         return jnp.where(means.n > 0, jnp.minimum(1, means.reward + jnp.sqrt(2 * jnp.log(self.horizon) / n)), 1)
@@ -168,8 +168,10 @@ class CSThompson(_KnownCosts):
         words = jax.vmap(lambda arm: streams.policy_words(key, round, Role.THETA_REWARD, arm))(
             jax.lax.iota(jnp.uint32, width)
         )
-        won, lost = (jnp.pad(x, (0, width - arms)) for x in (state.rewards, state.learnt.pulls - state.rewards))
-        return beta.beta_from_words(words.T, 1 + won, 1 + lost)[:arms]
+        successes, failures = (
+            jnp.pad(x, (0, width - arms)) for x in (state.rewards, state.learnt.pulls - state.rewards)
+        )
+        return beta.beta_from_words(words.T, 1 + successes, 1 + failures)[:arms]
 
     def select(self, state: Successes, key: jax.Array, view: View) -> tuple[Successes, jax.Array]:
         theta, policy, means = jax.lax.optimization_barrier(
@@ -178,9 +180,9 @@ class CSThompson(_KnownCosts):
         fresh, prices = state.learnt.pulls == 0, policy.prices(means)
         best = jnp.max(jnp.where(view.available, theta, -jnp.inf))
         enough = view.available & (theta >= (1 - policy.alpha) * best)
-        least = enough & (prices == jnp.min(jnp.where(enough, prices, jnp.inf)))
+        cheapest = enough & (prices == jnp.min(jnp.where(enough, prices, jnp.inf)))
         starting = jnp.any(fresh & view.available)
-        among = view._replace(available=view.available & (starting | least))
+        among = view._replace(available=view.available & (starting | cheapest))
         return state, largest(theta, key, among, fresh=fresh)
 
 
@@ -193,7 +195,7 @@ class PairwiseState(NamedTuple):
     """Where the elimination stands."""
 
     learnt: ArmStatistics
-    seen: jax.Array  # bool[K]: arms that were ever open
+    opened: jax.Array  # bool[K]: arms that were ever open
     dropped: jax.Array  # bool[K]: worse than another one (first part), or too bad (second)
     level: jax.Array  # i32[]: ω of the first part, and of ℓ in the second
     tried: jax.Array  # i32[K]: ω of each arm
@@ -259,54 +261,62 @@ class PECS(_KnownCosts):
         return tau, jnp.sqrt(log / (2 * tau))
 
     def select(self, state: PairwiseState, key: jax.Array, view: View) -> tuple[PairwiseState, jax.Array]:
-        state = state._replace(seen=state.seen | view.available)
+        state = state._replace(opened=state.opened | view.available)
         policy, means, available = jax.lax.optimization_barrier((self, means_of(state.learnt), view.available))
         last = jnp.floor(0.5 * jnp.log2(policy.horizon / np.float32(math.e))).astype(jnp.int32)
         prices, ids = policy.prices(means), jax.lax.iota(jnp.int32, available.shape[0])
 
         def first(among: jax.Array) -> jax.Array:
             """The cheapest, the lowest id first; −1 if there is none."""
-            least = among & (prices == jnp.min(jnp.where(among, prices, jnp.inf)))
-            arm = jnp.min(jnp.where(least, ids, ids.shape[0]))
+            cheapest = among & (prices == jnp.min(jnp.where(among, prices, jnp.inf)))
+            arm = jnp.min(jnp.where(cheapest, ids, ids.shape[0]))
             return jnp.where(jnp.any(among), arm, -1)
 
-        state, wanted = policy.eliminate(state, means, available, last, first)
-        second = (state.best >= 0) & (wanted < 0)
-        later, other = policy.compare(state, means, available, prices, last, first)
-        state, wanted = select_tree(second, later, state), jnp.where(second, other, wanted)
-        there = jnp.any((ids == wanted) & available)
-        return state, jnp.where(there, wanted, best_mean(state.learnt, key, view))
+        state, pull = policy.eliminate(state, means, available, last, first)
+        second = (state.best >= 0) & (pull < 0)
+        later, rival = policy.compare(state, means, available, prices, last, first)
+        state, pull = select_tree(second, later, state), jnp.where(second, rival, pull)
+        is_open = jnp.any((ids == pull) & available)
+        return state, jnp.where(is_open, pull, best_mean(state.learnt, key, view))
 
     def eliminate(
-        self, state: PairwiseState, means: Means, available: jax.Array, last: jax.Array, first: Any
+        self, state: PairwiseState, means: ArmMeans, available: jax.Array, last: jax.Array, first: Any
     ) -> tuple[PairwiseState, jax.Array]:
         """The first part: the state, and whom it wants to pull; −1: nobody."""
-        left = state.seen & ~state.dropped
+        candidates = state.opened & ~state.dropped
         tau, width = self.needed(state.level)
-        short = first(left & available & (means.n < tau))
-        compared = left & (means.n >= tau)
-        tests = (state.best < 0) & (short < 0) & jnp.any(left & available)
+        short = first(candidates & available & (means.n < tau))
+        compared = candidates & (means.n >= tau)
+        tests = (state.best < 0) & (short < 0) & jnp.any(candidates & available)
         floor = jnp.max(jnp.where(compared, means.reward - width, -jnp.inf))
         worse = compared & (means.reward + width <= floor)
         # At the last level there is nothing left to tell them apart by.
         top = first(compared & (means.reward == jnp.max(jnp.where(compared, means.reward, -jnp.inf))))
-        ids = jax.lax.iota(jnp.int32, left.shape[0])
-        kept = jnp.where(state.level >= last, ids == top, left & ~worse)
-        alone = jnp.sum(kept, dtype=jnp.int32) <= 1
+        ids = jax.lax.iota(jnp.int32, candidates.shape[0])
+        survivors = jnp.where(state.level >= last, ids == top, candidates & ~worse)
+        alone = jnp.sum(survivors, dtype=jnp.int32) <= 1
         decided = tests & alone
         after = state._replace(
             # Who was dropped may be good enough all the same.
             dropped=jnp.where(
-                tests, jnp.where(alone, jnp.zeros_like(kept), state.dropped | (left & ~kept)), state.dropped
+                tests,
+                jnp.where(alone, jnp.zeros_like(survivors), state.dropped | (candidates & ~survivors)),
+                state.dropped,
             ),
             level=state.level + (tests & ~alone).astype(jnp.int32),
-            best=jnp.where(decided, first(kept), state.best),
+            best=jnp.where(decided, first(survivors), state.best),
         )
-        pulled = jnp.where(short >= 0, short, first(kept & available))
+        pulled = jnp.where(short >= 0, short, first(survivors & available))
         return after, jnp.where((state.best < 0) & ~decided, pulled, -1)
 
     def compare(
-        self, state: PairwiseState, means: Means, available: jax.Array, prices: jax.Array, last: jax.Array, first: Any
+        self,
+        state: PairwiseState,
+        means: ArmMeans,
+        available: jax.Array,
+        prices: jax.Array,
+        last: jax.Array,
+        first: Any,
     ) -> tuple[PairwiseState, jax.Array]:
         """The second part: the state, and whom it wants to pull."""
         ids = jax.lax.iota(jnp.int32, available.shape[0])
@@ -316,17 +326,19 @@ class PECS(_KnownCosts):
             return jnp.sum(jnp.where(mask, table, 0))
 
         dear = of(prices, best)
-        cheaper = state.seen & (prices < dear) | (prices == dear) & (ids < state.best)
-        candidates = cheaper & ~state.dropped & state.seen
+        cheaper = state.opened & (prices < dear) | (prices == dear) & (ids < state.best)
+        # The cheapest arm that may be good enough is tried against the best one, level by level.
+        candidates = cheaper & ~state.dropped & state.opened
         arm = first(candidates & available)
         mask = ids == arm
-        own = of(state.tried, mask)
-        tau, width = self.needed(own)
-        tau_best, width_best = self.needed(jnp.minimum(state.level, own + self.kappa))
+        level = of(state.tried, mask)
+        tau, width = self.needed(level)
+        # The best arm has more pulls: its width is that of its own level, at most κ above the arm's.
+        tau_best, width_best = self.needed(jnp.minimum(state.level, level + self.kappa))
         short, short_best = of(means.n, mask) < tau, of(means.n, best) < tau_best
-        share, here, there = 1 - self.alpha, of(means.reward, mask), of(means.reward, best)
-        wins = share * (there + width) < here - width
-        out = ~wins & ((here + width < share * (there - width_best)) | (own >= last))
+        share, value, best_value = 1 - self.alpha, of(means.reward, mask), of(means.reward, best)
+        wins = share * (best_value + width) < value - width
+        out = ~wins & ((value + width < share * (best_value - width_best)) | (level >= last))
         tests = (state.winner < 0) & (arm >= 0) & ~short & ~short_best
         dropped = state.dropped | (mask & tests & out)
         more = tests & ~wins & ~out
@@ -334,12 +346,12 @@ class PECS(_KnownCosts):
             dropped=dropped,
             winner=jnp.where(tests & wins, arm, state.winner),
             tried=state.tried + (mask & more).astype(jnp.int32),
-            level=jnp.where(more, jnp.maximum(state.level, own + 1), state.level),
+            level=jnp.where(more, jnp.maximum(state.level, level + 1), state.level),
         )
         following = first(candidates & ~dropped & available)
-        wanted = jnp.where(short, arm, jnp.where(short_best, state.best, jnp.where(out, following, arm)))
-        wanted = jnp.where(wanted < 0, state.best, wanted)
-        return after, jnp.where(state.winner >= 0, state.winner, jnp.where(arm < 0, state.best, wanted))
+        pull = jnp.where(short, arm, jnp.where(short_best, state.best, jnp.where(out, following, arm)))
+        pull = jnp.where(pull < 0, state.best, pull)
+        return after, jnp.where(state.winner >= 0, state.winner, jnp.where(arm < 0, state.best, pull))
 
 
 # --- Conservative exploration: never much worse than a default arm whose mean is known
@@ -350,7 +362,7 @@ class ConservativeState(NamedTuple):
     """Statistics, and the arms that were ever open."""
 
     learnt: ArmStatistics
-    seen: jax.Array  # bool[K]
+    opened: jax.Array  # bool[K]
 
 
 @pytree
@@ -421,7 +433,7 @@ class ConservativeUCB(ArmTotals):
         grows = zeta * (1 + log) / ((zeta - 1) * log) * jnp.log(jnp.log1p(n))
         return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(math.e**2) * zeta) + grows
 
-    def bounds(self, means: Means, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def bounds(self, means: ArmMeans, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(the index whose largest is J, what a pull surely brings beyond the floor, in units of max(1, (1−α)ρ₀))."""
         default, unseen = jax.lax.iota(jnp.int32, means.n.shape[0]) == 0, means.n == 0
         n = jnp.maximum(means.n, 1)
@@ -432,16 +444,18 @@ class ConservativeUCB(ArmTotals):
             return jnp.where(default, self.mean, high), jnp.where(default, self.mean, low)
         floor = (1 - self.alpha) * self.mean / self.cost
         net = jnp.where(unseen, -floor, low - floor * jnp.minimum(1, means.cost + width))
-        least = jnp.maximum(0, means.cost - width)
-        ratio = jnp.where(unseen | (least <= 0), jnp.inf, jnp.minimum(1, high) / jnp.where(least > 0, least, 1))
+        cost_low = jnp.maximum(0, means.cost - width)
+        ratio = jnp.where(
+            unseen | (cost_low <= 0), jnp.inf, jnp.minimum(1, high) / jnp.where(cost_low > 0, cost_low, 1)
+        )
         net = jnp.where(default, self.alpha * self.mean, net) / jnp.maximum(1, floor)
         return jnp.where(default, self.mean / self.cost, ratio), net
 
     def select(self, state: ConservativeState, key: jax.Array, view: View) -> tuple[ConservativeState, jax.Array]:
-        state = state._replace(seen=state.seen | view.available)
+        state = state._replace(opened=state.opened | view.available)
         policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
         ids = jax.lax.iota(jnp.uint32, means.n.shape[0])
-        arms = jnp.maximum(jnp.sum(state.seen[1:], dtype=jnp.int32), 1).astype(jnp.float32)
+        arms = jnp.maximum(jnp.sum(state.opened[1:], dtype=jnp.int32), 1).astype(jnp.float32)
         index, net = policy.bounds(means, arms)
         arm = largest(index, key, view, order=ids)
         sure = jnp.floor(net * ticks.ONE).astype(jnp.int32)
@@ -453,10 +467,10 @@ class ConservativeUCB(ArmTotals):
         return state, jnp.where((room.whole >= 0) | ~view.available[0], arm, 0)
 
 
-def total_of(each: jax.Array, n: jax.Array) -> Total:
+def total_of(amounts: jax.Array, n: jax.Array) -> Total:
     """Σ_k n_k x_k exactly, x in ticks of at most one unit in size, ``[K]`` each."""
-    gained, lost = ticks.times(jnp.maximum(each, 0), n), ticks.times(jnp.maximum(-each, 0), n)
-    parts = ticks.minus(gained, lost)
+    gained, deducted = ticks.times(jnp.maximum(amounts, 0), n), ticks.times(jnp.maximum(-amounts, 0), n)
+    parts = ticks.minus(gained, deducted)
     whole, high, low = (jnp.sum(x, dtype=jnp.int32) for x in (parts.whole, parts.part >> 12, parts.part & 0xFFF))
     high = high + (low >> 12)  # units of 2⁻¹²
     return Total(whole + (high >> 12), ((high & 0xFFF) << 12) + (low & 0xFFF))
@@ -519,9 +533,9 @@ class Floored(Around):
         return FlooredState(self.policy.init(spec), jnp.zeros((spec.arms,), jnp.int32))
 
     def update(self, state: FlooredState, key: jax.Array, observation: Observation) -> FlooredState:
-        played = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
+        is_arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
         inner = self.policy.update(state.inner, key, observation)
-        return FlooredState(inner, state.pulls + played.astype(jnp.int32))
+        return FlooredState(inner, state.pulls + is_arm.astype(jnp.int32))
 
     def behind(self, pulls: jax.Array) -> jax.Array:
         """s (t − 1) − n, ``f32[K]``; exact before it is rounded."""
@@ -535,14 +549,14 @@ class Floored(Around):
     def select_while_open(
         self, state: FlooredState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[FlooredState, Pytree]:
-        """Open pulls count."""
-        chosen = self.policy.select_while_open(state.inner, key, view, open)
-        return self._choose(state, view, chosen, state.pulls + open)
+        """Open pulls count as pulls."""
+        choice = self.policy.select_while_open(state.inner, key, view, open)
+        return self._choose(state, view, choice, state.pulls + open)
 
     def _choose(
-        self, state: FlooredState, view: View, chosen: tuple[Pytree, Pytree], pulls: jax.Array
+        self, state: FlooredState, view: View, choice: tuple[Pytree, Pytree], pulls: jax.Array
     ) -> tuple[FlooredState, Pytree]:
-        inner, arm = chosen
+        inner, arm = choice
         behind = jnp.where(view.available, self.behind(pulls), -jnp.inf)
         forced = jnp.max(behind) > self.tolerance
         inner = select_tree(forced, state.inner, inner)

@@ -18,7 +18,7 @@ from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import whole_number
 from jaxbandits.core.protocol import Environment, Observation, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import ContinuumSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.policies.zooming import PointPolicy, too_large
 
 
@@ -38,18 +38,20 @@ def width_factor(lam: jax.Array) -> jax.Array:
     return (1 / lam) * (1 + 1 / lam)
 
 
-def _ratio(known: ArmStatistics, lam: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(r̄/max(λ, c̄), n) where n ≥ 1; anything finite elsewhere."""
-    n = known.pulls.astype(jnp.float32)
-    some = jnp.maximum(n, 1)
-    return ticks.to_float(known.reward) / some / jnp.maximum(lam, ticks.to_float(known.cost) / some), n
+def _ratio(statistics: ArmStatistics, lam: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(r̄/max(λ, c̄), n); the ratio means something where n ≥ 1, and is finite elsewhere."""
+    n = statistics.pulls.astype(jnp.float32)
+    pulls = jnp.maximum(n, 1)
+    return ticks.to_float(statistics.reward) / pulls / jnp.maximum(lam, ticks.to_float(statistics.cost) / pulls), n
 
 
-def _counted(known: ArmStatistics, played: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
-    """With one more pull of every cell that was ``played``, ``bool[cells]``."""
-    reward, cost = (jnp.where(played, x, 0) for x in (reward, cost))
-    return known._replace(
-        pulls=known.pulls + played, reward=ticks.add(known.reward, reward), cost=ticks.add(known.cost, cost)
+def _counted(statistics: ArmStatistics, cells: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
+    """The statistics with one more pull of each of these ``cells``, a mask over all."""
+    reward, cost = (jnp.where(cells, x, 0) for x in (reward, cost))
+    return statistics._replace(
+        pulls=statistics.pulls + cells,
+        reward=ticks.add(statistics.reward, reward),
+        cost=ticks.add(statistics.cost, cost),
     )
 
 
@@ -97,13 +99,13 @@ class HOO(_RatioTree):
 
     def update(self, state: ArmStatistics, key: jax.Array, observation: Observation) -> ArmStatistics:
         """Every cell on the way from the root to the played one counts the pull."""
-        seen, point = observation.feedback, to_ticks(observation.action)
+        feedback, point = observation.feedback, to_ticks(observation.action)
         last = jnp.minimum(depth_of(point), self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         depth = 31 - jax.lax.clz(cells + 1)
         number = cells + 1 - (1 << depth)
         on_way = (depth <= last) & (point >> (ticks.BITS - depth) == number)  # the leading bits name the cell
-        return _counted(state, on_way, seen.reward, seen.cost)
+        return _counted(state, on_way, feedback.reward, feedback.cost)
 
     def bounds(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
         """B of all cells, ``f32[cells]``, in the order of :meth:`init`."""
@@ -123,11 +125,11 @@ class HOO(_RatioTree):
         depth, number, goes_on = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
         for d in range(self.depth):
             goes_on = goes_on & (state.pulls[2**d - 1 + number] > 0)
-            left = 2 ** (d + 1) - 1 + 2 * number
-            right_is_better = bound[left + 1] > bound[left]
+            child = 2 ** (d + 1) - 1 + 2 * number
+            right_is_better = bound[child + 1] > bound[child]
             number = jnp.where(goes_on, 2 * number + right_is_better, number)
             depth = depth + goes_on
-        return state, to_units(centre(depth, number))
+        return state, point_of_ticks(centre(depth, number))
 
 
 class Leaves(NamedTuple):
@@ -136,7 +138,7 @@ class Leaves(NamedTuple):
     count: jax.Array  # type: ignore[assignment]  # i32[]
     depth: jax.Array  # i32[M]
     number: jax.Array  # i32[M]
-    known: ArmStatistics  # [M]
+    statistics: ArmStatistics  # [M]
     full: jax.Array  # bool[]
 
 
@@ -176,7 +178,7 @@ class StoOO(_RatioTree):
         whole_number("StoOO.depth", self.depth, 1, 22)
 
     def init(self, spec: ContinuumSpec) -> Leaves:
-        """One leaf: [0, 1]."""
+        """The state before the first round: one leaf, [0, 1]."""
         zeros = jnp.zeros((self.capacity,), jnp.int32)
         return Leaves(jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False))
 
@@ -186,38 +188,38 @@ class StoOO(_RatioTree):
 
     def update(self, state: Leaves, key: jax.Array, observation: Observation) -> Leaves:
         """The leaf with that centre counts the pull, and is split if its width is known well enough."""
-        seen, point = observation.feedback, to_ticks(observation.action)
+        feedback, point = observation.feedback, to_ticks(observation.action)
         ids = jax.lax.iota(jnp.int32, self.capacity)
-        mine = (ids < state.count) & (centre(state.depth, state.number) == point)
-        known = _counted(state.known, mine, seen.reward, seen.cost)
-        n = jnp.maximum(known.pulls, 1).astype(jnp.float32)
+        is_leaf = (ids < state.count) & (centre(state.depth, state.number) == point)
+        statistics = _counted(state.statistics, is_leaf, feedback.reward, feedback.cost)
+        n = jnp.maximum(statistics.pulls, 1).astype(jnp.float32)
         size = self.nu * jnp.exp2(-state.depth.astype(jnp.float32))
-        ripe = mine & (size >= self.width(n)) & (state.depth < self.depth)
-        wanted = jnp.any(ripe)
+        ripe = is_leaf & (size >= self.width(n)) & (state.depth < self.depth)
+        splits = jnp.any(ripe)
         # The left child takes the slot of its parent, the right one the first that is free; both forget.
-        split = wanted & (state.count < self.capacity)
-        here, new = ripe & split, (ids == state.count) & split
+        split = splits & (state.count < self.capacity)
+        left_child, new = ripe & split, (ids == state.count) & split
         parent_depth = jnp.sum(jnp.where(ripe, state.depth, 0), dtype=jnp.int32)
         parent_number = jnp.sum(jnp.where(ripe, state.number, 0), dtype=jnp.int32)
-        child = here | new
+        child = left_child | new
         return Leaves(
             count=state.count + split,
             depth=jnp.where(child, parent_depth + 1, state.depth),
             number=jnp.where(child, 2 * parent_number + new, state.number),
-            known=jax.tree.map(lambda x: jnp.where(child, 0, x), known),
-            full=state.full | (wanted & ~split),
+            statistics=jax.tree.map(lambda x: jnp.where(child, 0, x), statistics),
+            full=state.full | (splits & ~split),
         )
 
     def bounds(self, state: Leaves) -> jax.Array:
         """b of all leaves, ``f32[M]``; −∞ in empty slots."""
-        mean, n = _ratio(state.known, self.lam)
+        mean, n = _ratio(state.statistics, self.lam)
         size = self.nu * jnp.exp2(-state.depth.astype(jnp.float32))
         bound = jnp.where(n > 0, mean + self.width(jnp.maximum(n, 1)) + size, jnp.inf)
         return jnp.where(jax.lax.iota(jnp.int32, self.capacity) < state.count, bound, -jnp.inf)
 
     def select(self, state: Leaves, key: jax.Array, view: View) -> tuple[Leaves, jax.Array]:
         best = jnp.argmax(self.bounds(state))
-        return state, to_units(centre(state.depth[best], state.number[best]))
+        return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
         """``Status.CAPACITY`` once a leaf should be split and there is no slot."""

@@ -13,7 +13,7 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
 from jaxbandits.core.protocol import View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.streams import Role
-from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, Plan, evaluate, largest
+from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, Plan, evaluate_arms, largest
 
 # --- The best arm: what a policy that knows the true means would play for ever
 
@@ -76,7 +76,7 @@ class BGreedy(IndexPolicy):
         return arms.reward / (arms.cost + 1e-10)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        greedy = largest(evaluate(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
+        greedy = largest(evaluate_arms(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
         arms = jnp.sum(view.available, dtype=jnp.int32)
         at_random = streams.available_arm(coin[1], view.available)
@@ -180,16 +180,16 @@ class OmegaStarUCB(IndexPolicy):
 
 
 def _eta(spread: jax.Array | None, total: jax.Array, rest: jax.Array, n: jax.Array) -> jax.Array:
-    most = total * rest / n  # n x̄(1 − x̄)
-    estimate = jnp.clip(1 - spread / most, 0, 1)  # type: ignore[operator]
-    return jnp.where((n < _FEW) | (most <= 0), 1.0, estimate)
+    variance = total * rest / n  # n x̄(1 − x̄)
+    estimate = jnp.clip(1 - spread / variance, 0, 1)  # type: ignore[operator]
+    return jnp.where((n < _FEW) | (variance <= 0), 1.0, estimate)
 
 
 # --- m-UCB, c-UCB and i-UCB: Hoeffding bounds around the ratio
 # Xia et al., Neurocomputing 258, 2017; as restated in Heyden et al., KDD 2024, Table 2.
 
 
-def radius(alpha: jax.Array, arms: Arms) -> jax.Array:
+def hoeffding_radius(alpha: jax.Array, arms: Arms) -> jax.Array:
     """ε_k = α √(ln(t − 1) / n_k), with ln(max(t − 1, 1))."""
     return alpha * jnp.sqrt(jnp.log(jnp.maximum(arms.t - 1, 1)) / arms.n)
 
@@ -219,7 +219,7 @@ class MUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        e = radius(self.alpha, arms)
+        e = hoeffding_radius(self.alpha, arms)
         lower = arms.mean_cost - e
         return jnp.where(lower > 0, jnp.minimum(arms.mean_reward + e, 1) / lower, jnp.inf)
 
@@ -242,7 +242,7 @@ class CUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        e = radius(self.alpha, arms)
+        e = hoeffding_radius(self.alpha, arms)
         return jnp.where(arms.cost > 0, (arms.mean_reward + e) / arms.mean_cost, jnp.inf)
 
 
@@ -264,7 +264,7 @@ class IUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        e = radius(self.alpha, arms)
+        e = hoeffding_radius(self.alpha, arms)
         return jnp.where(arms.cost > 0, arms.reward / arms.cost + e, jnp.inf)
 
 
@@ -273,18 +273,18 @@ class IUCB(IndexPolicy):
 # al., KDD 2024, Table 2.
 
 
-def index(arms: Arms, epsilon: jax.Array, least: jax.Array) -> jax.Array:
+def index(arms: Arms, epsilon: jax.Array, min_cost: jax.Array) -> jax.Array:
     """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ)); +∞ while no cost was seen, or where both bounds are 0."""
     upper = jnp.minimum(arms.mean_reward + epsilon, 1)
-    lower = jnp.maximum(arms.mean_cost - epsilon, least)
+    lower = jnp.maximum(arms.mean_cost - epsilon, min_cost)
     ratio = arms.reward / arms.cost + epsilon / arms.mean_cost * (1 + upper / lower)
     return jnp.where((arms.cost > 0) & (lower > 0), ratio, jnp.inf)
 
 
 def least_mean_cost(arms: Arms) -> jax.Array:
     """λ̂ = min_k c̄_k over the arms pulled so far (of one lane, ``[K]``), for every arm."""
-    seen = jnp.where(arms.n > 0, arms.mean_cost, jnp.inf)
-    return jnp.broadcast_to(jnp.min(seen, axis=-1, keepdims=True), seen.shape)
+    means = jnp.where(arms.n > 0, arms.mean_cost, jnp.inf)
+    return jnp.broadcast_to(jnp.min(means, axis=-1, keepdims=True), means.shape)
 
 
 @pytree
@@ -321,7 +321,7 @@ class BudgetUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        return index(arms, radius(jnp.sqrt(self.factor), arms), self.min_cost)
+        return index(arms, hoeffding_radius(jnp.sqrt(self.factor), arms), self.min_cost)
 
 
 @pytree
@@ -344,8 +344,8 @@ class EstimatedBudgetUCB(IndexPolicy):
     factor: ArrayLike = leaf(default=2.0, at_least=0)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The same, λ̂ = min c̄."""
-        return index(arms, radius(jnp.sqrt(self.factor), arms), least_mean_cost(arms))
+        """The score of :class:`BudgetUCB` with λ̂ = min c̄ for λ."""
+        return index(arms, hoeffding_radius(jnp.sqrt(self.factor), arms), least_mean_cost(arms))
 
 
 # --- UCB1: optimism about the reward, blind to the cost
@@ -452,7 +452,7 @@ class UCBBV1(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        s = radius(jnp.ones_like(arms.n), arms)
+        s = hoeffding_radius(jnp.ones_like(arms.n), arms)
         below = self.min_cost - s
         ratio = arms.reward / arms.cost + (1 + 1 / self.min_cost) * s / below
         return jnp.where((arms.cost > 0) & (below > 0), ratio, jnp.inf)
@@ -479,9 +479,9 @@ class UCBBV2(IndexPolicy):
     """
 
     def score(self, arms: Arms) -> jax.Array:
-        s, least = radius(jnp.ones_like(arms.n), arms), least_mean_cost(arms)
-        below = least - s
-        ratio = arms.reward / arms.cost + (1 + 1 / below) * s / least
+        s, lowest = hoeffding_radius(jnp.ones_like(arms.n), arms), least_mean_cost(arms)
+        below = lowest - s
+        ratio = arms.reward / arms.cost + (1 + 1 / below) * s / lowest
         return jnp.where((arms.cost > 0) & (below > 0), ratio, jnp.inf)
 
 
@@ -489,7 +489,9 @@ class UCBBV2(IndexPolicy):
 # Wang, Audibert, Munos: Algorithms for infinitely many-armed bandits, NIPS 2008.
 
 
-def width(total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array, e: jax.Array) -> jax.Array:
+def bernstein_width(
+    total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array, e: jax.Array
+) -> jax.Array:
     """√(2 V̂ 𝓔/n) + 3 𝓔/n with V̂ = x̄(1 − x̄) − Σx(1 − x)/n, the biased sample variance."""
     variance = jnp.maximum(total * rest / n - spread, 0) / n  # type: ignore[operator]
     return jnp.sqrt(2 * variance * e / n) + 3 * e / n
@@ -517,7 +519,7 @@ class UCBVReward(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = self.exploration.at(arms.t)
-        return arms.mean_reward + width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
+        return arms.mean_reward + bernstein_width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
 
 
 @pytree
@@ -540,8 +542,8 @@ class UCBVRatio(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = self.exploration.at(arms.t)
-        upper = arms.mean_reward + width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
-        lower = arms.mean_cost - width(arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e)
+        upper = arms.mean_reward + bernstein_width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
+        lower = arms.mean_cost - bernstein_width(arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e)
         return jnp.where(lower > 0, jnp.minimum(upper, 1) / lower, jnp.inf)
 
 

@@ -16,7 +16,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
-from jaxbandits.policies.base import left
+from jaxbandits.policies.base import money_left
 
 
 class Around(Policy):
@@ -35,7 +35,7 @@ class Around(Policy):
         return spec
 
     def learnt(self, state: Pytree) -> Pytree:
-        """The inner policy's state."""
+        """The state of the policy inside."""
         return state
 
     def check(self, spec: Any) -> None:
@@ -98,9 +98,9 @@ class Guarded(Around):
         super().check(spec)
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-        most = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
-        needed = ticks.add(ticks.zero(), most)
-        skip = jnp.any(ticks.exceeds(needed, left(view)))
+        bound = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
+        needed = ticks.add(ticks.zero(), bound)
+        skip = jnp.any(ticks.exceeds(needed, money_left(view)))
         acted, action = self.policy.select(state, key, view)
         return select_tree(skip, state, acted), jnp.where(skip, jnp.int32(SKIP), action)
 
@@ -113,7 +113,7 @@ class Guarded(Around):
 
 
 class Known(NamedTuple):
-    """What whoever decides knows."""
+    """What a decider remembers while outcomes are on their way."""
 
     learnt: Pytree  # the policy's state: all that has arrived
     open: jax.Array  # i32[K]: requests whose outcome is not known
@@ -121,7 +121,7 @@ class Known(NamedTuple):
 
 
 def decide(
-    policy: Policy, known: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
+    policy: Policy, memory: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
 ) -> tuple[Known, jax.Array]:
     """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1 where there is none.
 
@@ -129,61 +129,61 @@ def decide(
     which arm, ``bool[d, K]``. ``view.left`` is an :class:`~jaxbandits.constraints.Allowance` if budgets renew.
     """
     if isinstance(view.left, Allowance):
-        known = known._replace(budgets=constraints.renewed(known.budgets, view.left))
-        told = constraints.left(known.budgets, view.left)._replace(bound=bound, scope=scope)
-        view = view._replace(left=told, available=view.available & constraints.affordable(told, bound, scope))
-    acted, arm = policy.select_while_open(known.learnt, key, view, known.open)
+        memory = memory._replace(budgets=constraints.renewed(memory.budgets, view.left))
+        allowance = constraints.remaining(memory.budgets, view.left)._replace(bound=bound, scope=scope)
+        view = view._replace(left=allowance, available=view.available & constraints.affordable(allowance, bound, scope))
+    acted, arm = policy.select_while_open(memory.learnt, key, view, memory.open)
     none = ~jnp.any(view.available)
     arm = jnp.where(none, jnp.int32(SKIP), arm)
-    learnt = select_tree(none, known.learnt, acted)
-    return reserve(known._replace(learnt=learnt), arm, bound, scope), arm
+    learnt = select_tree(none, memory.learnt, acted)
+    return reserve(memory._replace(learnt=learnt), arm, bound, scope), arm
 
 
-def reserve(known: Known, arm: jax.Array, bound: jax.Array, scope: jax.Array) -> Known:
+def reserve(memory: Known, arm: jax.Array, bound: jax.Array, scope: jax.Array) -> Known:
     """One more request is open, its bound is held; for a skip nothing."""
-    mine = jax.lax.iota(jnp.int32, known.open.shape[0]) == arm
-    held = jnp.sum(jnp.where(mine, bound, 0), dtype=jnp.int32)
-    budgets = constraints.charge(known.budgets, held, constraints.pays_for(scope, arm))
-    return known._replace(open=known.open + mine.astype(jnp.int32), budgets=budgets)
+    is_arm = jax.lax.iota(jnp.int32, memory.open.shape[0]) == arm
+    held = jnp.sum(jnp.where(is_arm, bound, 0), dtype=jnp.int32)
+    budgets = constraints.charge(memory.budgets, held, constraints.pays_for(scope, arm))
+    return memory._replace(open=memory.open + is_arm.astype(jnp.int32), budgets=budgets)
 
 
 def learn(
     policy: Policy,
-    known: Known,
+    memory: Known,
     key: jax.Array,
     available: jax.Array,
-    told: Arrivals,
+    arrival: Arrivals,
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
     """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one costs its bound.
 
-    ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
+    ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """
     # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
-    view, outcome = View(told.round + 1, None, available), Feedback(told.reward, told.cost)
-    seen = Observation(view, told.arm, outcome, jnp.bool_(False), told.context)
-    learnt = select_tree(told.lost > 0, known.learnt, policy.update(known.learnt, key, seen))
-    difference = jnp.where(told.lost > 0, 0, bound[told.arm] - told.cost)
-    return refund(known, told.round, told.arm, difference, told.number, scope)._replace(learnt=learnt)
+    view, outcome = View(arrival.round + 1, None, available), Feedback(arrival.reward, arrival.cost)
+    observation = Observation(view, arrival.arm, outcome, jnp.bool_(False), arrival.context)
+    learnt = select_tree(arrival.lost > 0, memory.learnt, policy.update(memory.learnt, key, observation))
+    difference = jnp.where(arrival.lost > 0, 0, bound[arrival.arm] - arrival.cost)
+    return refund(memory, arrival.round, arrival.arm, difference, arrival.number, scope)._replace(learnt=learnt)
 
 
-def refund(known: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any) -> Known:
+def refund(memory: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any) -> Known:
     """Give money back without learning anything; ``closes`` says by how many the arm's open requests become fewer."""
-    budgets = constraints.settle(known.budgets, round, difference, constraints.pays_for(scope, arm))
-    mine = jax.lax.iota(jnp.int32, known.open.shape[0]) == arm
-    return known._replace(open=known.open - jnp.where(mine, closes, 0), budgets=budgets)
+    budgets = constraints.settle(memory.budgets, round, difference, constraints.pays_for(scope, arm))
+    is_arm = jax.lax.iota(jnp.int32, memory.open.shape[0]) == arm
+    return memory._replace(open=memory.open - jnp.where(is_arm, closes, 0), budgets=budgets)
 
 
 def first(policy: Policy, spec: Any, budgets: int) -> Known:
     """What is known before the first round."""
-    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.empty(budgets))
+    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.no_charges(budgets))
 
 
 class InFlightState(NamedTuple):
     """What is known, and what does not change."""
 
-    known: Known
+    memory: Known
     scope: jax.Array  # bool[d, K]
     room: jax.Array  # i32[]: how many more requests may be open
 
@@ -220,20 +220,20 @@ class InFlight(Around):
             name = type(self.policy).__name__
             raise InputError(f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec")
         if self.bound is not None and np.shape(self.bound)[-1] != spec.arms:
-            given = f"bound: {np.shape(self.bound)[-1]} bounds given"
-            raise InputError(f"{given}; it must be one for each of {spec.arms} arms")
+            message = f"bound: {np.shape(self.bound)[-1]} bounds given"
+            raise InputError(f"{message}; it must be one for each of {spec.arms} arms")
         super().check(spec)
 
     def inside(self, spec: DelayedSpec) -> FiniteSpec:
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
-        """Among what is known."""
-        return state.known.learnt
+        """The statistics among what the decider remembers."""
+        return state.memory.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:
-        known = first(self.policy, spec.inner, spec.budgets)
-        return InFlightState(known, jnp.asarray(spec.scope()), jnp.int32(spec.room))
+        memory = first(self.policy, spec.inner, spec.budgets)
+        return InFlightState(memory, jnp.asarray(spec.scope()), jnp.int32(spec.room))
 
     def _bound(self, arms: int) -> jax.Array:
         if self.bound is None:
@@ -241,21 +241,21 @@ class InFlight(Around):
         return jnp.ceil(jnp.asarray(self.bound) * ticks.ONE).astype(jnp.int32)
 
     def update(self, state: InFlightState, key: jax.Array, observation: Observation) -> InFlightState:
-        arrivals, bound = observation.feedback, self._bound(state.known.open.shape[0])
+        arrivals, bound = observation.feedback, self._bound(state.memory.open.shape[0])
 
-        def one(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
-            place, known = carry
-            told = Arrivals(jnp.int32(1), *jax.tree.map(lambda x: x[place], arrivals[1:]))
-            return place + 1, learn(self.policy, known, key, observation.view.available, told, bound, state.scope)
+        def learn_next(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
+            place, memory = carry
+            arrival = Arrivals(jnp.int32(1), *jax.tree.map(lambda x: x[place], arrivals[1:]))
+            return place + 1, learn(self.policy, memory, key, observation.view.available, arrival, bound, state.scope)
 
         number = arrivals.number
-        _, known = jax.lax.while_loop(lambda carry: carry[0] < number, one, (jnp.int32(0), state.known))
-        return state._replace(known=known, room=state.room + jnp.maximum(number, 0))
+        _, memory = jax.lax.while_loop(lambda carry: carry[0] < number, learn_next, (jnp.int32(0), state.memory))
+        return state._replace(memory=memory, room=state.room + jnp.maximum(number, 0))
 
     def select(self, state: InFlightState, key: jax.Array, view: View) -> tuple[InFlightState, jax.Array]:
-        bound = self._bound(state.known.open.shape[0])
-        known, arm = decide(self.policy, state.known, key, view, bound, state.scope)
-        return state._replace(known=known, room=state.room - (arm >= 0).astype(jnp.int32)), arm
+        bound = self._bound(state.memory.open.shape[0])
+        memory, arm = decide(self.policy, state.memory, key, view, bound, state.scope)
+        return state._replace(memory=memory, room=state.room - (arm >= 0).astype(jnp.int32)), arm
 
     def status(self, state: InFlightState) -> jax.Array:
         """CAPACITY where more requests would be open than there is room for; else the inner policy's."""

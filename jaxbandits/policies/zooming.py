@@ -20,7 +20,7 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Environment, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
-from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, to_ticks, to_units
+from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, point_of_ticks, to_ticks
 from jaxbandits.core.streams import Role
 from jaxbandits.core.tables import MOST_ARMS
 from jaxbandits.core.ticks import Total
@@ -95,26 +95,26 @@ class ZoomingPolicy(PointPolicy):
 
     def update(self, state: Active, key: jax.Array, observation: Observation) -> Active:
         """Add reward and cost to the point's totals; its ball shrinks. A point that is not active teaches nothing."""
-        seen, point = observation.feedback, to_ticks(observation.action)
-        mine = (state.point == point) & (state.radius > 0)
-        at = _first(mine)
+        feedback, point = observation.feedback, to_ticks(observation.action)
+        is_point = (state.point == point) & (state.radius > 0)
+        at = _first(is_point)
         pulls, old = state.pulls[at] + 1, state.radius[at]
-        reward = ticks.add(Total(state.reward.whole[at], state.reward.part[at]), seen.reward)
-        cost = ticks.add(Total(state.cost.whole[at], state.cost.part[at]), seen.cost)
-        radius, index = evaluate(self, pulls, reward, cost, state.phase)
+        reward = ticks.add(Total(state.reward.whole[at], state.reward.part[at]), feedback.reward)
+        cost = ticks.add(Total(state.cost.whole[at], state.cost.part[at]), feedback.cost)
+        radius, index = radius_and_index(self, pulls, reward, cost, state.phase)
 
         def put(new: jax.Array, all: jax.Array) -> jax.Array:
-            return jnp.where(mine, new, all)
+            return jnp.where(is_point, new, all)
 
-        played = mine[at]
+        is_active = is_point[at]
         return state._replace(
             pulls=put(pulls, state.pulls),
             reward=Total(put(reward.whole, state.reward.whole), put(reward.part, state.reward.part)),
             cost=Total(put(cost.whole, state.cost.whole), put(cost.part, state.cost.part)),
             radius=put(radius, state.radius),
             index=put(index, state.index),
-            below=select_tree(played, Span(jnp.maximum(point - old + 1, 0), point - radius), state.below),
-            above=select_tree(played, Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)), state.above),
+            below=select_tree(is_active, Span(jnp.maximum(point - old + 1, 0), point - radius), state.below),
+            above=select_tree(is_active, Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)), state.above),
         )
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
@@ -124,21 +124,21 @@ class ZoomingPolicy(PointPolicy):
             state = select_tree(phase != state.phase, fresh, state)
         balls = Balls(state.point - state.radius, state.point + state.radius)
         new, needed = uncovered_point(balls, state.below, state.above, key, view.round)
-        here = (jax.lax.iota(jnp.int32, self.capacity) == state.count) & needed
+        enters = (jax.lax.iota(jnp.int32, self.capacity) == state.count) & needed
         full = needed & (state.count >= self.capacity)
-        index = jnp.where(here, jnp.inf, state.index)
-        point = jnp.where(here, new, state.point)
+        index = jnp.where(enters, jnp.inf, state.index)
+        point = jnp.where(enters, new, state.point)
         best = _first(index == jnp.max(index))
         state = state._replace(
-            count=state.count + jnp.any(here),
+            count=state.count + jnp.any(enters),
             point=point,
-            radius=jnp.where(here, EVERYWHERE, state.radius),
+            radius=jnp.where(enters, EVERYWHERE, state.radius),
             index=index,
-            below=covering.nothing(),
-            above=covering.nothing(),
+            below=covering.empty_span(),
+            above=covering.empty_span(),
             full=full,
         )
-        return state, to_units(point[best])
+        return state, point_of_ticks(point[best])
 
     def status(self, state: Active) -> jax.Array:
         """``Status.CAPACITY`` once a point is needed for which there is no slot."""
@@ -155,33 +155,35 @@ class ZoomingPolicy(PointPolicy):
             f"{type(self).__name__}.lipschitz",
             self.lipschitz,
             largest,
-            lambda given: given < largest * 0.995 - 5e-4,
+            lambda bound: bound < largest * 0.995 - 5e-4,
             "is below the largest slope",
             "balls reach further than the theory allows, so the best point may never be tried",
         )
 
 
 def misfits(
-    name: str, value: Any, found: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], is_what: str, so: str
+    name: str, value: Any, extremes: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], claim: str, consequence: str
 ) -> list[str]:
     """A line if a bound ``[setting, 1 or instance]`` does not hold of what a grid shows of each instance."""
-    given = np.asarray(value, np.float64)
-    given = np.broadcast_to(given, (given.shape[0], found.size))
-    if not (misfit := wrong(given)).any():
+    bounds = np.asarray(value, np.float64)
+    bounds = np.broadcast_to(bounds, (bounds.shape[0], extremes.size))
+    if not (misfit := wrong(bounds)).any():
         return []
     setting, instance = np.argwhere(misfit)[0]
-    where = f"in instance {instance} ({int(misfit.any(axis=0).sum())} of {found.size} instances)"
-    return [f"{name}: {given[setting, instance]:g} {is_what} {found[instance]:g} found on a grid {where}: {so}"]
+    place = f"in instance {instance} ({int(misfit.any(axis=0).sum())} of {extremes.size} instances)"
+    return [
+        f"{name}: {bounds[setting, instance]:g} {claim} {extremes[instance]:g} found on a grid {place}: {consequence}"
+    ]
 
 
 def too_large(name: str, lam: Any, environment: Environment) -> list[str]:
     """A line if a stated lower bound on the mean costs is above a true one."""
-    least = np.nanmin(np.asarray(environment.values()[1], np.float64), axis=-1)
+    lowest = np.nanmin(np.asarray(environment.values()[1], np.float64), axis=-1)
     return misfits(
         name,
         lam,
-        least,
-        lambda given: given > least * (1 + 1e-5),
+        lowest,
+        lambda bound: bound > lowest * (1 + 1e-5),
         "is above the smallest mean cost",
         "it must be a lower bound, or cheap points look worse than they are",
     )
@@ -192,13 +194,13 @@ def _first(flags: jax.Array) -> jax.Array:
     return jnp.min(jnp.where(flags, jax.lax.iota(jnp.int32, flags.shape[0]), flags.shape[0] - 1))
 
 
-def evaluate(
+def radius_and_index(
     policy: ZoomingPolicy, pulls: jax.Array, reward: Total, cost: Total, phase: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """(radius of the ball in ticks, index) of points with these totals, of any one shape.
 
     The one place where both are computed; broadcasts and a barrier make it the same elementwise program everywhere (see
-    :func:`jaxbandits.policies.base.evaluate`).
+    :func:`jaxbandits.policies.base.evaluate_arms`).
     """
     n, r, c = pulls.astype(jnp.float32), ticks.to_float(reward), ticks.to_float(cost)
     wide = jax.tree.map(lambda x: jnp.broadcast_to(x, n.shape), policy)
@@ -217,12 +219,12 @@ def uncovered_point(
     below, above = Span(first[0], below.high), Span(first[1], above.high)
     needed = (below.low <= below.high) | (above.low <= above.high)
     # In a batch without holes, the loops of what follows do not run.
-    many = covering.holes(balls, below), covering.holes(balls, above)
+    counts = covering.holes(balls, below), covering.holes(balls, above)
     word = streams.policy_words(key, round, Role.EXPLORE)[0]
-    number = streams.below(word, jnp.maximum(many[0] + many[1], 1))
-    low = number < many[0]
-    lower = covering.pick(balls, below, jnp.where(needed & low, number, -1))
-    upper = covering.pick(balls, above, jnp.where(needed & ~low, number - many[0], -1))
+    number = streams.below(word, jnp.maximum(counts[0] + counts[1], 1))
+    low = number < counts[0]
+    lower = covering.nth_hole_point(balls, below, jnp.where(needed & low, number, -1))
+    upper = covering.nth_hole_point(balls, above, jnp.where(needed & ~low, number - counts[0], -1))
     return jnp.where(low, lower, upper), needed
 
 
@@ -237,8 +239,8 @@ def _empty(capacity: int, phase: jax.Array) -> Active:
         cost=ticks.zero((capacity,)),
         radius=zeros,
         index=jnp.full((capacity,), -jnp.inf, jnp.float32),
-        below=covering.whole(),
-        above=covering.nothing(),
+        below=covering.whole_span(),
+        above=covering.empty_span(),
         full=jnp.bool_(False),
     )
 
@@ -482,9 +484,10 @@ class OnPoints(Around):
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns what its arm brought; a point that is none of the K teaches nothing."""
-        mine = to_ticks(self.points) == to_ticks(observation.action)
-        told = observation._replace(view=self._view(observation.view), action=jnp.argmax(mine).astype(jnp.int32))
-        return select_tree(jnp.any(mine), self.policy.update(state, key, told), state)
+        is_point = to_ticks(self.points) == to_ticks(observation.action)
+        arm = jnp.argmax(is_point).astype(jnp.int32)
+        inner_observation = observation._replace(view=self._view(observation.view), action=arm)
+        return select_tree(jnp.any(is_point), self.policy.update(state, key, inner_observation), state)
 
     def _view(self, view: View) -> View:
         """What the inner policy sees: all points are there."""
@@ -494,5 +497,5 @@ class OnPoints(Around):
         """The point of the inner policy's arm; −1, which no continuum has, where that is no arm."""
         state, arm = self.policy.select(state, key, self._view(view))
         inside = (arm >= 0) & (arm < self.points.shape[0])
-        point = to_units(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
+        point = point_of_ticks(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
         return state, jnp.where(inside, point, -1.0)

@@ -98,8 +98,8 @@ def saved(result: Any, world: Environment, constraint: Constraint) -> xarray.Dat
         [761.0, 818.0, 843.0, 587.0]
     """
     clock = ticks.to_units(result.ledger["clock"][..., -1])
-    left = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
-    return _per_lane(result, left, "saved")
+    unspent = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
+    return _per_lane(result, unspent, "saved")
 
 
 def committed_regret(result: Any, world: Environment, constraint: Constraint) -> xarray.DataArray:
@@ -123,10 +123,10 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
         [59.7, 41.8, 45.4, 96.4]
     """
     rate = _worth(world, "reward" if result.about.clock == "rounds" else "ratio")
-    lost = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
+    loss_rate = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])
-    left = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
-    return _per_lane(result, result.regret.values[..., -1] + left * lost, "committed_regret")
+    unspent = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
+    return _per_lane(result, result.regret.values[..., -1] + unspent * loss_rate, "committed_regret")
 
 
 def _end(world: Environment, constraint: Constraint) -> np.ndarray:
@@ -180,8 +180,8 @@ def cost_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArr
         845.0
     """
     reward, cost, floor = _floor(world, alpha)
-    least = np.nanmin(np.where(reward >= floor, cost, np.nan), axis=1, keepdims=True)
-    return result.linear(np.nan_to_num(np.maximum(cost - least, 0))).rename("cost_regret")
+    lowest_cost = np.nanmin(np.where(reward >= floor, cost, np.nan), axis=1, keepdims=True)
+    return result.linear(np.nan_to_num(np.maximum(cost - lowest_cost, 0))).rename("cost_regret")
 
 
 def _floor(world: Environment, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandits.core.checks import whole_number
 from jaxbandits.statistics import estimates
-from jaxbandits.statistics.estimates import Ends, Estimate, Moments, doubts_of, moments
+from jaxbandits.statistics.estimates import Estimate, IntervalEnds, Moments, doubts_of, moments
 
 if TYPE_CHECKING:
     import xarray
@@ -51,19 +51,19 @@ def bootstrap_interval(
     Example:
         >>> import numpy as np, xarray
         >>> x = xarray.DataArray(np.random.default_rng(0).exponential(size=(50, 1)), dims=("instance", "replicate"))
-        >>> found = bootstrap_interval(x, over="instance")
-        >>> found.low < found.value < found.high
+        >>> estimate = bootstrap_interval(x, over="instance")
+        >>> estimate.low < estimate.value < estimate.high
         True
     """
     whole_number("resamples", resamples, 100)
 
-    def ends(values: np.ndarray) -> Ends:
-        found = estimates.of_means(over, level)(values)
+    def ends(values: np.ndarray) -> IntervalEnds:
+        plain = estimates.of_means(over, level)(values)
         if values.shape[1] < _FEW:
-            return found
+            return plain
         t, error = studentised(values, resamples, seed), moments(values).error
-        least, most = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-        return found._replace(low=found.value - most * error, high=found.value - least * error)
+        t_low, t_high = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        return plain._replace(low=plain.value - t_high * error, high=plain.value - t_low * error)
 
     return estimates.interval(x, over, level, ends)
 
@@ -115,17 +115,17 @@ def simultaneous_band(
     estimates.check_axes(x, *axes)
     length = int(np.prod([x.sizes[axis] for axis in axes]))
 
-    def ends(values: np.ndarray) -> Ends:
+    def ends(values: np.ndarray) -> IntervalEnds:
         parts, groups = moments(values), values.shape[2] // length
         if values.shape[1] >= _FEW_CURVES:
             t = studentised(values, resamples, seed).reshape(resamples, groups, -1)
-            most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
-            least = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
-            critical = [np.repeat(q, t.shape[-1]) for q in (most, least)]
+            t_high = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
+            t_low = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
+            critical = [np.repeat(q, t.shape[-1]) for q in (t_high, t_low)]
         else:
             critical = _normal_ends(values, parts, groups, level, resamples, seed)
         low, high = (parts.mean - q * parts.error for q in critical)
-        return Ends(parts.mean, low, high, doubts_of(values, over, "mean", level))
+        return IntervalEnds(parts.mean, low, high, doubts_of(values, over, "mean", level))
 
     # Curves last: the places of one curve then lie side by side.
     return estimates.interval(x.transpose(..., *axes), over, level, ends)
@@ -156,19 +156,19 @@ def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     centred = values - values.mean(axis=1, keepdims=True)
     flat = (values == values[:, :1]).all(axis=1)
     centred[np.broadcast_to(flat[:, None, :], values.shape)] = 0.0
-    least = (values.var(axis=1, ddof=1) / count).sum(axis=0) * _LEAST**2
+    floor = (values.var(axis=1, ddof=1) / count).sum(axis=0) * _LEAST**2
     rng = np.random.default_rng(seed)
-    found = np.zeros((resamples, places))
+    t_values = np.zeros((resamples, places))
     step = max(1, _AT_ONCE // max(count, places))
     for first in range(0, resamples, step):
-        some = min(step, resamples - first)
-        shift, variance = np.zeros((some, places)), np.zeros((some, places))
+        size = min(step, resamples - first)
+        shift, variance = np.zeros((size, places)), np.zeros((size, places))
         for part in centred:
-            weights = rng.multinomial(count, np.full(count, 1 / count), size=some) / count
+            weights = rng.multinomial(count, np.full(count, 1 / count), size=size) / count
             mean = weights @ part
             shift += mean
             variance += np.maximum(weights @ part**2 - mean**2, 0) / (count - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = shift / np.sqrt(np.maximum(variance, least))
-        found[first : first + some] = np.where(shift == 0, 0.0, t)
-    return found
+            t = shift / np.sqrt(np.maximum(variance, floor))
+        t_values[first : first + size] = np.where(shift == 0, 0.0, t)
+    return t_values

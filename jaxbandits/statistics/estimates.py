@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits._tables import counted
+from jaxbandits._tables import count_of
 from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 22  # values that a function of a sample copies at a time
 
 
 class Moments(NamedTuple):
-    """Of the mean of the strata's means, ``[…]`` each."""
+    """Moments of the mean of the strata's means, ``[…]`` each."""
 
     mean: np.ndarray
     error: np.ndarray  # its standard error
@@ -51,12 +51,12 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     """
     check_axes(x, over)
     if over == "replicate":
-        made = x.rename(replicate="unit")
-        made = made.rename(instance="stratum") if "instance" in x.dims else made.expand_dims("stratum")
+        sample = x.rename(replicate="unit")
+        sample = sample.rename(instance="stratum") if "instance" in x.dims else sample.expand_dims("stratum")
     else:
         averaged = x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
-        made = averaged.rename({over: "unit"}).expand_dims("stratum")
-    return made.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
+        sample = averaged.rename({over: "unit"}).expand_dims("stratum")
+    return sample.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
 
 
 def check_axes(x: xarray.DataArray, *axes: str) -> None:
@@ -206,18 +206,18 @@ class Doubt(NamedTuple):
     text: Callable[[int], str]  # what to say of the sample at a place
 
 
-def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
+def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
     """A line for each that there is: its name, and what is to be said of the worst sample."""
     lines = []
     for doubt in doubts:
-        found, many = int((doubt.size > 0).sum()), doubt.size.size
-        if found:
-            several = f" (the worst of {found:,} such among {many:,})" if found > 1 else f" (1 among {many:,})"
-            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if many > 1 else ''}")
+        count, total = int((doubt.size > 0).sum()), doubt.size.size
+        if count:
+            several = f" (the worst of {count:,} such among {total:,})" if count > 1 else f" (1 among {total:,})"
+            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if total > 1 else ''}")
     return tuple(lines)
 
 
-def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
+def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
     """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
 
     Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a skewed law cannot
@@ -226,33 +226,34 @@ def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> 
     """
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
-    top, many = math.ceil(TOP * number), f"{number:,} {units}"
-    share, moved, skew = by_blocks(lambda part: _signs(part, top, level), values)
-    few, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
-    each = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
-    why = "show no skewness, which the interval then ignores; take 3 or more"
-    if few:
-        why = f"are too few for an interval that holds its level; take {FEW + 1} or more"
-    carry = f"of {many} {'carry' if top > 1 else 'carries'}"
+    top, sample = math.ceil(TOP * number), f"{number:,} {units}"
+    share, influence, skew = by_blocks(lambda part: _signs(part, top, level), values)
+    is_small, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
+    unit_text = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
+    remedy = "show no skewness, which the interval then ignores; take 3 or more"
+    if is_small:
+        remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
+    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place only.
+    carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     heavy = (share > HALF) & (number > 1)
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
-    one = f"without one of the {units} the {what} would move by more than the whole width of its interval"
-    told_of_skew = f"over {many}: an interval of the {what} may miss more often than it says"
+    alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
+    skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
     return [
-        Doubt("few units", np.full(places, float(few or pairs)), lambda at: f"{each} {why}"),
+        Doubt("few units", np.full(places, float(is_small or pairs)), lambda at: f"{unit_text} {remedy}"),
         Doubt(
             "heavy tail",
             np.where(heavy, share, 0.0),
-            lambda at: f"{top} {carry} {share[at]:.0%} of this {what}: more {units} will move it",
+            lambda at: f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it",
         ),
-        Doubt("one unit decides", np.where(moved > 1, moved, 0.0), lambda at: one),
-        Doubt("skewed", np.where(skewed, of_sample, 0.0), lambda at: f"skewness {of_sample[at]:.1f} {told_of_skew}"),
+        Doubt("one unit decides", np.where(influence > 1, influence, 0.0), lambda at: alone),
+        Doubt("skewed", np.where(skewed, of_sample, 0.0), lambda at: f"skewness {of_sample[at]:.1f} {skew_text}"),
     ]
 
 
 def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each place three numbers.
+    """Three signs of a doubtful mean, for each place.
 
     What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit, in widths of the
     interval that is left; and the size of the mean's skewness.
@@ -265,18 +266,19 @@ def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.n
     whole = size.sum(axis=(0, 1))
     share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
     _, error, freedom, skew = moments(values)
-    moved = np.zeros(places)
+    influence = np.zeros(places)
     if count > 2:
         apart = values - values.mean(axis=1, keepdims=True)
         variance = values.var(axis=1, ddof=1, keepdims=True)
-        left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
-        others = np.maximum(error**2 * strata**2 - variance / count, 0)
-        width = 2 * t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
+        rest_variance = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
+        strata_variance = np.maximum(error**2 * strata**2 - variance / count, 0)
+        t = t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1))
+        width = 2 * t * np.sqrt(strata_variance + rest_variance / (count - 1))
         far = np.abs(apart) / (count - 1)
         # rounding leaves a trace of variance where all others are equal
         ratio = far / np.maximum(width, 1e-12 * np.maximum(far, 1e-300))
-        moved = np.where(error > 0, ratio.max(axis=(0, 1)), 0.0)
-    return share, moved, np.abs(skew)
+        influence = np.where(error > 0, ratio.max(axis=(0, 1)), 0.0)
+    return share, influence, np.abs(skew)
 
 
 def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float) -> Doubt:
@@ -290,8 +292,8 @@ def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, l
 def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
     """Whether the tail holds 10 units or fewer."""
     enough = math.ceil((FEW + 1) / tail)
-    few = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
-    text = f"{few} for an interval that holds its level; take {enough:,}"
+    shortage = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
+    text = f"{shortage} for an interval that holds its level; take {enough:,}"
     return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
 
 
@@ -299,14 +301,14 @@ def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> lis
     """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit, place]``."""
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
-    found = doubts_of(largest[None], over, "mean of the tail", level)
-    return [few_in_tail(count, places, tail, over), *(doubt for doubt in found if doubt.name != "few units")]
+    doubts = doubts_of(largest[None], over, "mean of the tail", level)
+    return [few_in_tail(count, places, tail, over), *(doubt for doubt in doubts if doubt.name != "few units")]
 
 
 def units_of(over: str, count: int | None = None) -> str:
     """What units are called: ``instances``, or ``1,200 runs`` with a count."""
-    one = "run" if over == "replicate" else over
-    return f"{one}s" if count is None else counted(count, one)
+    unit = "run" if over == "replicate" else over
+    return f"{unit}s" if count is None else count_of(count, unit)
 
 
 def invisible(count: int, over: str) -> str:
@@ -325,7 +327,7 @@ def invisible(count: int, over: str) -> str:
 # --- The one way to an interval
 
 
-class Ends(NamedTuple):
+class IntervalEnds(NamedTuple):
     """Value and interval of samples, ``[place]`` each, and what is doubtful about them."""
 
     value: np.ndarray
@@ -357,7 +359,7 @@ class Estimate:
         return f"{self.value:.5g} ({self.low:.5g} to {self.high:.5g})"
 
 
-def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:
+def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], IntervalEnds]) -> Estimate:
     """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left."""
     import xarray
 
@@ -376,12 +378,12 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]
     like = sample.isel(stratum=0, unit=0, drop=True)
     labelled: Any = (like.copy(data=part.reshape(like.shape)) for part in parts)
     value, low, high = labelled if like.ndim else map(float, labelled)
-    return Estimate(value, low, high, strata * count, told(doubts))
+    return Estimate(value, low, high, strata * count, doubt_lines(doubts))
 
 
-def of_means(over: str, level: float) -> Callable[[np.ndarray], Ends]:
-    """Means, and what is doubtful about them: see :func:`mean`."""
-    return lambda values: Ends(*mean_ends(values, level), doubts_of(values, over, "mean", level))
+def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
+    """A function from samples to means, intervals and doubts: what :func:`mean` asks for."""
+    return lambda values: IntervalEnds(*mean_ends(values, level), doubts_of(values, over, "mean", level))
 
 
 # --- Mean, median, quantile, mean of the worst, and what the worst carry
@@ -408,8 +410,8 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
 
     Example:
         >>> import numpy as np
-        >>> found = mean(np.random.default_rng(0).exponential(size=100), over="run")
-        >>> found.low < 1 < found.high, found.units, found.warnings
+        >>> estimate = mean(np.random.default_rng(0).exponential(size=100), over="run")
+        >>> estimate.low < 1 < estimate.high, estimate.units, estimate.warnings
         (True, 100, ())
     """
     return interval(x, over, level, of_means(over, level))
@@ -438,16 +440,16 @@ def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: fl
 
     Example:
         >>> import numpy as np
-        >>> found = quantile(np.arange(401.0), 0.9, over="run")
-        >>> found.value, round(found.low, 1), round(found.high, 1)
+        >>> estimate = quantile(np.arange(401.0), 0.9, over="run")
+        >>> estimate.value, round(estimate.low, 1), round(estimate.high, 1)
         (360.0, 348.3, 371.7)
     """
     check_level("q", q)
 
-    def ends(values: np.ndarray) -> Ends:
+    def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
         low, high = quantile_ends(pooled, q, level)
-        return Ends(np.quantile(pooled, q, axis=0), low, high, [no_end(low, high, len(pooled), over, q, level)])
+        return IntervalEnds(np.quantile(pooled, q, axis=0), low, high, [no_end(low, high, len(pooled), over, q, level)])
 
     return interval(x, over, level, ends)
 
@@ -471,9 +473,9 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: flo
     """
     check_level("tail", tail)
 
-    def ends(values: np.ndarray) -> Ends:
+    def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
-        return Ends(*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
+        return IntervalEnds(*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
 
     return interval(x, over, level, ends)
 
@@ -495,7 +497,7 @@ def tail_share(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, leve
     """
     check_level("tail", tail)
 
-    def ends(values: np.ndarray) -> Ends:
+    def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
         parts, centre = tail * _beyond(pooled, tail), pooled.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -505,8 +507,8 @@ def tail_share(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, leve
         _, low, high = mean_ends(spread[None], level)
         odds = np.log(inner / (1 - inner))
         low, high = (np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high))
-        few = few_in_tail(len(pooled), pooled.shape[1], tail, over)
-        return Ends(share, low, high, [few, *doubts_of(pooled[None], over, "mean", level)])
+        shortage = few_in_tail(len(pooled), pooled.shape[1], tail, over)
+        return IntervalEnds(share, low, high, [shortage, *doubts_of(pooled[None], over, "mean", level)])
 
     return interval(x, over, level, ends)
 

@@ -31,12 +31,12 @@ def holm(p: np.ndarray) -> np.ndarray:
     """
     p = np.asarray(p, float)
     adjusted = np.full(p.shape, np.nan)
-    there = np.isfinite(p)
-    ordered = np.argsort(p[there], kind="stable")
-    steps = p[there][ordered] * np.arange(there.sum(), 0, -1)
+    finite = np.isfinite(p)
+    ordered = np.argsort(p[finite], kind="stable")
+    steps = p[finite][ordered] * np.arange(finite.sum(), 0, -1)
     values = np.empty(ordered.size)
     values[ordered] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    adjusted[there] = values
+    adjusted[finite] = values
     return adjusted
 
 
@@ -142,8 +142,8 @@ def runs_needed(
     Example:
         >>> import numpy as np, xarray
         >>> d = xarray.DataArray(np.random.default_rng(1).normal(0.5, 2.0, size=40), dims="replicate")
-        >>> found = runs_needed(d, 0 * d, over="replicate")
-        >>> bool(found["more"] > 0), bool(found["least"] < found["needed"] < found["most"])
+        >>> plan = runs_needed(d, 0 * d, over="replicate")
+        >>> bool(plan["more"] > 0), bool(plan["least"] < plan["needed"] < plan["most"])
         (True, True)
     """
     import xarray
@@ -158,29 +158,29 @@ def runs_needed(
     mean, error, freedom, _ = moments(values)
     half, size = error * t_quantile(0.5 + level / 2, freedom), np.abs(mean)
 
-    def least(difference: np.ndarray) -> np.ndarray:
+    def sample_size(difference: np.ndarray) -> np.ndarray:
         """Least n ≥ 2 with the power, by bisection."""
 
-        def reached(n: np.ndarray) -> np.ndarray:
+        def has_power(n: np.ndarray) -> np.ndarray:
             then = freedom / (now - 1) * (n - 1)
             apart = -t_quantile((1 - level) / 2, then) - t_quantile(1 - power, then)
             return (difference > 0) & (apart * (error * np.sqrt(now)) <= difference * np.sqrt(n))
 
         low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
-        possible = reached(high)
+        possible = has_power(high)
         while (high - low > 1).any():
             middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
-            good, below = reached(middle), np.minimum(middle, high - 1)
+            good, below = has_power(middle), np.minimum(middle, high - 1)
             low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
         return np.where(possible, high, np.inf)
 
-    needed, clear = least(size), size > half
+    needed, clear = sample_size(size), size > half
     parts = {
         "now": np.full(mean.shape, float(now)),
         "needed": needed,
         "more": np.where(clear, 0.0, np.maximum(needed - now, 1.0)),
-        "least": least(size + half),
-        "most": np.where(clear, least(np.maximum(size - half, 0)), np.inf),
+        "least": sample_size(size + half),
+        "most": np.where(clear, sample_size(np.maximum(size - half, 0)), np.inf),
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
     attrs = {"level": level, "power": power}

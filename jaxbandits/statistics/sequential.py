@@ -66,8 +66,8 @@ def clear_pairs(
         >>> import numpy as np, xarray
         >>> noise = np.random.default_rng(0).uniform(size=200)
         >>> x = xarray.DataArray([noise, noise / 2], dims=("setting", "replicate"))
-        >>> found = clear_pairs(x, bound=1.0, over="replicate")
-        >>> found.most.values.tolist(), bool(0 < found.average[0, 1] < 200)
+        >>> clear = clear_pairs(x, bound=1.0, over="replicate")
+        >>> clear.most.values.tolist(), bool(0 < clear.average[0, 1] < 200)
         ([[0, 9], [0, 0]], True)
     """
     check_axes(x, among, over)
@@ -80,15 +80,15 @@ def clear_pairs(
         raise bad("x", "a number below 0, NaN or infinity", "what runs earn, 0 or more")
     count = earned.shape[0]
     needed = math.log(max(count * (count - 1) // 2, 1) * 2 * len(CLAIMS) / (1 - level))
-    most, average = np.zeros((2, count, count), int)
+    majority, average = np.zeros((2, count, count), int)
     counted = np.minimum(earned, bound) / bound
     for pair in itertools.permutations(range(count), 2):
         row, column = pair
         wealth = sign_evidence(earned[row] > earned[column]), mean_evidence(counted[row] - counted[column])
-        for runs, evidence in zip((most, average), wealth, strict=True):
+        for runs, evidence in zip((majority, average), wealth, strict=True):
             enough = evidence >= needed
             runs[pair] = np.argmax(enough) + 1 if enough.any() else 0
-    return ClearPairs(*(square(x, among, part) for part in (most, average)))
+    return ClearPairs(*(square(x, among, part) for part in (majority, average)))
 
 
 def sign_evidence(gains: np.ndarray) -> np.ndarray:

@@ -33,13 +33,13 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
     if len(result.cells()) > len(cells):
         figure.text(0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8)
     budgets = result.data["budget"].values
-    found = {cell: [result.curve(policy, *cell) for policy in policies] for cell in cells}
-    means = [np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in found.values()]
+    by_cell = {cell: [result.curve(policy, *cell) for policy in policies] for cell in cells}
+    means = [np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in by_cell.values()]
     log_up = min(x.min() for x in means) > 0 and any(x.max() / x.min() > 8 for x in means)
     for axis, (environment, budget) in zip(axes, cells, strict=False):
-        for number, curve in enumerate(found[environment, budget]):
+        for number, curve in enumerate(by_cell[environment, budget]):
             _one_curve(axis, curve, curve.parameters[name], number)
-        x = np.concatenate([curve.parameters[name] for curve in found[environment, budget]])
+        x = np.concatenate([curve.parameters[name] for curve in by_cell[environment, budget]])
         log = bool(x.min() > 0 and x.max() / x.min() > 8)
         if log:
             axis.set_xscale("log")
@@ -70,10 +70,10 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     middle, low, high = (part.values[order] for part in (curve.apart.value, curve.apart.low, curve.apart.high))
     if np.isfinite(low).all():
         axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
-    alike = curve.indistinguishable[order]
+    not_worse = curve.indistinguishable[order]
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
-    axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
-    axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
+    axis.plot(x[~not_worse], mean[~not_worse], markerfacecolor="white", **look)
+    axis.plot(x[not_worse], mean[not_worse], label=curve.policy.replace("$", r"\$"), **look)
     star = {"marker": "*", "markersize": 11, "markerfacecolor": colour, "markeredgecolor": "black"}
     axis.plot(values[curve.best], curve.regret.value.values[curve.best], zorder=3, **star)
 
@@ -88,18 +88,18 @@ def cases(result: SweepResult) -> Figure:
         curve, at = result.curve(policies[row], environment, budget), (row, environments.index(environment), budget)
         best[at] = curve.regret.value[curve.best]
         values[at] = "\n".join(f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items())
-    least = best.min(axis=0)
-    more = 100 * (best / np.where(least > 0, least, np.nan) - 1)  # in percent
-    most = max(float(np.nanmax(more, initial=0)), 1.0)
+    lowest = best.min(axis=0)
+    more = 100 * (best / np.where(lowest > 0, lowest, np.nan) - 1)  # in percent
+    scale = max(float(np.nanmax(more, initial=0)), 1.0)
     size = max(3.0, 1.1 * budgets.size) * len(policies) + 1.5, 0.7 * len(environments) + 1.6
     figure = Picture(figsize=size, layout="constrained")
     axes = figure.subplots(1, len(policies), squeeze=False)[0]
-    for axis, policy, shown, texts in zip(axes, policies, more, values, strict=True):
-        image = axis.imshow(shown, aspect="auto", cmap="cividis_r", vmin=0, vmax=most)
+    for axis, policy, percents, texts in zip(axes, policies, more, values, strict=True):
+        image = axis.imshow(percents, aspect="auto", cmap="cividis_r", vmin=0, vmax=scale)
         for (line, column), text in np.ndenumerate(texts):
-            light = not shown[line, column] > most / 2
-            said = f"{text}\n" * bool(text) + f"+{shown[line, column]:.0f} %"
-            axis.text(column, line, said, ha="center", va="center", fontsize=7, color="black" if light else "white")
+            light = not percents[line, column] > scale / 2
+            caption = f"{text}\n" * bool(text) + f"+{percents[line, column]:.0f} %"
+            axis.text(column, line, caption, ha="center", va="center", fontsize=7, color="black" if light else "white")
         axis.set_xticks(range(budgets.size), [f"{budget:,.6g}" for budget in budgets], fontsize=8)
         axis.set_yticks([])
         axis.set(xlabel="budget")

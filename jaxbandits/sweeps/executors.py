@@ -24,11 +24,11 @@ def shared_programs() -> Iterator[dict[str, str]]:
     They name the folder of programs that this process has, or else a new one that goes away in the end.
     """
     config: Any = jax.config
-    with contextlib.ExitStack() as made:
+    with contextlib.ExitStack() as stack:
         seconds = config.jax_persistent_cache_min_compile_time_secs
         if not (folder := config.jax_compilation_cache_dir):
             new = tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True)
-            folder, seconds = made.enter_context(new), 0.0
+            folder, seconds = stack.enter_context(new), 0.0
         yield {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds)}
 
 
@@ -36,13 +36,13 @@ def shared_programs() -> Iterator[dict[str, str]]:
 
 # What a worker runs before all else. Its name is its number among all, also after it died and was replaced.
 _PRELOAD = """\
-from jaxbandits.sweeps.executors import settle
+from jaxbandits.sweeps.executors import pin_worker
 def dask_setup(worker):
-    settle(int(worker.name), {count})
+    pin_worker(int(worker.name), {count})
 """
 
 
-def settle(number: int, count: int) -> None:
+def pin_worker(number: int, count: int) -> None:
     """Give this process, one of ``count``, its share of the cores and of the GPUs; Ctrl-C is for the caller."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores := checks.part_of_cores(number, count):
@@ -52,15 +52,15 @@ def settle(number: int, count: int) -> None:
 
 def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
     """Variables that give one of ``count`` workers a GPU of those that this process may see, or a share of one."""
-    told = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if told is None:
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if devices is None:
         with contextlib.suppress(OSError):
-            told = ",".join(str(gpu) for gpu in range(len(os.listdir(driver))))
-    if not (seen := [gpu for gpu in (told or "").split(",") if gpu]):
+            devices = ",".join(str(gpu) for gpu in range(len(os.listdir(driver))))
+    if not (gpus := [gpu for gpu in (devices or "").split(",") if gpu]):
         return {}
-    sharing = -(-count // len(seen))
+    sharing = -(-count // len(gpus))
     share = {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.75 / sharing:.2f}"} if sharing > 1 else {}
-    return {"CUDA_VISIBLE_DEVICES": seen[number % len(seen)], **share}
+    return {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)], **share}
 
 
 # --- engines by name, as ``--on`` gives them -------------------------------------------------------------------
@@ -88,22 +88,22 @@ def open_engine(name: str) -> Iterator[Any]:
     match = re.fullmatch(r"processes:([1-9]\d{0,3})|dask:(\w+://.+:\d{1,5})", name, re.ASCII)
     if match is None:
         raise bad("executor", name, NAMES)
-    count, where = int(match[1] or 0), match[2]
+    count, address = int(match[1] or 0), match[2]
     try:
         import distributed
     except ImportError:
         raise InputError(f"executor: {name!r} given; it needs Dask: pip install 'jaxbandits[dask]'") from None
     with contextlib.ExitStack() as held:
         if count:
-            each: dict[str, Any] = {"threads_per_worker": max(1, checks.cores() // count), "memory_limit": None}
-            each |= {"env": held.enter_context(shared_programs()), "preload": _PRELOAD.format(count=count)}
+            options: dict[str, Any] = {"threads_per_worker": max(1, checks.cores() // count), "memory_limit": None}
+            options |= {"env": held.enter_context(shared_programs()), "preload": _PRELOAD.format(count=count)}
             quiet = {
                 "dashboard_address": "127.0.0.1:0",
                 "silence_logs": logging.CRITICAL,
             }  # a death is told by who plays anew
-            where = held.enter_context(distributed.LocalCluster(n_workers=count, **quiet, **each))
+            address = held.enter_context(distributed.LocalCluster(n_workers=count, **quiet, **options))
         try:
-            client = distributed.Client(where, timeout=_PATIENCE)
+            client = distributed.Client(address, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError) as problem:
             raise bad("executor", name, f"the address of a Dask scheduler that runs ({brief(problem)})") from None
         try:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from jaxbandits._plots import encoded, say_logarithmic
-from jaxbandits._tables import Table, counted
+from jaxbandits._tables import Table, count_of
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
 from jaxbandits.sweeps.drawing import cases, curves
@@ -32,7 +32,7 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
 # --- the files: equal results are equal bytes, nothing here knows what time it is or where the work was done
 
 
-def write_report(result: SweepResult) -> dict[str, bytes]:
+def report_files(result: SweepResult) -> dict[str, bytes]:
     """All files of the report by name; ``result.nc`` comes last, so that its presence means that all are there."""
     table = sensitivity(result).csv()
     files = {"sensitivity.csv": table.encode(), "summary.txt": summary(result).encode(), **pictures(result)}
@@ -49,14 +49,14 @@ def sensitivity(result: SweepResult) -> Table:
         of_setting = [getattr(x, end).values for x in (curve.regret, curve.apart) for end in ("value", "low", "high")]
         for i in range(curve.indistinguishable.size):
             values = (curve.parameters[name][i] if name in curve.parameters else None for name in names)
-            found = (x[i] for x in of_setting)
+            ends = (x[i] for x in of_setting)
             at = (environment, result.data["budget"].values[budget], policy)
-            rows.append([*at, *values, *found, i == curve.best, bool(curve.indistinguishable[i])])
+            rows.append([*at, *values, *ends, i == curve.best, bool(curve.indistinguishable[i])])
     return Table(["environment", "budget", "policy", *names, *numbers, "best", "indistinguishable"], rows)
 
 
 def summary(result: SweepResult) -> str:
-    """The findings in words."""
+    """The report in words: the best value of every policy in every case, and how sure that is."""
     lines = [*_head(result), ""]
     for environment, budget in result.cells():
         lines.append(_cell(result, environment, budget))
@@ -71,15 +71,15 @@ def _head(result: SweepResult) -> list[str]:
     spec, plan = result.plan.spec, result.plan
     tasks = [layout.tasks[0] for layout in plan.layouts.values()]
     if spec.over == "instance":
-        what = "the instances were drawn at random; intervals are about other such instances"
+        randomness = "the instances were drawn at random; intervals are about other such instances"
         fewest = min(task.instance_ids.size for task in tasks)
     else:
-        what = "the instances are given; intervals are about other runs on them, and not about other instances"
+        randomness = "the instances are given; intervals are about other runs on them, and not about other instances"
         fewest = min(task.replicate_ids.size for task in tasks)
     unseen = invisible(fewest, spec.over)
     lines = [
         spec.title or "Sweep",
-        f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
+        f"{plan.lanes:,} runs; seed {spec.seed}; {randomness}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
         f"All that is called clear, or clearly worse, is so with {100 * LEVEL:.0f} % confidence, in all cases at once "
         "(Holm over all pairs of settings); so do the intervals of differences hold.",
@@ -97,17 +97,19 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
     amount = "" if np.isnan(value) else f", {value:,.6g}" + " rounds" * (task.constraint.clock_name == "rounds")
     if result.plan.spec.budgets is not None:
         amount = f", budget {value:,.6g}"
-    shape = f"{counted(task.instance_ids.size, 'instance')} × {counted(task.replicate_ids.size, 'replicate')}"
+    shape = f"{count_of(task.instance_ids.size, 'instance')} × {count_of(task.replicate_ids.size, 'replicate')}"
     return f"{environment}{amount} ({shape})"
 
 
 def _about(curve: Curve) -> list[str]:
     mean, low, high = (float(part[curve.best]) for part in (curve.regret.value, curve.regret.low, curve.regret.high))
     regret = f"regret {mean:,.5g}" + (f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else "")
-    told = [f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))]
+    doubts = [
+        f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))
+    ]
     if curve.indistinguishable.size == 1:
-        return [f"{curve.policy}: {regret}", *told]
-    lines = [f"{curve.policy}: {curve.recommendation()}; {regret}", *told]
+        return [f"{curve.policy}: {regret}", *doubts]
+    lines = [f"{curve.policy}: {curve.recommendation()}; {regret}", *doubts]
     worst = int(np.argmax(curve.regret.value.values))
     if not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
@@ -139,20 +141,21 @@ def _everywhere(result: SweepResult) -> list[str]:
     lines = [f"In all {len(result.cells())} cases at once:"]
     for policy in result.policies:
         curves = [result.curve(policy, *cell) for cell in result.cells()]
+        # Values of several parameters have no common axis to compare cases on.
         if not curves[0].has_intervals or len(curves[0].parameters) != 1:
             continue
         ((name, x),) = curves[0].parameters.items()
-        kept = np.sort(x[np.logical_and.reduce([curve.indistinguishable for curve in curves])])
-        text = ", ".join(f"{value:.3g}" for value in kept)
+        common = np.sort(x[np.logical_and.reduce([curve.indistinguishable for curve in curves])])
+        text = ", ".join(f"{value:.3g}" for value in common)
         lines.append(
             f"  {policy}: not clearly worse than the best in any: {name} = {text}"
-            if kept.size
+            if common.size
             else f"  {policy}: every value of {name} is clearly worse than the best in some"
         )
         means = np.array([curve.regret.value.values for curve in curves])
         bests = means.min(axis=1)
         if (bests > 0).all():
             above = 100 * (means / bests[:, None] - 1).max(axis=0)
-            least = int(np.argmin(above))
-            lines.append(f"    {name} = {x[least]:.3g} is at most {above[least]:.0f} % above the best mean in any")
+            safest = int(np.argmin(above))
+            lines.append(f"    {name} = {x[safest]:.3g} is at most {above[safest]:.0f} % above the best mean in any")
     return lines if len(lines) > 1 else []

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandits import _files
 from jaxbandits._provenance import versions
-from jaxbandits._tables import counted
+from jaxbandits._tables import count_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
@@ -62,7 +62,7 @@ class Case:
         return mean(paired(self.regret.isel(setting=x), self.regret.isel(setting=y)), over=self.over, level=self.level)
 
 
-def compared(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
+def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
     """Which settings are clearly worse than which, from the regret of every run in each of several cases.
 
     Paired t-tests between all settings of a case (:func:`~jaxbandits.statistics.dominance`), and Holm's correction over
@@ -148,25 +148,27 @@ class Curve:
 
     def recommendation(self) -> str:
         """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
-        chosen = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
+        best_value = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
         if not self.has_intervals:
-            return f"{chosen} has the least regret of one run, which says nothing about the others"
+            return f"{best_value} has the least regret of one run, which says nothing about the others"
         if self.all_equal:
             return f"all values of {' and '.join(self.parameters)} are equal: the same regret in every run"
-        alike = self.indistinguishable
+        not_worse = self.indistinguishable
         if len(self.parameters) != 1:
-            return f"{chosen}, indistinguishable from {alike.sum() - 1} of the other {alike.size - 1} settings"
+            return (
+                f"{best_value}, indistinguishable from {not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
+            )
         (x,) = self.parameters.values()
-        if alike.sum() == 1:
-            return f"{chosen}, clearly better than every other value"
-        return f"{chosen}, indistinguishable from {_stretches(x, alike)}"
+        if not_worse.sum() == 1:
+            return f"{best_value}, clearly better than every other value"
+        return f"{best_value}, indistinguishable from {_stretches(x, not_worse)}"
 
 
-def _stretches(x: np.ndarray, alike: np.ndarray) -> str:
+def _stretches(x: np.ndarray, members: np.ndarray) -> str:
     """``0.12 to 0.31``; with gaps ``0.12 to 0.18 and 0.31``."""
     order = np.argsort(x)
-    x, alike = x[order], alike[order]
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], alike.astype(int), [0]])))
+    x, members = x[order], members[order]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], members.astype(int), [0]])))
     parts = [
         f"{x[first]:.3g}" if first + 1 == last else f"{x[first]:.3g} to {x[last - 1]:.3g}"
         for first, last in zip(edges[::2], edges[1::2], strict=True)
@@ -189,7 +191,7 @@ class SweepResult:
 
     def __repr__(self) -> str:
         sizes = dict(zip(AXES, _shape(self.plan), strict=True))
-        parts = (counted(size, axis) for axis, size in sizes.items())
+        parts = (count_of(size, axis) for axis, size in sizes.items())
         return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
 
     @property
@@ -235,7 +237,7 @@ class SweepResult:
         for environment, budget in self.cells():
             parts = [self.results[policy, environment, budget].regret.values[..., -1] for policy in self.policies]
             regrets.append(xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate")))
-        return dict(zip(self.cells(), compared(regrets, self.plan.spec.over), strict=True))
+        return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
         """Regret at the end against the parameters of one policy, in one environment with one budget."""
@@ -252,18 +254,18 @@ class SweepResult:
     def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> tuple[Estimate, bool]:
         """Regret of one policy at its best value minus that of another at its own, paired, and whether it is clear."""
         case = self.cases[environment, budget]
-        one, other = (self._rows(curve.policy)[curve.best] for curve in (first, second))
-        return case.difference(one, other), bool(case.clear[one, other] or case.clear[other, one])
+        row, column = (self._rows(curve.policy)[curve.best] for curve in (first, second))
+        return case.difference(row, column), bool(case.clear[row, column] or case.clear[column, row])
 
     def _rows(self, policy: str) -> range:
-        """Of the axis ``setting``."""
+        """Rows of this policy along the axis ``setting``."""
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
         return range(first, first + counts[policy])
 
 
 class SweepPlots:
-    """``found.plot`` of a sweep."""
+    """Pictures of a sweep: ``result.plot``."""
 
     def __init__(self, result: SweepResult):
         self._result = result
@@ -291,11 +293,11 @@ class SweepPlots:
         Example:
             >>> import jax
             >>> import jaxbandits as jb
-            >>> found = jb.sweep(jb.Sweep(
+            >>> sweep = jb.sweep(jb.Sweep(
             ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]), over="instance", marks=1,
             ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=8, arms=3),
             ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
-            >>> figure = found.plot.sensitivity(width="column")
+            >>> figure = sweep.plot.sensitivity(width="column")
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
             (3.25, 'ρ, log scale')
         """
@@ -303,10 +305,10 @@ class SweepPlots:
 
         swept = {policy: self._result.parameters(policy) for policy in self._result.policies}
         alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
-        known = list(dict.fromkeys(alone.values()))
-        name = known[0] if parameter is None and len(known) == 1 else parameter
-        if name not in known:
-            raise bad("parameter", parameter, f"one of {', '.join(known) or 'none: no policy sweeps one alone'}")
+        choices = list(dict.fromkeys(alone.values()))
+        name = choices[0] if parameter is None and len(choices) == 1 else parameter
+        if name not in choices:
+            raise bad("parameter", parameter, f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}")
         inches = _files.inches_of(width)
         figure = curves(self._result, name, [policy for policy, of in alone.items() if of == name], inches or 12.0)
         return _files.finished(figure, path, width)
@@ -319,11 +321,11 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
     """A result for each unit of the plan from all blocks; ``get(number)`` gives the accounts of a block."""
     accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
     for block in plan.blocks:
-        made, lanes = accounts[block.unit.name], block.unit.task.order.size
+        arrays, lanes = accounts[block.unit.name], block.unit.task.order.size
         for name, values in get(block.number).items():
-            if name not in made:
-                made[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
-            made[name][block.lanes] = values
+            if name not in arrays:
+                arrays[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
+            arrays[name][block.lanes] = values
     origins = {name: origin_of(environment, plan.platform) for name, environment in plan.environments.items()}
     results = {}
     for unit in plan.units:
@@ -342,19 +344,19 @@ def _shape(plan: SweepPlan) -> tuple[int, ...]:
     return settings, *worlds, widest, int(plan.spec.replicates), plan.shares.size
 
 
-def _dataset(found: SweepResult) -> xarray.Dataset:
+def _dataset(sweep: SweepResult) -> xarray.Dataset:
     import xarray
 
-    plan, shape = found.plan, _shape(found.plan)
+    plan, shape = sweep.plan, _shape(sweep.plan)
     counts = {name: settings.count for name, settings in plan.policies.items()}
-    environments, made = list(plan.environments), dict[str, np.ndarray]()
-    for (policy, environment, budget), result in found.results.items():
-        rows = found._rows(policy)
+    environments, arrays = list(plan.environments), dict[str, np.ndarray]()
+    for (policy, environment, budget), result in sweep.results.items():
+        rows = sweep._rows(policy)
         at = slice(rows.start, rows.stop), environments.index(environment), budget, slice(result.ended.shape[1])
         for name, values in _views(result).items():
-            if name not in made:  # places that an environment has not, for it has fewer instances, stay NaN or −1
-                made[name] = np.full(shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan)
-            made[name][at] = values
+            if name not in arrays:  # places that an environment has not, for it has fewer instances, stay NaN or −1
+                arrays[name] = np.full(shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan)
+            arrays[name][at] = values
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
         swept = plan.parameters[policy].items()
@@ -378,28 +380,28 @@ def _dataset(found: SweepResult) -> xarray.Dataset:
         of_each = [plan.parameters[policy].get(name, np.full(count, np.nan)) for policy, count in counts.items()]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
     data: dict[str, Any] = {}
-    for name, x in made.items():
+    for name, x in arrays.items():
         unit_of, long_name = _NAMES.get(name, ("rounds", name))
         data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
     flags = {"flag_values": np.array(list(Status), np.int8), "flag_meanings": " ".join(x.name.lower() for x in Status)}
-    data["status"] = (AXES[:5], made["status"], {"long_name": "how the lane ended", **flags})
+    data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
     about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
     about |= {**versions(), "platform": plan.platform}
     return xarray.Dataset(data, coords=coords, attrs={"about": json.dumps(about)})
 
 
 def _views(result: Result) -> dict[str, np.ndarray]:
-    """Of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's units."""
+    """The variables of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's units."""
     clock_is_money = result.about.clock == "spent"
     names = ("regret", "realised_regret", "reward", "spent", "rounds")
-    found = {name: getattr(result, name).values for name in names}
+    views = {name: getattr(result, name).values for name in names}
     if clock_is_money:  # of several resources the one by which the clock goes
-        found["spent"] = ticks.to_units(result.ledger["clock"])
-    found["status"] = result.ended
+        views["spent"] = ticks.to_units(result.ledger["clock"])
+    views["status"] = result.ended
     for name, x in result.ledger.items():
         kind, _, rest = name.partition(":")
         if kind == "event":
-            found[rest] = x
+            views[rest] = x
         elif kind == "audit":
-            found[rest] = ticks.to_units(x)
-    return {name: x for name, x in found.items() if x.ndim <= 4}  # of several resources: a Result has them
+            views[rest] = ticks.to_units(x)
+    return {name: x for name, x in views.items() if x.ndim <= 4}  # of several resources: a Result has them

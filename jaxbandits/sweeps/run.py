@@ -27,8 +27,8 @@ from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
-from jaxbandits.sweeps.report import write_report
+from jaxbandits.core.checks import InputError, bad, brief, quoted, whole_number
+from jaxbandits.sweeps.report import report_files
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
@@ -76,44 +76,44 @@ def sweep(
     Example:
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-        >>> found = jb.sweep(jb.Sweep(
+        >>> result = jb.sweep(jb.Sweep(
         ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]), environments=arms,
         ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), replicates=8, engine="scan"))
-        >>> found.data["regret"].dims
+        >>> result.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
         raise bad("workers", workers, "left out: the executor has workers of its own")
-    here, devices = jax.default_backend(), jax.local_devices()
+    backend, devices = jax.default_backend(), jax.local_devices()
     count = pool.usual_workers(devices) if workers is None else whole_number("workers", workers, 1, 4096)
     # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
-    if out is not None and Folder(out).begun():
+    if out is not None and Folder(out).has_sweep():
         kind = Folder(out).manifest()["identity"]["versions"]["platform"]
     else:
-        kind = here if executor is None else _kind_of_workers(executor)
+        kind = backend if executor is None else _kind_of_workers(executor)
     plan = make_plan(spec, kind)
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
 
     def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        if executor is None and here != kind:
+        if executor is None and backend != kind:
             raise InputError(
-                f"devices: of kind {here!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
-                f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
+                f"devices: of kind {backend!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
+                f"{quoted(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
         if executor is None:
-            note("start", missing=len(blocks), devices=len(devices), platform=here, workers=count)
+            note("start", missing=len(blocks), devices=len(devices), platform=backend, workers=count)
         else:
             note("start", missing=len(blocks), executor=type(executor).__name__)
         player = pool.Workers(devices, count) if executor is None else executor
         dispatch(plan, blocks, player, put, note, notice, progress)
 
     if out is None:
-        kept: dict[int, bytes] = {}
-        play_blocks(plan.blocks, kept.update, lambda event, **values: None)
-        result = gather(plan, lambda number: decode(kept[number]))
+        contents: dict[int, bytes] = {}
+        play_blocks(plan.blocks, contents.update, lambda event, **values: None)
+        result = gather(plan, lambda number: decode(contents[number]))
     else:
         folder = Folder(out)
         with folder.alone():
@@ -127,7 +127,7 @@ def sweep(
                 play_blocks(missing, folder.put, note)
             files = folder.listed()
             result = gather(plan, lambda number: decode(folder.get(number, files)))
-            for name, content in write_report(result).items():
+            for name, content in report_files(result).items():
                 folder.write(name, content)
             note("end", peak_memory_bytes=checks.peak_memory())
     for line in unfinished(result.data["status"].values):
@@ -142,7 +142,7 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     """A block as a job of the pool, whose future gives an :data:`Answer`."""
     task = block.unit.task
 
-    def store(accounts: pool.Accounts) -> Answer:
+    def store(accounts: pool.JobAccounts) -> Answer:
         rows = np.searchsorted(np.sort(block.lanes), block.lanes)  # a block keeps its lanes in the order of play
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
@@ -160,7 +160,7 @@ def _kind_of_workers(executor: Any) -> str:
 
 
 def kind_of_device() -> str:
-    """In a worker: what it plays on."""
+    """In a worker: the kind of its devices."""
     return jax.default_backend()
 
 
@@ -199,10 +199,10 @@ def dispatch(
     total, finished, lanes, rounds = len(plan.blocks), len(plan.blocks) - len(blocks), 0, 0.0
     began = time.perf_counter()
 
-    def submit(chosen: Sequence[Block]) -> list[Future[Answer]]:
+    def submit(batch: Sequence[Block]) -> list[Future[Answer]]:
         if threads is not None:
-            return threads.submit([block_job(block, block.unit.task.order.size) for block in chosen])
-        return [executor.submit(play, request, block.number) for block in chosen]
+            return threads.submit([block_job(block, block.unit.task.order.size) for block in batch])
+        return [executor.submit(play_block, request, block.number) for block in batch]
 
     def unfinished(text: str) -> UnfinishedError:
         return UnfinishedError(f"{text}; {finished} of {total} blocks are finished")
@@ -215,34 +215,34 @@ def dispatch(
             while waiting or under_way:
                 # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
                 room = max(ahead + 2 * len(workers) - len(under_way), 0)
-                chosen = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
+                batch = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
                 try:
-                    under_way.update(zip(submit(chosen), chosen, strict=True))
+                    under_way.update(zip(submit(batch), batch, strict=True))
                 except Exception as problem:
-                    raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
-                whole, others = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
+                    raise unfinished(f"the executor takes no work ({_error_line(problem)})") from problem
+                whole, faulty = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
                 for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
                     block = under_way.pop(future)
-                    answer, why = _answer_of(future)
+                    answer, reason = _answer_of(future)
                     # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
                     fits = answer.get("name") == block_name(block.number, answer.get("content", b""))
-                    (whole if fits else others).append((block, answer, why))
+                    (whole if fits else faulty).append((block, answer, reason))
                 put({block.number: answer["content"] for block, answer, _ in whole})
                 for block, answer, _ in whole:
                     workers.add(answer["worker"])
                     finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
                     work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
                     note("block", number=block.number, worker=answer["worker"], **work)
-                for block, answer, why in others:
+                for block, answer, reason in faulty:
                     if "lost" in answer or "refused" in answer:
-                        raise unfinished(why)
+                        raise unfinished(reason)
                     failures[block.number] += 1
-                    note("failed", number=block.number, tries=failures[block.number], why=why)
+                    note("failed", number=block.number, tries=failures[block.number], why=reason)
                     if failures[block.number] < _TRIES:
                         waiting.appendleft(block)
                     else:
-                        given_up.append((block.number, why))
-                        notice(f"{name(block.number)} failed {_TRIES} times and is left out: {why}")
+                        given_up.append((block.number, reason))
+                        notice(f"{name(block.number)} failed {_TRIES} times and is left out: {reason}")
                 work_done = max(rounds, threads.work if threads is not None else 0.0)  # of unfinished blocks too
                 pace = f"{work_done / (time.perf_counter() - began):.2g} rounds/s" if work_done else "compiling"
                 bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
@@ -252,19 +252,19 @@ def dispatch(
             if threads is not None:  # an executor is its owner's to close
                 threads.close()
     if given_up:
-        first, why = min(given_up)
-        which = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
-        raise unfinished(f"{which} failed {_TRIES} times: {name(first)}: {why}")
+        first, reason = min(given_up)
+        amount = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
+        raise unfinished(f"{amount} failed {_TRIES} times: {name(first)}: {reason}")
 
 
 def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
-    """What came, and what is to be said of it if it cannot be used."""
+    """The answer of a future, and the reason if it cannot be used."""
     try:
         answer = future.result()
     except concurrent.futures.CancelledError as problem:  # not by us
-        return {"lost": True}, f"the executor has lost its work ({_told(problem)})"
+        return {"lost": True}, f"the executor has lost its work ({_error_line(problem)})"
     except Exception as problem:
-        return {}, _told(problem)
+        return {}, _error_line(problem)
     if "refused" in answer:
         return answer, f"worker {answer['worker']} may not play: {answer['refused']}"
     return answer, "came with bytes whose checksum is not that in its name"
@@ -283,7 +283,7 @@ def _in_order(blocks: Sequence[Block]) -> list[Block]:
     return [unit[0] for unit in ordered] + [block for unit in ordered for block in unit[1:]]
 
 
-def _told(problem: BaseException) -> str:
+def _error_line(problem: BaseException) -> str:
     """An exception in one line."""
     return f"{type(problem).__name__}: {brief(problem, 300)}".rstrip(": ")
 
@@ -299,21 +299,23 @@ _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 def request_of(plan: SweepPlan) -> dict[str, Any]:
     """What a worker needs to know: the spec's source, or what pickles it here and only under this Python."""
-    how, content = "source", source_of(plan.spec)
+    form, content = "source", source_of(plan.spec)
     if content is None:
         try:
             import cloudpickle as pickler
         except ImportError:
             pickler = pickle
         try:
-            how, content = _PYTHON, pickler.dumps(plan.spec)
+            form, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
             must = "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
-            raise InputError(f"spec: cannot be sent to another process ({_told(problem)}); it must be {must}") from None
-    return {"identity": json.dumps(plan.identity), "how": how, "spec": content}
+            raise InputError(
+                f"spec: cannot be sent to another process ({_error_line(problem)}); it must be {must}"
+            ) from None
+    return {"identity": json.dumps(plan.identity), "how": form, "spec": content}
 
 
-def play(request: dict[str, Any], number: int) -> Answer:
+def play_block(request: dict[str, Any], number: int) -> Answer:
     """In a worker: play the block of this number and give its bytes, or say why this worker must not play."""
     try:
         with _ARRIVING:
@@ -328,25 +330,25 @@ def play(request: dict[str, Any], number: int) -> Answer:
 
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:
-    """Before anything of the spec is touched: this process could make other bits."""
-    here, there = {**versions(), "platform": jax.default_backend()}, json.loads(request["identity"])["versions"]
+    """Refuse to play for other versions, before anything of the spec is touched: bits could differ."""
+    local, origin = {**versions(), "platform": jax.default_backend()}, json.loads(request["identity"])["versions"]
     if request["how"] != "source":
-        here["python"], there["python"] = _PYTHON, request["how"]
-    if found := first_difference(here, there):
-        name, mine, wanted = found
-        raise InputError(f"its {name} is {shown(mine)}; it must be {shown(wanted)}, as where the sweep began")
+        local["python"], origin["python"] = _PYTHON, request["how"]
+    if difference := first_difference(local, origin):
+        name, value, expected = difference
+        raise InputError(f"its {name} is {quoted(value)}; it must be {quoted(expected)}, as where the sweep began")
 
 
 @functools.lru_cache(maxsize=1)
-def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
-    """The sweep in this process, and who plays it; they stay between calls, and so do programs."""
-    found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
+def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
+    """The sweep's plan in this process and its workers; both stay between calls, and so do programs."""
+    loaded: Sweep = run_spec(*spec) if form == "source" else pickle.loads(spec)
     devices = jax.local_devices()
-    plan = make_plan(found)
-    sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
-    if difference := first_difference(mine, sent):  # it draws numbers without a seed, say
-        where, now, then = difference
-        raise InputError(f"{where}: {shown(now)} here; it must be {shown(then)}, as where the sweep began")
+    plan = make_plan(loaded)
+    sent, local = json.loads(identity), json.loads(json.dumps(plan.identity))
+    if difference := first_difference(local, sent):  # it draws numbers without a seed, say
+        place, now, then = difference
+        raise InputError(f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began")
     threads = pool.usual_workers(devices)
     if "distributed" in sys.modules and devices[0].platform == "cpu":  # no more than Dask gave this process
         from distributed import get_worker

@@ -24,7 +24,7 @@ from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks, ticks
-from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
+from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, quoted, whole_number
 from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, label
@@ -79,26 +79,26 @@ class Sweep:
 
     def named_policies(self) -> dict[str, Policy]:
         """Policies by name: the class, with its static fields if it has any."""
-        given: Any = self.policies
-        if not isinstance(given, Mapping):
-            listed = list(given) if isinstance(given, Iterable) else [given]
+        policies: Any = self.policies
+        if not isinstance(policies, Mapping):
+            listed = list(policies) if isinstance(policies, Iterable) else [policies]
             labels = [label(x) if isinstance(x, Policy) else "" for x in listed]
             if twice := {x for x in labels if x and labels.count(x) > 1}:
                 must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
-            given = dict(zip(labels, listed, strict=True)) or given
-        return _all_of("policies", given, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
+            policies = dict(zip(labels, listed, strict=True)) or policies
+        return _all_of("policies", policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
 
 
-def _all_of(argument: str, given: Any, kind: type, may_be: str) -> dict[str, Any]:
-    """``given``, if it is a mapping of names to objects of that kind."""
-    if not isinstance(given, Mapping) or not given:
-        raise bad(argument, given, may_be)
-    for name, value in given.items():
+def _all_of(argument: str, mapping: Any, kind: type, may_be: str) -> dict[str, Any]:
+    """``mapping``, if it is one of names to objects of that kind."""
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise bad(argument, mapping, may_be)
+    for name, value in mapping.items():
         if not isinstance(value, kind):
             raise bad(f"{argument}: {name}".rstrip(": "), value, may_be)
         _check_line(f"{argument}: name", name)
-    return dict(given)
+    return dict(mapping)
 
 
 def _check_line(argument: str, text: Any) -> None:
@@ -143,10 +143,10 @@ def run_spec(path: str, content: bytes) -> Sweep:
         at = lines[-1] if lines else getattr(problem, "lineno", 0)  # of a SyntaxError
         kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
         raise InputError(f"{path}: line {at}: {kind}{brief(problem, 400)}".rstrip(": ")) from problem
-    found = vars(module).get("sweep")
-    if not isinstance(found, Sweep):
-        raise bad(f"{path}: sweep", found, "a jaxbandits.Sweep")
-    return found
+    sweep = vars(module).get("sweep")
+    if not isinstance(sweep, Sweep):
+        raise bad(f"{path}: sweep", sweep, "a jaxbandits.Sweep")
+    return sweep
 
 
 def source_of(spec: Sweep) -> tuple[str, bytes] | None:
@@ -163,7 +163,7 @@ _LIBRARIES = ("builtins", "jaxbandits", "numpy", "jax", "jaxlib", "scipy")
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
 
 
-def describe(value: Any, where: str = "spec") -> Any:
+def describe(value: Any, place: str = "spec") -> Any:
     """A value as JSON that is equal if and only if the value is; an InputError for what cannot be told apart.
 
     Of the user's functions and classes the name: what they do is in the digests of what was traced.
@@ -178,37 +178,37 @@ def describe(value: Any, where: str = "spec") -> Any:
             return {"dtype": x.dtype.str, "values": x.tolist()}
         return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest(np.ascontiguousarray(x).tobytes())}
     if isinstance(value, Mapping):
-        return {str(key): describe(item, f"{where}.{key}") for key, item in value.items()}
+        return {str(key): describe(item, f"{place}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return describe(type(value), where) | describe(fields, where)
+        return describe(type(value), place) | describe(fields, place)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return describe(value._asdict(), where)
+        return describe(value._asdict(), place)
     if isinstance(value, (list, tuple)):
-        return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    thing = value if hasattr(value, "__qualname__") else type(value)
-    found = {"is": f"{thing.__module__}.{thing.__qualname__}"}
+        return [describe(item, f"{place}[{i}]") for i, item in enumerate(value)]
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    identity = {"is": f"{kind.__module__}.{kind.__qualname__}"}
     if callable(value) and is_users(value):
-        return found
-    if thing is not value:
+        return identity
+    if kind is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "a number, an array, a dataclass or a function"
-            raise InputError(f"{where}: {shown(value)} cannot be told from another such object; it must be {must}")
-        return found | {"repr": text}
-    path = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    if path is None or thing.__module__.split(".")[0] in _LIBRARIES:
-        return found
-    return found | {"file_sha256": digest(Path(path).read_bytes())}  # of another package
+            raise InputError(f"{place}: {quoted(value)} cannot be told from another such object; it must be {must}")
+        return identity | {"repr": text}
+    path = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if path is None or kind.__module__.split(".")[0] in _LIBRARIES:
+        return identity
+    return identity | {"file_sha256": digest(Path(path).read_bytes())}  # of another package
 
 
-def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, Any] | None:
+def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, Any] | None:
     """Where two descriptions first differ, and what each says there: (where, now, before)."""
     if not (isinstance(now, dict) and isinstance(before, dict)):
-        return None if now == before else (where, now, before)
+        return None if now == before else (place, now, before)
     for key in {**now, **before}:
-        at = f"{where}.{key}" if where else str(key)
-        if found := first_difference(now.get(key, "nothing"), before.get(key, "nothing"), at):
-            return found
+        at = f"{place}.{key}" if place else str(key)
+        if difference := first_difference(now.get(key, "nothing"), before.get(key, "nothing"), at):
+            return difference
     return None
 
 
@@ -272,24 +272,24 @@ class SweepPlan:
 
     @property
     def shares(self) -> np.ndarray:
-        """The marks."""
+        """Shares of the clock at which accounts are written down."""
         return self.units[0].layout.shares
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, np.ndarray]]:
         """For each policy the parameters that are one number in every setting and differ between settings."""
-        found: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
+        swept: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
         for policy, settings in self.policies.items():
             for name in settings.parameters[0]:
                 values = [of[name] for of in settings.parameters]
                 if name != "policy" and len(set(values)) > 1:
-                    own = f"{type(settings.policy).__name__}.{name}" if name in _TAKEN else name
-                    found[policy][own] = np.array(values, np.float64)
-        return found
+                    key = f"{type(settings.policy).__name__}.{name}" if name in _TAKEN else name
+                    swept[policy][key] = np.array(values, np.float64)
+        return swept
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What it is, as JSON, of values as the engines get them: 0.1, float32(0.1) and an array of it are the same."""
+        """The sweep as JSON, with values as the engines get them: 0.1, float32(0.1) and an array of it are the same."""
         spec = self.spec
         constraints = {
             f"{name}, budget {self.budgets[number]}": describe(layout.tasks[0].constraint, "constraint")
@@ -304,8 +304,8 @@ class SweepPlan:
             "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
             "marks": self.shares.tolist(),
             "budgets": list(self.budgets),
-            "policies": {name: describe(one.policy, name) for name, one in self.policies.items()},
-            "environments": {name: describe(one, name) for name, one in self.environments.items()},
+            "policies": {name: describe(settings.policy, name) for name, settings in self.policies.items()},
+            "environments": {name: describe(environment, name) for name, environment in self.environments.items()},
             "constraints": constraints,
             "code": self._code(),
             "order": [list(self.policies), list(self.environments)],  # which blocks are numbered by
@@ -314,8 +314,8 @@ class SweepPlan:
         }
 
     def _code(self) -> dict[str, str]:
-        """Of what plays code of the user's: the digest of what was traced, and of what its host methods say."""
-        found = {}
+        """For each unit with code of the user's a digest of what was traced, and of what its host methods say."""
+        digests = {}
         for unit in self.units:
             if unit.task.program is not None:
                 task, layout = unit.task, unit.layout
@@ -329,8 +329,8 @@ class SweepPlan:
                 clock = ticks.join(task.marks)
                 row = np.arange(clock.shape[0])
                 host += ((name, layout.possible(row, clock, name)) for name in layout.benchmarks)
-                found[unit.name] = digest(f"{task.program}{digest_of_arrays(host)}".encode())
-        return found
+                digests[unit.name] = digest(f"{task.program}{digest_of_arrays(host)}".encode())
+        return digests
 
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
@@ -340,7 +340,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     positive_number("block_seconds", spec.block_seconds)
     one_of("over", spec.over, ("replicate", "instance"))
     _check_line("title", spec.title or "Sweep")
-    given, worlds, constraint = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
+    named, worlds, constraint = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
     worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
     environments = _all_of("environments", worlds, Environment, "an environment, or a mapping of names to them")
     budgets: tuple[float | None, ...] = (None,)
@@ -355,21 +355,21 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             "constraint", constraint, "a constraint, or with budgets a function (environment, budget) -> Constraint"
         )
     instances = [environment.instances for environment in environments.values()]
-    policies = {name: Settings.of(policy, instances[0]) for name, policy in given.items()}
-    marks, settings = mark_shares(spec.marks).size, sum(one.count for one in policies.values())
-    most = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
-    if most > _MOST_VALUES:  # before any array of that size is made
-        must = f"fewer: with {marks} marks a variable of the result has {most:,} values, of at most {_MOST_VALUES:,}"
+    policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
+    marks, settings = mark_shares(spec.marks).size, sum(policy_settings.count for policy_settings in policies.values())
+    size = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
+    if size > _MOST_VALUES:  # before any array of that size is made
+        must = f"fewer: with {marks} marks a variable of the result has {size:,} values, of at most {_MOST_VALUES:,}"
         raise bad("replicates", spec.replicates, must)
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
-    for (where, environment), (number, budget) in itertools.product(environments.items(), enumerate(budgets)):
+    for (world, environment), (number, budget) in itertools.product(environments.items(), enumerate(budgets)):
         at_budget = "" if budget is None else f", budget {budget:g}"
         try:
             limit = constraint if fixed else called(spec, "constraint", partial(constraint, environment, budget))
-            layout = layouts[where, number] = lay_out(
-                list(given.values()),  # as they were given, for messages
+            layout = layouts[world, number] = lay_out(
+                list(named.values()),  # as the user gave them, for messages
                 environment,
                 limit,
                 key=jax.random.key(spec.seed),
@@ -379,7 +379,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
                 max_rounds=spec.max_rounds,
             )
         except InputError as problem:
-            raise InputError(f"{problem} (environment {where}{at_budget})") from None
+            raise InputError(f"{problem} (environment {world}{at_budget})") from None
         for policy, task in zip(policies, layout.tasks, strict=True):
             # Lanes in order of their expected length, cut so that each block is about as much work.
             rounds, arms = layout.expected[task.places(task.order)[1]], task.environment.spec
@@ -389,8 +389,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
             inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
             parts = list(itertools.pairwise(np.unique([0, *inner, seconds.size])))
-            name = f"{policy} on {where}{at_budget}"
-            units.append(Unit(name, policy, where, number, limit, layout, task, len(parts)))
+            name = f"{policy} on {world}{at_budget}"
+            units.append(Unit(name, policy, world, number, limit, layout, task, len(parts)))
             for part in (slice(*ends) for ends in parts):
                 work = float(seconds[part].sum()), float(rounds[part].sum())
                 blocks.append(Block(len(blocks), units[-1], task.order[part], *work))
@@ -401,7 +401,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
 
 
 class Forecast(NamedTuple):
-    """What a sweep will take."""
+    """Time and memory that a sweep will take."""
 
     seconds: float  # expected time, compilation included
     memory: int  # bound on the largest resident memory of a process, bytes; nothing in it grows with rounds

@@ -27,7 +27,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from jaxbandits._files import UNFINISHED, path_of, read_arrays, reason_of, write_arrays, write_whole
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.sweeps.spec import SweepPlan, first_difference
 
 MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
@@ -51,7 +51,7 @@ def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def decode(content: bytes) -> dict[str, np.ndarray]:
-    """What :func:`encode` was given."""
+    """The arrays of a block, from the bytes that :func:`encode` made."""
     return read_arrays(io.BytesIO(content))
 
 
@@ -68,7 +68,7 @@ class Folder:
 
     def open(self, plan: SweepPlan) -> None:
         """Begin in an empty folder, or check that it was begun by this very sweep."""
-        if self.begun():
+        if self.has_sweep():
             self.check(plan)
         else:
             blocks = [
@@ -83,31 +83,31 @@ class Folder:
                 if UNFINISHED.fullmatch(entry.name):  # what a run leaves that was killed while it wrote
                     entry.unlink()
 
-    def begun(self) -> bool:
-        """Is there a sweep in it, finished or not? Something else is refused; blocks without a manifest are, too."""
+    def has_sweep(self) -> bool:
+        """Does the folder hold a sweep, finished or not? One with other files, or with blocks alone, is refused."""
         if self.path.exists() and not self.path.is_dir():
             raise bad("out", str(self.path), "a folder; it is a file")
         if (self.path / MANIFEST).exists():
             return True
-        others = [path.name for path in self.path.glob("*") if path.name not in (BLOCKS, LOG) and path.name[0] != "."]
-        others += [f"{BLOCKS}/{path.name}" for path in (self.path / BLOCKS).glob("*.npz")]
-        if others:
-            raise bad("out", str(self.path), f"a new or empty folder; there is {min(others)!r} in it")
+        files = [path.name for path in self.path.glob("*") if path.name not in (BLOCKS, LOG) and path.name[0] != "."]
+        files += [f"{BLOCKS}/{path.name}" for path in (self.path / BLOCKS).glob("*.npz")]
+        if files:
+            raise bad("out", str(self.path), f"a new or empty folder; there is {min(files)!r} in it")
         return False
 
     def check(self, plan: SweepPlan) -> None:
         """Hold the manifest against a sweep: the first difference is named."""
-        if found := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
-            where, now, then = found
-            begun = f"{shown(str(self.path))} was begun with {shown(then)}; it must be the same, or another folder"
-            raise InputError(f"{where}: {shown(now)} given, but {begun}")
+        if difference := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
+            place, now, then = difference
+            origin = f"{quoted(str(self.path))} was begun with {quoted(then)}; it must be the same, or another folder"
+            raise InputError(f"{place}: {quoted(now)} given, but {origin}")
 
     def manifest(self) -> dict[str, Any]:
         """``identity``: what the sweep is, and ``blocks``: how it was cut."""
         try:
-            found = json.loads((self.path / MANIFEST).read_bytes())
-            if found["format"] == _FORMAT:
-                return found
+            manifest = json.loads((self.path / MANIFEST).read_bytes())
+            if manifest["format"] == _FORMAT:
+                return manifest
             reason = f"it has no format {_FORMAT}"
         except (OSError, ValueError, KeyError, TypeError) as problem:
             reason = f"{type(problem).__name__}: {problem}"
@@ -116,7 +116,7 @@ class Folder:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Keep a second run out, as long as this process lives."""
-        self.begun()
+        self.has_sweep()
         lock = FileLock(self.path / LOG / "lock")
         try:
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ class Folder:
             yield
 
     def in_use(self) -> bool:
-        """Does a run work on it now?"""
+        """Is a run working on this folder now?"""
         if not (self.path / LOG).is_dir():
             return False
         try:
@@ -173,11 +173,11 @@ class Folder:
             write_whole(self.path / name, lambda file: file.write(content))
 
     @contextlib.contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
+    def _writing(self, subject: str) -> Iterator[None]:
         try:
             yield
         except OSError as problem:
-            failed = f"{what} could not be written to {self.path}: {reason_of(problem)}"
+            failed = f"{subject} could not be written to {self.path}: {reason_of(problem)}"
             intact = f"{len(self.listed())} finished blocks are intact, the same command continues"
             raise StorageError(problem.errno, f"{failed}; {intact}") from problem
 

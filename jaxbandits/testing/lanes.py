@@ -66,8 +66,8 @@ def assert_same_results(
         >>> jb.testing.assert_same_results(result, result, "a result and itself")
     """
     pairs = [(i, i) for i in range(len(one.marks))] if marks is None else list(marks)
-    here, there = ([pair[side] for pair in pairs] for side in (0, 1))
-    accounts = {name: (x[:, :, :, here], other.ledger[name][:, :, :, there]) for name, x in one.ledger.items()}
+    first_marks, second_marks = ([pair[side] for pair in pairs] for side in (0, 1))
+    accounts = {k: (x[:, :, :, first_marks], other.ledger[k][:, :, :, second_marks]) for k, x in one.ledger.items()}
     accounts |= {f"final {name}": (x, other.final[name]) for name, x in one.final.items()}
     for name, (a, b) in (accounts | {"the lanes' status": (one.ended, other.ended)}).items():
         assert a.shape == b.shape, f"{what}: {name} differs: shapes {a.shape} and {b.shape}"
@@ -93,15 +93,15 @@ def compilations() -> Iterator[list[str]]:
         >>> len(first), len(second)
         (1, 0)
     """
-    seen: list[str] = []
+    names: list[str] = []
 
     def listener(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == _COMPILED:
-            seen.append(str(kwargs.get("fun_name", "?")))
+            names.append(str(kwargs.get("fun_name", "?")))
 
     jax.monitoring.register_event_duration_secs_listener(listener)
     try:
-        yield seen
+        yield names
     finally:
         jax.monitoring.unregister_event_duration_listener(listener)
 
@@ -110,8 +110,8 @@ ULPS = 4
 """Units in the last place by which a program that is compiled otherwise may be off."""
 
 
-def equal(must: Any, got: Any, what: str, terms: Any = None) -> None:
-    """Equal to the bit, but that one NaN is like another.
+def equal(must: Any, got: Any, label: str, terms: Any = None) -> None:
+    """Assert that two trees are equal to the bit; two NaN count as equal.
 
     Where ``must`` was computed from ``terms``, a tree of the same shapes, a float may be 4 units in
     the last place of itself or of its term apart: a sum is rounded as its larger term is.
@@ -127,7 +127,7 @@ def equal(must: Any, got: Any, what: str, terms: Any = None) -> None:
                 larger = np.maximum(np.maximum(np.abs(a), np.abs(b)), term)
                 near = np.abs(a - b) <= ULPS * np.spacing(larger)
             same = (near | (ulps_apart(a, b) == 0)).all()
-        assert same, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
+        assert same, f"{label}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
 
 
 # --- One lane, played by a plain loop over the protocol: no pool, no chunks, no masks. What the engines must reproduce.
@@ -195,17 +195,17 @@ def _episodes(
     *,
     rounds: int,
 ) -> Step:
-    def one(replicate: jax.Array) -> Step:
+    def of_replicate(replicate: jax.Array) -> Step:
         lane = streams.lane_key(typed(root), instance, replicate)
         return play_lane(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
 
-    return jax.vmap(one)(replicates)
+    return jax.vmap(of_replicate)(replicates)
 
 
 def play_lane(
     policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
 ) -> Step:
-    """One lane, its key as words."""
+    """The first rounds of one lane, its key as words."""
     world = at_instance(environment, row)
     world_key, policy_key = (streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY))
     state, blank = world.start(), policy.blank_action(environment.spec)
@@ -214,22 +214,22 @@ def play_lane(
     ledger, context = open_ledger(constraint, nothing), world.context(world_key, jnp.int32(1))
     begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True), context)
 
-    def one(carry: Any, _: None) -> tuple[Any, Step]:
+    def round_step(carry: Any, _: None) -> tuple[Any, Step]:
         before, state, ledger, action, feedback, empty, context = carry
         view = view_of(world, constraint, world_key, world.available(), state, ledger)
-        seen = Observation(view, action, feedback, empty, context)
-        after, action = policy.step(before, policy_key, seen)
-        moved, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
-        played = after, moved, book(constraint, ledger, outcome), action, feedback, empty, view.context
+        observation = Observation(view, action, feedback, empty, context)
+        after, action = policy.step(before, policy_key, observation)
+        world_state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
+        successor = after, world_state, book(constraint, ledger, outcome), action, feedback, empty, view.context
         if passes(environment, world, state):  # where no arm is open the round passes, and nothing is learnt
-            some, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
-            outcome = select_tree(some, outcome, nothing)
+            any_open, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
+            outcome = select_tree(any_open, outcome, nothing)
             passed = (before, state, book(constraint, ledger, nothing), *carry[3:])
-            played = select_tree(some, played, passed)
-        after, _, ledger, action = played[:4]
-        return played, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
+            successor = select_tree(any_open, successor, passed)
+        after, _, ledger, action = successor[:4]
+        return successor, Step(before, observation, after, action, outcome, ledger, constraint.ended(ledger))
 
-    return jax.lax.scan(one, begin, None, length=rounds)[1]
+    return jax.lax.scan(round_step, begin, None, length=rounds)[1]
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
@@ -253,13 +253,13 @@ class Subject:
     key: Any
     replicates: int = 3
     slots: int = 16
-    _played: dict[int, Step] = dataclasses.field(default_factory=dict)
+    _steps: dict[int, Step] = dataclasses.field(default_factory=dict)
 
     def run(self, **changes: Any) -> Result:
         """``simulate`` on trial settings, with some of its arguments changed."""
         nouns = {"policies": self.first, "environment": self.environment, "constraint": self.constraint}
-        given: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
-        return simulate(**(nouns | given | {"chunk": 16, "engine": "scan"} | changes))
+        options: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
+        return simulate(**(nouns | options | {"chunk": 16, "engine": "scan"} | changes))
 
     @cached_property
     def first(self) -> Policy:
@@ -268,17 +268,17 @@ class Subject:
         return jax.tree.map(lambda x: x[:1], every)
 
     @cached_property
-    def others(self) -> list[Policy]:
+    def variants(self) -> list[Policy]:
         """The same policy with other values of its leaves, as far as their ranges allow (none if it has none)."""
-        found: list[Policy] = []
+        variants: list[Policy] = []
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625) if jax.tree.leaves(self.first) else ():
             changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
             try:
                 Settings.of(changed, self.environment.instances, self.environment.spec)
             except InputError:
                 continue
-            found.append(changed)
-        return found[:2]
+            variants.append(changed)
+        return variants[:2]
 
     @cached_property
     def prepared(self) -> Constraint:
@@ -292,12 +292,12 @@ class Subject:
 
     def episodes(self, instance: int) -> Step:
         """The replicates of an instance by the plain loop, as long as the longest lane of ``base``; host arrays."""
-        if instance not in self._played:
+        if instance not in self._steps:
             rounds = int(self.base.ledger["rounds"][..., -1].max())
-            who = self.first, self.environment, self.constraint, self.key
-            played = episode(*who, rounds, instance=instance, replicates=self.replicates)
-            self._played[instance] = jax.device_get(played)
-        return self._played[instance]
+            nouns = self.first, self.environment, self.constraint, self.key
+            steps = episode(*nouns, rounds, instance=instance, replicates=self.replicates)
+            self._steps[instance] = jax.device_get(steps)
+        return self._steps[instance]
 
     @cached_property
     def steps(self) -> Step:
@@ -320,9 +320,9 @@ class Subject:
         leaves, words = one_setting(self.first, self.environment), self.policy_words
 
         @jax.jit
-        def both(before: Pytree, seen: Observation) -> tuple[Any, Any]:
+        def both(before: Pytree, observation: Observation) -> tuple[Any, Any]:
             key = typed(words)
-            return leaves.step(before, key, seen), leaves.select(before, key, seen.view)
+            return leaves.step(before, key, observation), leaves.select(before, key, observation.view)
 
         return both
 

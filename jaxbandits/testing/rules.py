@@ -18,7 +18,7 @@ from jaxbandits._engine.setup import check_nouns, time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics, record
-from jaxbandits.core.checks import InputError, in_a_line, written
+from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
@@ -52,11 +52,11 @@ def chooses_what_there_is(subject: Subject) -> None:
     """No lane ends as invalid: every score is a number, every action one that the world has."""
     for instance, replicate in np.argwhere(subject.base.ended[0] == Status.INVALID)[:1]:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
-        why = "a score is NaN (0/0, say, where nothing was paid)"
+        reason = "a score is NaN (0/0, say, where nothing was paid)"
         if not chooses_by_score(subject.policy):
-            why += ", or the action is none that the world has, or an arm that is closed"
-        where = f"instance {instance}, replicate {replicate}"
-        raise AssertionError(f"{where}: the lane ends as invalid after round {rounds}: {why}")
+            reason += ", or the action is none that the world has, or an arm that is closed"
+        place = f"instance {instance}, replicate {replicate}"
+        raise AssertionError(f"{place}: the lane ends as invalid after round {rounds}: {reason}")
 
 
 def agrees_without_jit(subject: Subject) -> None:
@@ -79,8 +79,8 @@ def agrees_without_jit(subject: Subject) -> None:
         pulled = np.asarray(now.after.pulls) > 0
         allowed = max(ULPS, int(leaves.rounding * 2**20))
         worst = int(ulps_apart(fast, slow)[pulled].max(initial=0))
-        told = f"round {i + 1}: scores without jit are {worst} units in the last place away: {fast}, {slow}"
-        assert worst <= allowed, told
+        message = f"round {i + 1}: scores without jit are {worst} units in the last place away: {fast}, {slow}"
+        assert worst <= allowed, message
         if int(action) != int(now.action):
             apart = int(ulps_apart(fast[int(action)], fast[int(now.action)]))
             assert apart <= allowed, f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
@@ -92,8 +92,8 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
         now = subject.round(i)
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
-            seen = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
-            got, must = subject.decided(now.before, seen)
+            observation = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
+            got, must = subject.decided(now.before, observation)
             equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
@@ -125,21 +125,21 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
 
     @jax.jit
-    def learnt(before: Any, seen: Any) -> Any:
-        return leaves.update(before, typed(words), seen)
+    def learnt(before: Any, observation: Any) -> Any:
+        return leaves.update(before, typed(words), observation)
 
     for i in subject.sampled(3)[1:]:
         now = subject.round(i)
         view = now.observation.view
         assert view.context is not None
-        other = now.observation._replace(view=view._replace(context=view.context + 1))
-        must, got = learnt(now.before, now.observation), learnt(now.before, other)
+        changed = now.observation._replace(view=view._replace(context=view.context + 1))
+        must, got = learnt(now.before, now.observation), learnt(now.before, changed)
         equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
     """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
-    policies = [subject.first, *subject.others]
+    policies = [subject.first, *subject.variants]
     sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     key = jax.random.fold_in(subject.key, 1)
     _ = subject.base
@@ -152,13 +152,13 @@ def other_values_compile_nothing(subject: Subject) -> None:
 
 def sweep_equals_loop(subject: Subject) -> None:
     """A sweep over the leaves gives each value the bits that it gets alone."""
-    policies = [subject.first, *(subject.others or [subject.first])]
-    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.others else policies
+    policies = [subject.first, *(subject.variants or [subject.first])]
+    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.variants else policies
     together = subject.run(policies=sweep)
     for i, policy in enumerate(policies):
         alone = subject.base if i == 0 else subject.run(policies=policy)
-        what = f"setting {together.settings[i]} alone and in a sweep"
-        assert_same_results(alone, pick(together, settings=[i]), what)
+        label = f"setting {together.settings[i]} alone and in a sweep"
+        assert_same_results(alone, pick(together, settings=[i]), label)
 
 
 def finished_lanes_are_frozen(subject: Subject) -> None:
@@ -175,23 +175,23 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
             last = int(np.argmax(over))
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
-                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
-                told = f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
-                assert np.array_equal(booked, value), told
+                booked, place = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
+                message = f"{place} ends as {booked}, in a plain loop of step and pull as {value}"
+                assert np.array_equal(booked, value), message
 
 
 def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     """The policy, environment and constraint of some instances."""
-    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
+    rows, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
     parts = {}
     for field in leaf_fields(constraint):
         shape = np.shape(getattr(constraint, field.name))
         # [d] of d resources in a world of d instances is one budget for each resource
         if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
-            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
+            parts[field.name] = np.asarray(getattr(constraint, field.name))[rows]
     return {
-        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
-        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
+        "policies": jax.tree.map(lambda x: x[:, rows] if x.shape[1] > 1 else x, subject.first),
+        "environment": jax.tree.map(lambda x: np.asarray(x)[rows], environment),
         "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
     }
 
@@ -248,10 +248,10 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
     axis = arms_axis(subject.environment)
     change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
     for i in range(subject.environment.instances):  # all changes at once, since each of them is a program to compile
-        given = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
+        options = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
         if axis is not None:
-            given |= widened(given["policies"], given["environment"], axis, 2)
-        got = subject.run(**given, slots=max(subject.replicates - 1, 1))
+            options |= widened(options["policies"], options["environment"], axis, 2)
+        got = subject.run(**options, slots=max(subject.replicates - 1, 1))
         if axis is not None:
             pulls = got.final["pulls"]
             assert not pulls[..., -2:].any(), f"instance {i} {change}: an arm that it does not have was pulled"
@@ -264,9 +264,9 @@ def leap_equals_scan(subject: Subject) -> None:
     """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
         promises = (subject.policy, "rests"), (subject.environment, "addressed"), (subject.constraint, "additive")
-        told = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in promises)
-        what = f"{told} are declared, and one of them is not kept: engine scan and engine leap"
-        assert_same_results(subject.base, subject.run(engine="leap"), what)
+        promise = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in promises)
+        label = f"{promise} are declared, and one of them is not kept: engine scan and engine leap"
+        assert_same_results(subject.base, subject.run(engine="leap"), label)
 
 
 def replicates_differ(subject: Subject) -> None:
@@ -293,16 +293,16 @@ def scores_rest_as_declared(subject: Subject) -> None:
         every = np.asarray(_jitted_scores(leaves, now.after, t))
         before = every[pulled]
         for arm in np.flatnonzero(pulled)[:4]:
-            one = jnp.int32(ticks.ONE)
-            other = np.asarray(_jitted_scores(leaves, record(now.after, jnp.int32(arm), one, one), t))
-            moves = (ulps_apart(every, other) > ULPS) & pulled & (np.arange(pulled.size) != arm)
+            unit = jnp.int32(ticks.ONE)
+            after_pull = np.asarray(_jitted_scores(leaves, record(now.after, jnp.int32(arm), unit, unit), t))
+            moves = (ulps_apart(every, after_pull) > ULPS) & pulled & (np.arange(pulled.size) != arm)
             for changed in np.flatnonzero(moves)[:1]:
-                change = f"from {every[changed]} to {other[changed]} by a pull of arm {arm}"
+                change = f"from {every[changed]} to {after_pull[changed]} by a pull of arm {arm}"
                 raise AssertionError(f"`rests` is declared; round {i + 1}: the score of arm {changed} goes {change}")
         for later in (1, 30, 1000):
             then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
-            least = before * (1 - float(margin(leaves)) * np.sign(before))
-            for fell in np.flatnonzero(~(then >= least)):
+            floor = before * (1 - float(margin(leaves)) * np.sign(before))
+            for fell in np.flatnonzero(~(then >= floor)):
                 change = f"from {before[fell]} to {then[fell]} in {later} rounds of rest"
                 raise AssertionError(f"`rests` is declared; round {i + 1}: a score falls {change}")
 
@@ -311,8 +311,8 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
     """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same in every round."""
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
-    def step(words: jax.Array, before: Any, seen: Any) -> Any:
-        return leaves.step(before, typed(words), seen)
+    def step(words: jax.Array, before: Any, observation: Any) -> Any:
+        return leaves.step(before, typed(words), observation)
 
     traced = jax.make_jaxpr(step)(subject.policy_words, now.before, now.observation)
     inputs = [_KEY] + [_VARIES] * (len(traced.jaxpr.invars) - 1)
@@ -329,27 +329,27 @@ _KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
     """(what each output depends on, where something is drawn with a key that no round changes)."""
     of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
-    found: list[str] = []
+    places: list[str] = []
 
     def read(x: Any) -> int:
         return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
 
     for equation in jaxpr.eqns:
-        given = [read(x) for x in equation.invars]
-        together = functools.reduce(operator.or_, given, 0)
-        if equation.primitive.name == "random_bits" and not given[0] & _VARIES:
-            found.append(summarize(equation.source_info).rpartition("/")[2])
+        sources = [read(x) for x in equation.invars]
+        together = functools.reduce(operator.or_, sources, 0)
+        if equation.primitive.name == "random_bits" and not sources[0] & _VARIES:
+            places.append(summarize(equation.source_info).rpartition("/")[2])
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
-        for one in inner:
-            fits = len(one.invars) == len(given)
+        for body in inner:
+            fits = len(body.invars) == len(sources)
             # What does not match one by one (a loop's parts, a branch) is taken together: rather too much varies.
-            into = given if fits else given[-len(one.invars) :] if equation.primitive.name == "cond" else None
+            into = sources if fits else sources[-len(body.invars) :] if equation.primitive.name == "cond" else None
             into = (
-                [together] * len(one.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+                [together] * len(body.invars) if into is None or equation.primitive.name in ("scan", "while") else into
             )
-            out, draws = draws_of_a_fixed_key(one, into)
-            found += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
+            out, draws = draws_of_a_fixed_key(body, into)
+            places += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
             if (
                 len(inner) == 1
                 and len(out) == len(outputs)
@@ -358,7 +358,7 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
             ):
                 outputs = out
         of |= dict(zip(equation.outvars, outputs, strict=True))
-    return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(found))
+    return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(places))
 
 
 def _jaxprs(value: Any) -> list[Any]:
@@ -371,21 +371,21 @@ def _jaxprs(value: Any) -> list[Any]:
 
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
     """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks do after 128."""
-    leaves, seen = one_setting(subject.first, subject.environment), subject.round(0).observation
-    action = seen.action
-    if not isinstance(seen.feedback, Feedback) or not isinstance(action, jax.Array):
+    leaves, observation = one_setting(subject.first, subject.environment), subject.round(0).observation
+    action = observation.action
+    if not isinstance(observation.feedback, Feedback) or not isinstance(action, jax.Array):
         return
     if action.shape or action.dtype != jnp.int32:
         return
-    seen = seen._replace(
+    observation = observation._replace(
         action=jnp.int32(0),
         empty=jnp.bool_(False),
-        feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), seen.feedback),
+        feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), observation.feedback),
     )
 
     def again(state: Any, round: jax.Array) -> tuple[Any, Any]:
-        view = seen.view._replace(round=round)
-        after = leaves.update(state, typed(subject.policy_words), seen._replace(view=view))
+        view = observation.view._replace(round=round)
+        after = leaves.update(state, typed(subject.policy_words), observation._replace(view=view))
         return after, after
 
     rounds = jnp.arange(2, 302, dtype=jnp.int32)
@@ -406,13 +406,13 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
     leaves, chance = one_setting(subject.first, subject.environment), 128
 
     @jax.jit
-    def acts(state: Any, seen: Any) -> tuple[Any, Any]:
+    def acts(state: Any, observation: Any) -> tuple[Any, Any]:
         def act(key: jax.Array, round: jax.Array) -> Any:
-            return leaves.select(state, typed(key), seen.view._replace(round=round))[1]
+            return leaves.select(state, typed(key), observation.view._replace(round=round))[1]
 
         words = subject.policy_words[None, :] ^ jnp.arange(chance, dtype=jnp.uint32)[:, None]
-        rounds = seen.view.round + jnp.arange(chance)
-        by_key = jax.vmap(act, (0, None))(words, seen.view.round)
+        rounds = observation.view.round + jnp.arange(chance)
+        by_key = jax.vmap(act, (0, None))(words, observation.view.round)
         return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
 
     def share_of_the_rest(actions: Any) -> float:
@@ -483,7 +483,7 @@ def check_policy(
 
 def books_without_jit(subject: Subject) -> None:
     """The account is the same without jit, to the bit."""
-    constraint = _one(subject)
+    constraint = lane_constraint(subject)
     for i in subject.sampled(8):
         before, outcome = _before(subject, i), subject.round(i).outcome
         with jax.disable_jit():
@@ -493,12 +493,12 @@ def books_without_jit(subject: Subject) -> None:
 
 def clock_runs_forward(subject: Subject) -> None:
     """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
-    ledgers, constraint = jax.tree.map(jnp.asarray, subject.episodes(0).ledger), _one(subject)
+    ledgers, constraint = jax.tree.map(jnp.asarray, subject.episodes(0).ledger), lane_constraint(subject)
     clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
     steps = np.diff(clock, axis=-1)
     assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
-    over, reached = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
-    assert (over | ~reached).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
+    over, at_end = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
+    assert (over | ~at_end).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
 
 
 def every_lane_has_its_own_clock(subject: Subject) -> None:
@@ -509,19 +509,19 @@ def every_lane_has_its_own_clock(subject: Subject) -> None:
     for result in (subject.base, subject.run(marks=marks)):
         for lane in np.ndindex(*result.ledger["clock"].shape[1:]):
             account = {name: x[0, *lane] for name, x in result.ledger.items()}
-            clock = ticks.join(_one(subject, lane[0]).clock(ledger_of(account, like)))
-            expected = _one(subject, lane[0], np.asarray).expected_clock(account)
-            for name, own in (("clock", clock), ("expected_clock", expected)):
-                where = f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}"
-                told = f"{where}: {name} is {account[name]}, of the lane by itself {own}"
-                assert np.array_equal(account[name], own), told
+            clock = ticks.join(lane_constraint(subject, lane[0]).clock(ledger_from(account, like)))
+            expected = lane_constraint(subject, lane[0], np.asarray).expected_clock(account)
+            for name, by_lane in (("clock", clock), ("expected_clock", expected)):
+                place = f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}"
+                message = f"{place}: {name} is {account[name]}, of the lane by itself {by_lane}"
+                assert np.array_equal(account[name], by_lane), message
 
 
 def ends_as_it_says(subject: Subject) -> None:
     """Lanes end, with the status ``ends_with``, and in the best rate's unit."""
     ended, must = subject.base.ended, subject.constraint.ends_with
-    other = ended[(ended != must) & (ended != Status.ROUND_CAP)]
-    assert other.size == 0, f"a lane ends as {Status(int(other[0])).name}; it must be {must.name}"
+    strays = ended[(ended != must) & (ended != Status.ROUND_CAP)]
+    assert strays.size == 0, f"a lane ends as {Status(int(strays[0])).name}; it must be {must.name}"
     assert (ended == must).any(), f"no lane ends as {must.name}: all of them by max_rounds"
     rate = np.asarray(subject.base.best_rate)
     assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), f"best_rate gives {rate}"
@@ -529,15 +529,15 @@ def ends_as_it_says(subject: Subject) -> None:
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
     """Where every outcome is its own mean, ``expected_clock`` is the clock."""
-    own = _one(subject, 0, np.asarray)
-    constraint, ledger = _one(subject), _before(subject, 0)
+    host_constraint = lane_constraint(subject, 0, np.asarray)
+    constraint, ledger = lane_constraint(subject), _before(subject, 0)
     for i in subject.sampled(8):
         outcome = subject.round(i).outcome
         plain = outcome._replace(reward=outcome.expected_reward, cost=outcome.expected_cost)
         ledger = book(constraint, ledger, plain)
         if bool(constraint.ended(ledger)):
             return
-        expected = own.expected_clock({name: x.astype(np.int64) for name, x in account_of(ledger).items()})
+        expected = host_constraint.expected_clock({name: x.astype(np.int64) for name, x in account_of(ledger).items()})
         clock = ticks.join(constraint.clock(ledger))
         assert np.array_equal(expected, clock), f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
 
@@ -547,16 +547,16 @@ def adds_up_as_declared(subject: Subject) -> None:
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first
-        constraint, ledgers = _one(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
-        reached = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
+        constraint, ledgers = lane_constraint(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
+        at_end = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
         over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
-        assert (over == reached).all(), "it is additive, and `ended` before its clock has reached its `end`"
+        assert (over == at_end).all(), "it is additive, and `ended` before its clock has reached its `end`"
     for i in range(subject.steps.over.shape[0]):
         before, now = _before(subject, i), subject.round(i)
         if not bool(now.over):
             posted = post(before, now.outcome)._replace(rounds=before.rounds + 1)
-            what = f"`additive` is declared; round {i + 1}: what post books and what charge books differ: the ledger"
-            equal(posted, now.ledger, what)
+            label = f"`additive` is declared; round {i + 1}: what post books and what charge books differ: the ledger"
+            equal(posted, now.ledger, label)
 
 
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
@@ -610,7 +610,7 @@ def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: S
         except InputError:
             raise
         except Exception as problem:
-            name = written(owner, "step" if isinstance(owner, Policy) else "charge", problem)
+            name = user_method(owner, "step" if isinstance(owner, Policy) else "charge", problem)
             raise InputError(f"{name}: fails: {in_a_line(problem)}") from problem
 
 
@@ -625,7 +625,7 @@ def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
     return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
 
 
-def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
+def ledger_from(account: dict[str, Any], like: Ledger) -> Ledger:
     """The ledger of which :func:`account_of` gave this."""
     return like._replace(
         rounds=jnp.int32(account["rounds"]),
@@ -635,7 +635,7 @@ def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
     )
 
 
-def _one(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:
+def lane_constraint(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:
     """The traced form for one instance."""
     return jax.tree.map(lambda x: array(x)[instance], subject.prepared)
 
@@ -645,4 +645,4 @@ def _before(subject: Subject, i: int) -> Ledger:
     if i > 0:
         return subject.round(i - 1).ledger
     empty = jax.tree.map(jnp.zeros_like, subject.round(0).ledger)
-    return empty._replace(audit=jax.tree.map(jnp.asarray, _one(subject).audit()))
+    return empty._replace(audit=jax.tree.map(jnp.asarray, lane_constraint(subject).audit()))

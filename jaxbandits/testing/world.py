@@ -14,7 +14,7 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
-from jaxbandits.core.checks import InputError, in_a_line, written
+from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree, select_tree
@@ -78,7 +78,7 @@ def check_environment(
     try:
         _structure(environment, tried[0], root)
         scores: list[tuple[float, str]] = []
-        played = []
+        samples = []
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
@@ -90,27 +90,27 @@ def check_environment(
                 _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            played.append(_outcomes(environment, tried, instance, words, pulls))
-            _lanes_differ(environment, tried, instance, root, played[-1])
-            scores += _means(played[-1], instance, bound)
+            samples.append(_outcomes(environment, tried, instance, words, pulls))
+            _lanes_differ(environment, tried, instance, root, samples[-1])
+            scores += _means(samples[-1], instance, bound)
         _addresses(environment, root)
         from scipy import stats as laws  # slow to import
 
         allowed = float(laws.norm.isf(0.005 / len(scores)))
-        worst, where = max(scores)
-        many = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
-        assert worst <= allowed, f"{where} is {worst:.2f} standard errors from the stated one; {many}"
+        worst, place = max(scores)
+        allowance = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
+        assert worst <= allowed, f"{place} is {worst:.2f} standard errors from the stated one; {allowance}"
         # of worlds whose means change, and of those with arms without end, `values` says something else
-        stands = type(environment).benchmarks is Environment.benchmarks
-        if actions is None and stands and environment.values()[0].shape[1] >= len(tried):
-            for instance, outcomes in enumerate(played):
+        means_stay = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
+            for instance, outcomes in enumerate(samples):
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
     except InputError:
         raise
     except Exception as problem:
-        raise InputError(f"{written(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(f"{user_method(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
     return worst
 
 
@@ -134,7 +134,7 @@ def _stacked(actions: Sequence[Any]) -> Any:
 
 @jit
 def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int) -> Outcome:
-    def one(action: Any) -> Outcome:
+    def of_action(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
             after, outcome, _, _ = _pull(environment, instance, state, action, words, round)
             return select_tree(outcome.valid, after, state), outcome
@@ -142,16 +142,16 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
         start = at_instance(environment, instance).start()
         return jax.lax.scan(again, start, jnp.arange(1, pulls + 1, dtype=jnp.int32))[1]
 
-    return jax.vmap(one)(actions)
+    return jax.vmap(of_action)(actions)
 
 
 def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
     """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
     valid = np.asarray(outcomes.valid)
-    kept = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
-    assert kept.any(), f"instance {instance}: no action is valid"
-    return jax.tree.map(lambda x: np.asarray(x)[kept], outcomes)
+    playable = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
+    assert playable.any(), f"instance {instance}: no action is valid"
+    return jax.tree.map(lambda x: np.asarray(x)[playable], outcomes)
 
 
 # --- The rules.
@@ -167,15 +167,17 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     after, outcome, _, empty = pulled
     if _closes(environment):
         world = at_instance(environment, jnp.int32(0))
-        given = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
+        opening = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
         must = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_), jax.ShapeDtypeStruct((), jnp.int32)
-        chex.assert_trees_all_equal_shapes_and_dtypes(given, must, custom_message="open and opens_next")
+        chex.assert_trees_all_equal_shapes_and_dtypes(opening, must, custom_message="open and opens_next")
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
     assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
     whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
-    wanted = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
-    chex.assert_trees_all_equal_shapes_and_dtypes((wanted, truth), (outcome, empty), custom_message="outcome and empty")
+    template = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
+    chex.assert_trees_all_equal_shapes_and_dtypes(
+        (template, truth), (outcome, empty), custom_message="outcome and empty"
+    )
 
 
 def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
@@ -196,28 +198,30 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
 def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
     """A context has the shape that the spec says, and the same bits alone, again, and among those of other rounds."""
     world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
-    one = jax.jit(lambda round: world.context(typed(words), round))
-    alone = [one(round) for round in rounds]
-    shape, told = tuple(environment.spec.context), alone[0]
-    said = told is not None and (told.shape, told.dtype) == (shape, jnp.float32)
-    given = "None" if told is None else f"{told.dtype}{list(told.shape)}"
-    assert said, f"instance {instance}: a context is {given}; spec.context says float32{list(shape)}"
+    context_of = jax.jit(lambda round: world.context(typed(words), round))
+    alone = [context_of(round) for round in rounds]
+    shape, context = tuple(environment.spec.context), alone[0]
+    fits = context is not None and (context.shape, context.dtype) == (shape, jnp.float32)
+    kind = "None" if context is None else f"{context.dtype}{list(context.shape)}"
+    assert fits, f"instance {instance}: a context is {kind}; spec.context says float32{list(shape)}"
     together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
     equal(jnp.stack(alone), together, f"instance {instance}: contexts among those of other rounds, which")
-    equal(alone[0], one(rounds[0]), f"instance {instance}: a context asked for twice, which")
+    equal(alone[0], context_of(rounds[0]), f"instance {instance}: a context asked for twice, which")
 
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
     """``available`` says which arms can be pulled."""
-    arms, there = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
-    told = there.shape == (arms,) and there.dtype == np.bool_
-    assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
+    arms, available = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
+    fits = available.shape == (arms,) and available.dtype == np.bool_
+    assert fits, (
+        f"instance {instance}: `available` gives {available.dtype}{list(available.shape)}; it must be bool[{arms}]"
+    )
     if _closes(environment):  # what is not there is never open
         return
     outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1)
-    wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
+    wrong = np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
-        says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
+        says, valid = ("is not", "valid") if not available[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
         raise AssertionError(
             f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
         )
@@ -238,7 +242,7 @@ def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array
     world, key = at_instance(environment, instance), typed(words)
     exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
 
-    def one(state: Pytree, round: jax.Array) -> tuple[Pytree, tuple[jax.Array, ...]]:
+    def round_step(state: Pytree, round: jax.Array) -> tuple[Pytree, tuple[jax.Array, ...]]:
         open_ = exists & world.open(state, round)  # type: ignore[operator]
         valid = jax.vmap(lambda arm: world.pull(state, arm, key, round)[1].valid)(arms)
         arm = streams.available_arm(streams.words(key, round, 1)[0], open_)
@@ -246,23 +250,23 @@ def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array
         next_ = world.opens_next(state, round)
         return select_tree(jnp.any(open_), after, state), (open_, valid, next_)
 
-    return jax.lax.scan(one, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32))[1]
+    return jax.lax.scan(round_step, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32))[1]
 
 
 def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array) -> None:
     """``open`` says which pulls are valid, and no closed arm opens before ``opens_next`` says so."""
-    there, valid, after = (np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words))
-    for round, arm in np.argwhere(there != valid)[:1]:
-        says, but = ("is open", "not valid") if there[round, arm] else ("is closed", "valid")
+    is_open, valid, after = (np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words))
+    for round, arm in np.argwhere(is_open != valid)[:1]:
+        says, but = ("is open", "not valid") if is_open[round, arm] else ("is closed", "valid")
         raise AssertionError(
             f"instance {instance}: in round {round + 1} `open` says that arm {arm} {says}, and a pull of it is {but}"
         )
     # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may have opened it.
-    opens = np.triu((there[None] & ~there[:, None]).any(axis=2), 1)
+    opens = np.triu((is_open[None] & ~is_open[:, None]).any(axis=2), 1)
     if not isinstance(environment, AddressedArms):
-        idle = np.append(0, np.cumsum(there.any(axis=1)))
+        idle = np.append(0, np.cumsum(is_open.any(axis=1)))
         opens &= idle[:-1, None] == idle[None, :-1]
-    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(there) + 1)))[:1]:
+    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(is_open) + 1)))[:1]:
         when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
         raise AssertionError(
             f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm "
@@ -286,22 +290,24 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
             state, *got = _pull_fast(environment, i, state, action, words, 1000 + n)
             if _closes(environment):
                 got[0] = got[0]._replace(valid=None)
-            what = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
+            label = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
             try:
-                equal(mixed[number, n], got, what)
+                equal(mixed[number, n], got, label)
             except AssertionError as broken:
-                told = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
-                raise AssertionError(f"{broken}; {told}") from None
+                hint = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
+                raise AssertionError(f"{broken}; {hint}") from None
 
 
-def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: Any, seen: Outcome) -> None:
+def _lanes_differ(
+    environment: Environment, actions: Sequence[Any], instance: int, root: Any, outcomes: Outcome
+) -> None:
     """Replicates and instances meet different outcomes (unless nothing is random)."""
-    if not any((x != x[:, :1]).any() for x in (seen.reward, seen.cost)):
+    if not any((x != x[:, :1]).any() for x in (outcomes.reward, outcomes.cost)):
         return
     for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
         words = domain_words(root, *lane, Domain.WORLD)
-        other = _outcomes(environment, actions, instance, words, seen.reward.shape[1])
-        same = np.array_equal(seen.reward, other.reward) and np.array_equal(seen.cost, other.cost)
+        elsewhere = _outcomes(environment, actions, instance, words, outcomes.reward.shape[1])
+        same = np.array_equal(outcomes.reward, elsewhere.reward) and np.array_equal(outcomes.cost, elsewhere.cost)
         assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
 
 
@@ -315,44 +321,41 @@ def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, st
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
-        outside = sample[((sample < low) | (sample > bound)) & _where_valid(outcomes, sample)]
+        valid = np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
+        outside = sample[((sample < low) | (sample > bound)) & valid]
         beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
         assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
         for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
             pulls = outcomes.valid[number]
-            drawn, means = (x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated))
-            where = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
-            scores.append((distance(drawn, means, low, bound), where))
+            draws, means = (x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated))
+            place = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
+            scores.append((distance(draws, means, low, bound), place))
     return scores
-
-
-def _where_valid(outcomes: Outcome, sample: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
 
 
 _FEW = 300  # outcomes other than the commonest, for the mean to be near enough to a normal law: its skew is then 0.06
 
 
-def distance(drawn: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
+def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
     """How far the mean of outcomes in ``low … high`` is from that of their stated means, in standard errors."""
     from scipy import stats as laws  # slow to import
 
-    number = drawn.size
-    if (np.abs(drawn - stated) <= 1).all():
+    number = sample.size
+    if (np.abs(sample - stated) <= 1).all():
         return 0.0
     # The stated mean is rounded to a tick.
-    mean = float(np.clip(drawn.mean(), stated.mean() - 0.5, stated.mean() + 0.5))
-    share, seen = (mean - low) / (high - low), (drawn.mean() - low) / (high - low)
-    kinds, counts = np.unique(drawn, return_counts=True)
+    mean = float(np.clip(sample.mean(), stated.mean() - 0.5, stated.mean() + 0.5))
+    share, observed = (mean - low) / (high - low), (sample.mean() - low) / (high - low)
+    kinds, counts = np.unique(sample, return_counts=True)
     if np.isin(kinds, (low, high)).all() and (stated == stated[0]).all():
-        won = int((drawn == high).sum())
+        won = int((sample == high).sum())
         tail = min(laws.binom.cdf(won, number, share), laws.binom.sf(won - 1, number, share))
         return float(laws.norm.isf(min(tail, 0.5)))
     if number - counts.max() >= _FEW:
-        return float(abs(drawn.mean() - mean) / (drawn.std(ddof=1) / np.sqrt(number)))
+        return float(abs(sample.mean() - mean) / (sample.std(ddof=1) / np.sqrt(number)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.nan_to_num(seen * np.log(seen / share)) + np.nan_to_num(
-            (1 - seen) * np.log((1 - seen) / (1 - share))
+        apart = np.nan_to_num(observed * np.log(observed / share)) + np.nan_to_num(
+            (1 - observed) * np.log((1 - observed) / (1 - share))
         )
     return float(laws.norm.isf(min(np.exp(-number * apart), 0.5)))
 
@@ -361,17 +364,19 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
     """``values``, of which regret is made, says what outcomes say of their means."""
     for name, values in zip(("reward", "cost"), environment.values(), strict=True):
         stated = getattr(outcomes, f"expected_{name}")
-        of_arms, told = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
-        mine = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
-        if _closes(environment) and len(stated) < len(mine):  # some can never be pulled
+        of_arms, prefix = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
+        by_values = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
+        if _closes(environment) and len(stated) < len(by_values):  # some can never be pulled
             return
-        assert len(mine) == len(stated), f"{told} {name} of {len(mine)} arms, but {len(stated)} can be pulled"
+        assert len(by_values) == len(stated), (
+            f"{prefix} {name} of {len(by_values)} arms, but {len(stated)} can be pulled"
+        )
         # A mean that changes from pull to pull is no single value.
-        theirs = ticks.to_units(stated[:, 0])
-        apart = np.where(stated[:, 0] == stated[:, 1], np.abs(mine - theirs), 0.0)
+        by_outcomes = ticks.to_units(stated[:, 0])
+        apart = np.where(stated[:, 0] == stated[:, 1], np.abs(by_values - by_outcomes), 0.0)
         at = apart.argmax()
-        both = f"{mine.flat[at]:.6g}, but its outcomes one of {theirs.flat[at]:.6g}"
-        assert apart.max() <= 2.0**-23, f"{told} {name} of {both}"
+        both = f"{by_values.flat[at]:.6g}, but its outcomes one of {by_outcomes.flat[at]:.6g}"
+        assert apart.max() <= 2.0**-23, f"{prefix} {name} of {both}"
 
 
 # --- Outcomes by address: what must be kept if engines are to play many rounds at once.
@@ -395,10 +400,10 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
     if not isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
-            given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
-            one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {other.about.engine}"
-        assert_same_results(one, other, promise)
+            options: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
+            by_scan, by_leap = (simulate(policy, environment, horizon, engine=x, **options) for x in ("scan", "leap"))
+        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {by_leap.about.engine}"
+        assert_same_results(by_scan, by_leap, promise)
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:

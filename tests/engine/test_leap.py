@@ -17,7 +17,7 @@ from jaxbandits._engine.setup import lay_out
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.policies import base
-from jaxbandits.policies.base import COARSER, IndexPolicy, evaluate, safe_round
+from jaxbandits.policies.base import COARSER, IndexPolicy, evaluate_arms, safe_round
 from jaxbandits.testing import assert_same_results
 from tests.contract.committee import RestingCommittee
 
@@ -298,7 +298,7 @@ def score_of_states(name: str) -> Callable[[jax.Array], jax.Array]:
     """The scores of random states at rounds t, one of each; states are no constants, which XLA would fold for long."""
     state, draw = statistics_of(*random_states(STATES, seed=8)), np.random.default_rng(9)
     leaves = jax.tree.map(lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), STATES), jnp.float32), RESTING[name])
-    score = jax.jit(lambda leaves, state, t: evaluate(leaves, arm_statistics.as_floats(state, t)))
+    score = jax.jit(lambda leaves, state, t: evaluate_arms(leaves, arm_statistics.as_floats(state, t)))
     return lambda t: score(leaves, state, t)
 
 
@@ -342,18 +342,18 @@ def test_the_score_wrapper_gives_the_same_bits_in_different_programs(policy):
     t = jnp.int32(50_000)
 
     def table(state, t):
-        return evaluate(leaves, arm_statistics.as_floats(state, t))
+        return evaluate_arms(leaves, arm_statistics.as_floats(state, t))
 
     flat = jax.jit(table)(state, t)
     shaped = jax.tree.map(lambda x: x.reshape(64, 64), state)
-    rows = jax.jit(jax.vmap(lambda s: evaluate(leaves, arm_statistics.as_floats(s, t))))(shaped)
-    ones = jax.jit(jax.vmap(lambda s: jnp.max(evaluate(leaves, arm_statistics.as_floats(s, t)))))(
+    rows = jax.jit(jax.vmap(lambda s: evaluate_arms(leaves, arm_statistics.as_floats(s, t))))(shaped)
+    ones = jax.jit(jax.vmap(lambda s: jnp.max(evaluate_arms(leaves, arm_statistics.as_floats(s, t)))))(
         jax.tree.map(lambda x: x[:, None], state)
     )
 
     def block(s, leaf_t):  # as a leap sees it: one arm, many rounds
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, (32,)), s)
-        return evaluate(leaves, arm_statistics.as_floats(wide, jnp.broadcast_to(leaf_t, (32,))))[17]
+        return evaluate_arms(leaves, arm_statistics.as_floats(wide, jnp.broadcast_to(leaf_t, (32,))))[17]
 
     blocks = jax.jit(jax.vmap(block, in_axes=(0, None)))(state, t)
     for other in (rows.reshape(-1), ones, blocks):

@@ -89,7 +89,7 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     keys = (jnp.asarray(streams.lane_words(root, numbers, numbers, one)) for one in streams.Domain)
     world_keys, policy_keys, _ = keys
     lanes = scan.Lane(ids, world_keys, policy_keys, policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32))
-    carry = jax.vmap(partial(scan.start, world))(lanes)
+    carry = jax.vmap(partial(scan.start_lane, world))(lanes)
     tuner = leap.tuner(lanes_)
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then ties

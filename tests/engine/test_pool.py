@@ -192,7 +192,7 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
     given = {"key": jax.random.key(0), "replicates": 8, "marks": 1, "engine": "scan", "chunk": 1 << 20}
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
     try:
-        with pytest.raises(KeyboardInterrupt), Impatient(shown=False, tasks=1, runs=8) as progress:
+        with pytest.raises(KeyboardInterrupt), Impatient(style=False, tasks=1, runs=8) as progress:
             jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(2**29), progress=progress, **given)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -32,7 +32,7 @@ def files(folder: Path) -> set[str]:
 
 def forget() -> None:
     """As a new process does."""
-    programs._taken.clear()
+    programs._loaded.clear()
 
 
 @pytest.mark.parametrize(

@@ -48,17 +48,17 @@ def test_fluid_optimum_by_hand() -> None:
         (0.4, 0.70625, 0.875, 0.631579),
         (0.7, 0.8, 0.0, 0.8),
     ):
-        found = fluid.compared([(R, C)], np.array([b]))
+        found = fluid.context_value([(R, C)], np.array([b]))
         assert found.contextual == pytest.approx(value, abs=1e-12)
         assert found.price[0] == pytest.approx(price, abs=1e-9)
         assert found.fixed == pytest.approx(fixed, abs=1e-6)
         assert found.low == found.value == found.high == pytest.approx(value - found.fixed)
     second = np.array([[0.5, 0.1], [0.4, 0.2], [0.3, 0.3], [0.6, 0.1]])[..., None]
-    found = fluid.compared([(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25]))
+    found = fluid.context_value([(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25]))
     assert (found.contextual, found.fixed) == (pytest.approx(0.617453, abs=1e-6), pytest.approx(0.491688, abs=1e-6))
     np.testing.assert_allclose(found.price, [0.886792, 0.018868], atol=1e-6)
     money = np.array([[0.3, 0.9], [0.7, 0.8]]), np.array([[0.2, 0.3], [0.2, 0.7]])[..., None]
-    found = fluid.compared([money], None)
+    found = fluid.context_value([money], None)
     assert (found.contextual, found.fixed) == (pytest.approx(3.2), pytest.approx(2.5))
 
 
@@ -134,7 +134,7 @@ def test_laws_without_end_are_sampled() -> None:
 def test_the_error_of_a_sampled_benchmark_is_its_spread(budget: Any) -> None:
     reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in SPHERE.sampled(2**14))
     parts = list(zip(reward, cost, strict=True))
-    values = [fluid.compared([parts[i], parts[i + 1]], budget) for i in range(63)]
+    values = [fluid.context_value([parts[i], parts[i + 1]], budget) for i in range(63)]
     spread = np.std([x.contextual for x in values], ddof=1)
     assert np.mean([x.error for x in values]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 62))
 
@@ -265,7 +265,7 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
     arms = ContextualArms.linear([[0.5, 0.0]], [[0.5, 0.0]], Spelled())
     world = Delayed(arms, FixedDelay(late), room=late + 1)
     steps = jb.testing.episode(jb.policies.InFlight(Spells()), world, jb.Horizon(40), KEY, 40)
-    sums, number = (np.asarray(x)[0, -1] for x in steps.after.known.learnt)
+    sums, number = (np.asarray(x)[0, -1] for x in steps.after.memory.learnt)
     learnt = 39 - late  # when round 40 is decided
     assert number == learnt and sums.tolist() == [learnt * (learnt + 1) / 2] * 2
     result = jb.simulate(jb.policies.InFlight(Spells()), world, jb.Horizon(40), key=KEY, marks=1)

@@ -148,7 +148,7 @@ def test_the_simulator_agrees_with_a_plain_twin():
     skips, arrived, late = 0, [], False
 
     def booked(now: Round) -> None:
-        twin, known = now.twin, now.lane.state.known
+        twin, known = now.twin, now.lane.state.memory
         assert known.open.tolist() == twin.open
         assert known.learnt.pulls.tolist() == twin.n
         assert ticks.join(known.learnt.reward).tolist() == twin.reward
@@ -216,9 +216,8 @@ def serve(name: str, run: int) -> None:
         clock=lambda: now[0],
     )
     with agent._transaction() as ledger:
-        layout = ledger.layout
-    forecast = Forecast()
-    layout.pace = lambda _: forecast  # type: ignore[method-assign]
+        setup, forecast = ledger.setup, Forecast()
+        ledger.forecast = lambda: forecast  # type: ignore[assignment,method-assign,return-value]
     for t, arm, slot, *_, arrived, _can in rounds:
         now[0] = float(slot)
         ticket = agent.choose()
@@ -227,17 +226,17 @@ def serve(name: str, run: int) -> None:
             for round, _, reward, cost, lost in arrived:
                 if lost:
                     with agent._transaction() as ledger:
-                        ledger.outcome(now[0], "expire", round)
+                        ledger.settle(now[0], "expire", ledger.find(round))
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
-    simulated = rounds[-1].lane.state.known
+    simulated = rounds[-1].lane.state.memory
     with agent._transaction() as ledger:
         service, waiting = (
-            ledger.service(),
+            ledger.service,
             np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
         )
-        paid = [ledger.standing(account, now[0])[1] * ticks.ONE // layout.unit for account in layout.accounts]
-    learnt = layout.program.state(service["learnt"])
+        paid = [ledger.balance(account, now[0])[1] * ticks.ONE // setup.unit for account in setup.accounts]
+    learnt = setup.program.state(service["learnt"])
     known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
@@ -282,7 +281,7 @@ def test_the_pacer_agrees_with_its_twin():
             else:
                 assert arm == new[0] if new else net[arm] >= best - 1e-3
             pacer.move(twin, targets, arm)
-            assert np.allclose(now.lane.state.known.learnt.price, pacer.price, rtol=1e-3), now
+            assert np.allclose(now.lane.state.memory.learnt.price, pacer.price, rtol=1e-3), now
             moved += 1
     assert moved > ROUNDS
 
@@ -306,7 +305,7 @@ def test_without_delay_it_is_the_policy_itself():
     flying = jb.rollout(InFlight(OmegaUCB()), Delayed(arms), jb.Horizon(rounds), key=KEY, rounds=rounds)
     assert np.array_equal(plain.action, flying.action)
     assert np.array_equal(plain.outcome.reward, flying.outcome.reward)
-    for mine, own in zip(jax.tree.leaves(flying.state.known.learnt), jax.tree.leaves(plain.state), strict=True):
+    for mine, own in zip(jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True):
         assert np.array_equal(mine, own)
 
 
@@ -324,7 +323,7 @@ def test_several_costs_without_delay_are_the_policy_itself(policy: jb.Policy) ->
     plain = jb.rollout(policy, dear(), limit, key=KEY, rounds=rounds)
     flying = jb.rollout(InFlight(policy), Delayed(dear()), limit, key=KEY, rounds=rounds)
     assert np.array_equal(plain.action, flying.action) and np.array_equal(plain.outcome.cost, flying.outcome.cost)
-    for mine, own in zip(jax.tree.leaves(flying.state.known.learnt), jax.tree.leaves(plain.state), strict=True):
+    for mine, own in zip(jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True):
         assert np.array_equal(mine, own)
 
 
@@ -336,12 +335,12 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     lane = jb.rollout(InFlight(PrimalDualBwK()), late, limit, key=KEY, rounds=rounds)
     hot = (np.asarray(lane.action)[:, None] == np.arange(3))[..., None]
     costs = np.cumsum(hot * np.asarray(lane.outcome.cost)[:, None, :].astype(np.int64), axis=0)
-    known = ticks.join(lane.state.known.learnt.learnt.cost)
+    known = ticks.join(lane.state.memory.learnt.learnt.cost)
     assert np.array_equal(known[6:], costs[:-6]) and not known[:6].any() and known[-1].all()
     day = jb.Renewing([9.0, 7.0], [2, 1], [10] * 4)
     lane = jb.rollout(InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds)
     cost, played = np.asarray(lane.outcome.cost).astype(np.int64), np.asarray(lane.action) >= 0
-    charged = ticks.join(lane.state.known.budgets.charged)
+    charged = ticks.join(lane.state.memory.budgets.charged)
     for j, slots in enumerate((2, 1)):
         for t in range(rounds):
             first = t // (10 * slots) * 10 * slots  # of this period
@@ -357,7 +356,7 @@ def test_decisions_of_a_batch_see_nothing_of_each_other():
     rounds, size = 24, 6
     batches = Delayed(FiniteArms.empirical(logs()), Batched(size), room=size)
     lane = jb.rollout(InFlight(OmegaUCB()), batches, jb.Horizon(rounds), key=KEY, rounds=rounds)
-    pulls = np.asarray(lane.state.known.learnt.pulls).sum(1)
+    pulls = np.asarray(lane.state.memory.learnt.pulls).sum(1)
     assert pulls.tolist() == [t // size * size for t in range(rounds)]
     assert sorted(lane.action[:3].tolist()) == [0, 1, 2] and sorted(lane.action[3:6].tolist()) == [0, 1, 2]
 

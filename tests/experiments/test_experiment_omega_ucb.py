@@ -14,7 +14,7 @@ from experiments.omega_ucb.figures import _best_rho, best, less, somewhere, stat
 from experiments.omega_ucb.intervals import arms_of, bounds, example2, figure5
 from experiments.omega_ucb.play import GROUPS, MARKS, RHOS, SETTINGS, SHOWN, Curves, _beta_ads, omega
 from jaxbandits.policies import OmegaUCB
-from jaxbandits.policies.base import evaluate
+from jaxbandits.policies.base import evaluate_arms
 
 RANDOM = np.random.default_rng(0)
 UNITS = 80
@@ -56,7 +56,7 @@ def test_bounds_of_figure_1_have_hoeffdings_and_wilsons_width() -> None:
     a, half = n + z**2, z * np.sqrt(n * np.stack([r * (1 - r), c * (1 - c)]) + z**2 / 4)
     upper, lower = (reward + z**2 / 2 + half[0]) / a, (cost + z**2 / 2 - half[1]) / a
     np.testing.assert_allclose(found["ω-UCB"], upper / lower, rtol=1e-4)
-    assert np.isfinite(np.asarray(evaluate(OmegaUCB(), arms_of(n, reward, cost, 10)))).all()
+    assert np.isfinite(np.asarray(evaluate_arms(OmegaUCB(), arms_of(n, reward, cost, 10)))).all()
 
 
 def test_verdicts() -> None:

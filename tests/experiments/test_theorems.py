@@ -29,7 +29,7 @@ from experiments.suak import regret_bound as of_suak
 from jaxbandits.core import ticks
 from jaxbandits.core.specs import SKIP
 from jaxbandits.policies import ZRCUCB, BZoom, OmegaUCB
-from jaxbandits.policies.base import evaluate
+from jaxbandits.policies.base import evaluate_arms
 
 
 def test_the_interval_is_that_of_the_policy() -> None:
@@ -37,7 +37,7 @@ def test_the_interval_is_that_of_the_policy() -> None:
     z = np.sqrt(2 * 0.25 * np.log(t))
     lower, upper = wilson(n, z)
     reward, cost = np.arange(1, n), np.arange(n - 1, 0, -1)
-    ours = np.asarray(evaluate(OmegaUCB(rho=0.25), arms_of(n, reward, cost, t)), float)
+    ours = np.asarray(evaluate_arms(OmegaUCB(rho=0.25), arms_of(n, reward, cost, t)), float)
     np.testing.assert_allclose(upper[reward] / lower[cost], ours, rtol=1e-4)
 
 

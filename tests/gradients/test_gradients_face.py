@@ -298,7 +298,7 @@ def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
 def test_a_parameter_with_a_range_is_moved_within_it() -> None:
     """Smoothing by e^{σε} would leave it; beyond its end the regret is what it is there."""
     leaves = Settings.of(EpsilonFirst(epsilon=0.5), 1).policy
-    there = np.asarray(smoothed.moved(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
+    there = np.asarray(smoothed.antithetic(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
     assert there.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
     found = gradients.smoothed.estimate(EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64)
     assert np.isfinite(found.gradient["epsilon"]).all()

@@ -25,7 +25,7 @@ MEANS = ("mean_reward", "mean_cost")
 SOFT = SoftIndex(OmegaUCB(rho=0.25), temperature=0.5)
 
 
-def z_values(got: jb.gradients.Estimate, must: jb.gradients.Estimate) -> np.ndarray:
+def z_values(got: jb.gradients.GradientEstimate, must: jb.gradients.GradientEstimate) -> np.ndarray:
     names = [name for name in got.gradient if name in must.gradient]
     assert names
     parts = [(got.gradient[n] - must.gradient[n]) / got.standard_error[n] for n in names]

@@ -14,7 +14,7 @@ from jaxbandits._numerics import beta
 LATTICE = 1 << 22
 EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))])
 draw = jax.jit(beta.beta_from_words)
-look_up = jax.jit(jax.vmap(beta.quantile, in_axes=(0, None)))
+look_up = jax.jit(jax.vmap(beta.quantile_of_word, in_axes=(0, None)))
 
 
 def lattice_words() -> jax.Array:

@@ -16,7 +16,7 @@ from jaxbandits.policies.zooming import uncovered_point
 from tests.policies.reference.continuum import uncovered
 
 BALLS = 12
-first_hole, holes, pick = (jax.jit(f) for f in (covering.first_hole, covering.holes, covering.pick))
+first_hole, holes, pick = (jax.jit(f) for f in (covering.first_hole, covering.holes, covering.nth_hole_point))
 
 # Coarse numbers, so that ends meet; fine ones, so that gaps of one point occur; and balls that hold nothing.
 coarse = st.integers(-2, 10).map(lambda k: k * ticks.ONE // 8)
@@ -40,8 +40,8 @@ def gaps_within(pairs: list[tuple[int, int]], low: int, high: int) -> list[tuple
 def test_the_whole_interval(pairs: list[tuple[int, int]]) -> None:
     gaps = uncovered(pairs)
     ours = arrays(pairs)
-    assert int(holes(ours, covering.whole())) == sum(b - a + 1 for a, b in gaps)
-    first = int(first_hole(ours, covering.whole()))
+    assert int(holes(ours, covering.whole_span())) == sum(b - a + 1 for a, b in gaps)
+    first = int(first_hole(ours, covering.whole_span()))
     assert first == gaps[0][0] if gaps else first > ticks.ONE
 
 
@@ -95,4 +95,4 @@ def test_points_are_drawn_uniformly_over_all_gaps() -> None:
 @pytest.mark.parametrize("pairs", [[], [(-5, ticks.ONE + 1)], [(0, ticks.ONE)]])
 def test_ends_of_the_interval(pairs: list[tuple[int, int]]) -> None:
     expected = {0: ticks.ONE + 1, 1: 0, 2: 2}[len(pairs) + (pairs[:1] == [(0, ticks.ONE)])]
-    assert int(holes(arrays(pairs), covering.whole())) == expected
+    assert int(holes(arrays(pairs), covering.whole_span())) == expected

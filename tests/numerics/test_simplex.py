@@ -49,14 +49,14 @@ def against_highs(count: int, seed: int) -> int:
             found = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
             exact[i] = -found.fun if found.status == 0 else np.inf
         bounded = np.isfinite(exact)
-        assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(host.found, bounded), (kind, arms)
+        assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(host.optimal, bounded), (kind, arms)
         size = np.maximum(exact, 1)[bounded]
         prices = (host.price * limit).sum(-1)
         for value in (host.value, (mu * x).sum(-1), prices):  # the optimum of the program and of its dual
             assert (np.abs(value[bounded] - exact[bounded]) <= 1e-9 * size).all(), (kind, arms, rows)
         assert (x >= 0).all() and ((cost @ x[..., None])[..., 0] <= limit + 1e-9)[bounded].all()
         usual = bounded & (exact < 1e3)  # beyond it some arm's costs are so small that float32 takes them for 0
-        assert traced.found[usual].all()
+        assert traced.optimal[usual].all()
         error = np.abs(traced.value[usual] - exact[usual])
         assert (error <= 2e-6 * np.maximum(exact, 1)[usual]).all(), (kind, arms, rows)
         most = max(most, host.pivots.max() / (rows + 2), traced.pivots.max() / (rows + 2))
@@ -111,7 +111,7 @@ def over_six_decades(count: int, seed: int) -> int:
         host = lp.simplex(mu, cost, limit, xp=np)
         traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
         for found, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
-            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(found.found, bounded), kind
+            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(found.optimal, bounded), kind
             x = solution(found, arms).astype(np.float64)[both]
             used = (scaled[both] @ x[..., None])[..., 0].max(-1)
             brings = (mu[both] * x).sum(-1) / np.maximum(used, 1)
@@ -167,18 +167,18 @@ def test_no_cycle_is_possible() -> None:
     rng = np.random.default_rng(0)
     mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
     those = slice(870, 890)
-    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, most=200)
+    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, max_exchanges=200)
     bounded = (cost[those] > 0).any(1).all(1)
-    assert found.found[bounded].all() and (found.value[bounded] == 0).all() and bounded[9]
+    assert found.optimal[bounded].all() and (found.value[bounded] == 0).all() and bounded[9]
 
 
 def test_edges() -> None:
     free = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 2.0]), xp=np)
-    assert free.value == np.inf and free.arm.tolist() == [1, -1] and free.level.tolist() == [1, 0] and not free.found
+    assert free.value == np.inf and free.arm.tolist() == [1, -1] and free.level.tolist() == [1, 0] and not free.optimal
     broke = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np)
     assert broke.value == 0.5 and solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
     mu, cost, limit = programs("random", 40, 9, 200, 6)
-    short, whole = (lp.simplex(mu, cost, limit, xp=np, most=most) for most in (2, 0))
-    assert short.pivots.max() == 2 and not short.found.all() and whole.found.all()
+    short, whole = (lp.simplex(mu, cost, limit, xp=np, max_exchanges=most) for most in (2, 0))
+    assert short.pivots.max() == 2 and not short.optimal.all() and whole.optimal.all()
     assert (short.value <= whole.value + 1e-12).all()
     assert ((cost @ solution(short, 40)[..., None])[..., 0] <= limit + 1e-9).all()

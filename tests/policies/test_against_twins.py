@@ -31,7 +31,7 @@ from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Role
 from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, independent_law
-from jaxbandits.policies.base import IndexPolicy, evaluate, evaluate_state, largest
+from jaxbandits.policies.base import IndexPolicy, evaluate_arms, evaluate_state, largest
 from jaxbandits.policies.kl import steepest
 from jaxbandits.policies.soft import Posterior
 from jaxbandits.policies.ucb import lower_bound, upper_bound
@@ -244,7 +244,7 @@ def test_scores_of_ucb_b2_on_random_states() -> None:
     )
     leaves = policies.UCBB2(min_cost=jnp.float32(0.25))
     got = np.asarray(
-        jax.jit(lambda s, t: evaluate(leaves, arm_statistics.as_floats(s, t)))(state, jnp.asarray(t, jnp.int32))
+        jax.jit(lambda s, t: evaluate_arms(leaves, arm_statistics.as_floats(s, t)))(state, jnp.asarray(t, jnp.int32))
     )
     r, c, rr, cc = (x / ticks.ONE for x in (reward, cost, reward - reward_spread, cost - cost_spread))
     s = Seen(*(np.asarray(x, np.float64) for x in (t, n, r, c, rr, cc)))
@@ -561,7 +561,7 @@ SEEN_F = Seen(*(np.array([float(x)]) for x in (1000, 50, 15, 20, 15 - 50 * 0.3 *
 )
 def test_vectors(policy: IndexPolicy, score: Callable[[Seen], Floats], index: float) -> None:
     """The library and its twin."""
-    assert float(evaluate(jax.tree.map(jnp.float32, policy), state_f())[0]) == six_digits(index)
+    assert float(evaluate_arms(jax.tree.map(jnp.float32, policy), state_f())[0]) == six_digits(index)
     assert score(SEEN_F)[0] == pytest.approx(index, rel=1e-6, abs=5.1e-7)
 
 

@@ -16,7 +16,7 @@ from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments.finite import uniforms
 from jaxbandits.policies import ucb
-from jaxbandits.policies.base import IndexPolicy, evaluate
+from jaxbandits.policies.base import IndexPolicy, evaluate_arms
 from tests.policies.reference import budgeted as twin
 from tests.policies.reference.budgeted import Seen
 
@@ -28,7 +28,7 @@ def score(policy: IndexPolicy, t: float, n: float, mean_r: float, mean_c: float)
     """The library's index of an arm with outcomes of 0 and 1."""
     values = (t, n, n * mean_r, n * mean_c, n * (1 - mean_r), n * (1 - mean_c), 0.0, 0.0)
     arms = Arms(*(jnp.full((1,), x, jnp.float32) for x in values))
-    return float(evaluate(jax.tree.map(jnp.float32, policy), arms)[0])
+    return float(evaluate_arms(jax.tree.map(jnp.float32, policy), arms)[0])
 
 
 def seen(t: float, n: float, mean_r: float, mean_c: float) -> Seen:
@@ -70,8 +70,8 @@ def test_oracle_least_cost_is_a_visible_argument() -> None:
 def test_budget_ucb_without_oracle_reads_the_least_mean_cost_seen() -> None:
     n, c = jnp.array([10.0, 10.0, 0.0]), jnp.array([8.0, 4.0, 0.0])
     arms = Arms(jnp.full(3, 30.0), n, 0.5 * n, c, 0.5 * n, n - c, None, None)
-    estimated = evaluate(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
-    given = evaluate(policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms)
+    estimated = evaluate_arms(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
+    given = evaluate_arms(policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms)
     np.testing.assert_array_equal(estimated[:2], given[:2])
 
 
@@ -112,7 +112,7 @@ def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
     t = jnp.asarray(critical * (1 + np.linspace(-2e-6, 2e-6, 4001)), jnp.float32)
     full = jnp.full_like(t, 1.0)
     arms = Arms(t, n * full, 15 * full, n * mean_c * full, 35 * full, n * (1 - mean_c) * full, None, None)
-    scores = np.asarray(evaluate(policies.UCBSCPlus(), arms))
+    scores = np.asarray(evaluate_arms(policies.UCBSCPlus(), arms))
     assert not np.isnan(scores).any() and (scores > 100).all()
     assert np.isinf(scores[-1]) and np.isfinite(scores[0]) and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
 

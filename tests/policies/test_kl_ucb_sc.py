@@ -9,7 +9,7 @@ import pytest
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.policies import KLUCBSCPlus, kl
-from jaxbandits.policies.base import evaluate
+from jaxbandits.policies.base import evaluate_arms
 from tests.policies.reference import budgeted as twin
 from tests.policies.reference.budgeted import Floats
 
@@ -33,7 +33,7 @@ def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
 def of_float32(t: np.ndarray, n: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
     totals = (jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost))
     state = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), *totals, None, None)
-    table = jax.jit(lambda state, t: evaluate(KLUCBSCPlus(), arm_statistics.as_floats(state, t)))
+    table = jax.jit(lambda state, t: evaluate_arms(KLUCBSCPlus(), arm_statistics.as_floats(state, t)))
     return np.asarray(table(state, jnp.asarray(t, jnp.int32)), np.float64)
 
 
@@ -78,4 +78,4 @@ def test_an_index_where_t_and_n_are_one_float(t: int, n: int) -> None:
     sums = (t, n, 0.6 * n, 0.5 * n, 0.4 * n, 0.5 * n)
     arms = arm_statistics.Arms(*(jnp.full((1,), x, jnp.float32) for x in sums), None, None)
     for policy in (KLUCBSCPlus(), kl.UCBSCPlus()):
-        assert float(evaluate(policy, arms)[0]) == pytest.approx(1.2, abs=1e-3)
+        assert float(evaluate_arms(policy, arms)[0]) == pytest.approx(1.2, abs=1e-3)

@@ -32,7 +32,7 @@ from jaxbandits.policies import (
     rcb_i,
     room_needed,
 )
-from jaxbandits.policies.base import evaluate, evaluate_state
+from jaxbandits.policies.base import evaluate_arms, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
 from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
@@ -110,7 +110,7 @@ def test_twins(
 @pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
 def test_the_printed_vectors(sequence: Any, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, RCB(sequence))
-    assert float(evaluate(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
+    assert float(evaluate_arms(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
     twin = twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence
     assert twins.rcb(SEEN_F, twin)[0] == pytest.approx(index, abs=5.1e-7)
 
@@ -147,7 +147,7 @@ def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
     rule = ArmIncreasing(RCB(), jnp.float32(beta))
 
     def wants(opened: np.ndarray) -> np.ndarray:
-        return np.asarray(jax.jit(jax.vmap(rule.wanted))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
+        return np.asarray(jax.jit(jax.vmap(rule.may_open))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
 
     after = np.ceil(power)
     assert not wants(after).any(), "one arm too many"
@@ -162,7 +162,7 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
 
     def steady(rule: ArmIncreasing, k: jax.Array) -> tuple[jax.Array, jax.Array]:
         until = rule.steady(state._replace(pulls=(ids < k).astype(jnp.int32)), jnp.int32(1))
-        return until, rule.wanted(k, jnp.maximum(until, 0))
+        return until, rule.may_open(k, jnp.maximum(until, 0))
 
     for beta in (0.5, 1.0, 2.0):
         until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(ArmIncreasing(RCB(), jnp.float32(beta)), opened)

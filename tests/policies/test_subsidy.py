@@ -15,7 +15,7 @@ from jaxbandits import policies, statistics
 from jaxbandits.core.protocol import View
 from jaxbandits.environments import FiniteArms
 from jaxbandits.policies.best_arm import divergence
-from jaxbandits.policies.subsidy import Means, Successes, total_of
+from jaxbandits.policies.subsidy import ArmMeans, Successes, total_of
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting
 from tests.contract.worlds import KEY
@@ -37,14 +37,14 @@ def number(x: float) -> Any:
 
 
 def test_indices_of_subsidy_and_conservative_bandits() -> None:
-    seen = Means(single(100, 400, 499), single(0.5, 0.74, 0.88), single(0.1, 0.3, 0.8))
+    seen = ArmMeans(single(100, 400, 499), single(0.5, 0.74, 0.88), single(0.1, 0.3, 0.8))
     upper = policies.CSUCB(alpha=number(0.3), horizon=number(20_000)).upper(seen)
     np.testing.assert_allclose(upper, [0.945050, 0.962525, 1], atol=6e-7)
     tau, width = policies.PECS(alpha=number(0.3), horizon=number(20_000)).needed(jnp.arange(7))
     assert tau.tolist() == [20, 69, 229, 736, 2232, 6087, 12991]
     np.testing.assert_allclose(width[:5], [0.497581, 0.248433, 0.124778, 0.062471, 0.031246], atol=6e-7)
 
-    seen = Means(single(700, 60, 80, 100, 60), single(0, 0.3, 0.45, 0.6, 0.55), single(0, 0.3, 0.5, 0.6, 0.4))
+    seen = ArmMeans(single(700, 60, 80, 100, 60), single(0, 0.3, 0.45, 0.6, 0.55), single(0, 0.3, 0.5, 0.6, 0.4))
     careful = partial(policies.ConservativeUCB, mean=number(0.5), alpha=number(0.1), delta=number(0.05))
     assert float(careful().psi(number(50), number(4))) == pytest.approx(10.255511, abs=1e-5)
     assert float(careful(wide=True).psi(number(50), number(4))) == pytest.approx(32.236191, abs=1e-5)
@@ -78,7 +78,7 @@ def test_which_draw_is_good_enough_and_who_is_behind() -> None:
 
 def test_overlap_and_shares_of_the_money() -> None:
     racing = policies.ChernoffOverlap(delta=number(0.1))
-    seen = Means(single(200, 150), single(0.6, 0.5), single(0, 0))
+    seen = ArmMeans(single(200, 150), single(0.6, 0.5), single(0, 0))
     assert float(racing.overlap(seen, jnp.ones((2,), bool))[1]) == pytest.approx(1.736387, abs=2e-6)
     assert float(divergence(number(1), number(1))) == 0
     rejects = policies.Elimination("rejects")

@@ -24,7 +24,7 @@ from jaxbandits.apps._cli.console import main
 from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
-from jaxbandits.sweeps.result import compared
+from jaxbandits.sweeps.result import cases_of
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 
@@ -320,7 +320,7 @@ def test_disk_full(tmp_path, done, monkeypatch, capsys):
 
 def of_runs(values, x, over="replicate"):
     """The curve of one policy, all that a report has."""
-    (case,) = compared([xarray.DataArray(values, dims=("setting", over))], over)
+    (case,) = cases_of([xarray.DataArray(values, dims=("setting", over))], over)
     return Curve.of("p", case, {"rho": np.asarray(x)})
 
 
@@ -345,7 +345,7 @@ def test_noise_is_called_clear_in_one_table_of_twenty(cells):
     rng, tables = np.random.default_rng(4), 400 // cells
     noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
     regrets = [[xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise]
-    wrong = sum(any(case.clear.any() for case in compared(table, "replicate")) for table in regrets)
+    wrong = sum(any(case.clear.any() for case in cases_of(table, "replicate")) for table in regrets)
     assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
 
 
@@ -357,7 +357,7 @@ def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least
     for _ in range(300):
         x = rng.normal(size=(8, runs))
         x[0] += shift * np.sqrt(2 / runs)
-        (case,) = compared([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
+        (case,) = cases_of([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
         best = int(x.mean(axis=1).argmin())
         clear += bool(case.clear[0, best] if shift > 0 else case.clear[1:, 0].any())
     assert clear / 300 >= least

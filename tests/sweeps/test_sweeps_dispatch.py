@@ -22,7 +22,7 @@ from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.core.checks import InputError
 from jaxbandits.sweeps import UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import shared_programs
-from jaxbandits.sweeps.run import play, request_of
+from jaxbandits.sweeps.run import play_block, request_of
 from jaxbandits.sweeps.spec import load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, read_logs
 from tests.sweeps.test_sweeps import contents, world
@@ -113,9 +113,9 @@ def test_a_spec_travels_as_its_text(whole, tmp_path):
     path.unlink()  # a worker elsewhere has no such file
     assert request["how"] == "source" and request["spec"] == (str(path), TEXT.encode())
     ours = [name.removeprefix("blocks/") for name in blocks_of(whole)]
-    assert [play(request, number)["name"] for number in (0, 2)] == [ours[0], ours[2]]
+    assert [play_block(request, number)["name"] for number in (0, 2)] == [ours[0], ours[2]]
     request["spec"] = (str(path), TEXT.replace("0.25", "0.5").encode())
-    assert "policies.OmegaUCB.rho.values" in play(request, 0)["refused"]
+    assert "policies.OmegaUCB.rho.values" in play_block(request, 0)["refused"]
 
 
 # ---- what goes wrong
@@ -157,16 +157,16 @@ def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
 
 def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
     request = request_of(make_plan(spec()))
-    assert "content" in play(request, 0)
+    assert "content" in play_block(request, 0)
     for field in ("jax", "code", "platform"):
         identity = json.loads(request["identity"])
         identity["versions"][field] = "0.0.1"
-        refused = play({**request, "identity": json.dumps(identity)}, 0)["refused"]
+        refused = play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
         assert f"its {field} is '" in refused and "it must be '0.0.1', as where the sweep began" in refused
-    assert "its python is" in play({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
+    assert "its python is" in play_block({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
     identity = json.loads(request["identity"])
     identity["seed"] = 7  # a spec that makes something else there
-    assert "seed: 0 here; it must be 7" in play({**request, "identity": json.dumps(identity)}, 0)["refused"]
+    assert "seed: 0 here; it must be 7" in play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
     everybody = Inline(lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"})
     with pytest.raises(UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"):
         jb.sweep(spec(), executor=everybody)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from jaxbandits._tables import counted, line
+from jaxbandits._tables import count_of, line
 from jaxbandits.apps._cli.console import Parser, say
 
 
@@ -25,13 +25,13 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     from jaxbandits.apps.live import audit
 
     report = audit(arguments.file)
-    counts = [counted(report[name], name.removesuffix("s")) for name in ("decisions", "outcomes")]
+    counts = [count_of(report[name], name.removesuffix("s")) for name in ("decisions", "outcomes")]
     lines = [f"audit {line(arguments.file)}: {', '.join(counts)}"]
     lines += map(line, report["problems"]) if report["problems"] else ["every decision is the one that the file says"]
     if report["before"]:
-        lines.append(f"{counted(report['before'], 'earlier event')} not kept, and not checked")
+        lines.append(f"{count_of(report['before'], 'earlier event')} not kept, and not checked")
     for name, periods in report["charged"].items():
-        lines.append(f"{line(name)}: {sum(periods.values()):g} charged in {counted(len(periods), 'period')}")
+        lines.append(f"{line(name)}: {sum(periods.values()):g} charged in {count_of(len(periods), 'period')}")
     for name, periods in report["overspent"].items():
         lines += [f"{line(name)}: {over:g} overspent in the period from {begin:.0f}" for begin, over in periods.items()]
     say("\n  ".join(lines if report["overspent"] else [*lines, "no period was overspent"]))

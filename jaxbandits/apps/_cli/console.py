@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from jaxbandits._tables import line
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, shown
+from jaxbandits.core.checks import InputError, quoted
 
 _MISSING = "the following arguments are required: "  # argparse's words
 
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as problem:
             self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
         if rest := [part for part in rest if part != "--"]:
-            raise InputError(f"{shown(rest[0])}: not expected here (see {self.prog} --help)")
+            raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -87,7 +87,7 @@ def listed(name: str, choices: Collection[str]) -> str:
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     """The error of a converter, for it to raise."""
-    return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
+    return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
 def number_in(*, above: float = -math.inf, may_be: str = "") -> Callable[[str], float]:
@@ -110,7 +110,7 @@ def number_list(text: str) -> list[float]:
         try:
             values.append(convert(part))
         except argparse.ArgumentTypeError:
-            may_be = f"numbers, separated by commas, and not {shown(text)}"
+            may_be = f"numbers, separated by commas, and not {quoted(text)}"
             raise refused(part, may_be) from None
     return values
 

@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Callable
 
-from jaxbandits._tables import NumberStyle, Table, counted, line
+from jaxbandits._tables import NumberStyle, Table, count_of, line
 from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
 from jaxbandits.apps.comparison.arms_file import read_arms
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     with named_as_options({*vars(arguments)}):
         table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
-    instances = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
+    instances = f", {count_of(len(sizes), 'instance')}" if len(sizes) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{instances}, {sum(sizes):,} arms"]
     head += [f"  {note}" for note in table.notes]
     parts = ["\n".join(map(line, head))]
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         title = f"{line(instance.name)}:\n" if len(sizes) > 1 else ""
         parts.append(title + _instance(table, instance, _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN)))
     if len(sizes) > _INSTANCES_SHOWN:
-        parts.append(f"… and {counted(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
+        parts.append(f"… and {count_of(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
     names = ", ".join(dict.fromkeys(name for i in table.instances for name in interval_names(i)))
     footnote = "(no intervals: totals and means alone do not say how sure they are)"
     if names:
@@ -74,7 +74,7 @@ def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
         rows.append([name, *in_all(arm), *cells])
     rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
     more = len(instance.arms) - row_limit
-    rest = f"\n… and {counted(more, 'more arm')}, which the last line counts" if more > 0 else ""
+    rest = f"\n… and {count_of(more, 'more arm')}, which the last line counts" if more > 0 else ""
     return Table(header, rows).text() + rest
 
 

@@ -91,7 +91,7 @@ def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
     from jaxbandits.sweeps.store import Folder
 
     done: frozenset[int] = frozenset()
-    if arguments.out and (folder := Folder(arguments.out)).begun():
+    if arguments.out and (folder := Folder(arguments.out)).has_sweep():
         folder.check(plan)
         done, _ = folder.sound()
     about = forecast(plan, arguments.workers, done)

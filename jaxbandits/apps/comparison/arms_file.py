@@ -37,7 +37,7 @@ from jaxbandits.apps.comparison.arms_table import (
     KeptOut,
     Pulls,
 )
-from jaxbandits.core.checks import InputError, bad, positive_number, shown
+from jaxbandits.core.checks import InputError, bad, positive_number, quoted
 
 _LARGEST_SCALED_MEAN = 0.99
 _INCOMPLETE = ("a number is not known", "no reward", "no cost")
@@ -177,7 +177,7 @@ def _table(
         are = "row is a gap" if gaps == 1 else "rows are gaps"
         sheet.changes.append(f"{gaps:,} {are}: without reward or cost")
     for reason in dict.fromkeys(arm.reason for arm in kept_out):
-        arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == reason]
+        arms = [f"{quoted(arm.arm)} (line {arm.line})" for arm in kept_out if arm.reason == reason]
         more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
         is_remedy = kind == "counts" and not prior and reason not in _INCOMPLETE
         remedy = "; --prior 10 keeps such" * is_remedy
@@ -210,7 +210,7 @@ def _table(
 
 def _notes_on_columns(sheet: Sheet) -> list[str]:
     """Which column is what, what else could have been meant, and what is not used."""
-    columns, titles, notes = sheet.columns, [shown(title) for title in sheet.titles], list[str]()
+    columns, titles, notes = sheet.columns, [quoted(title) for title in sheet.titles], list[str]()
     at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}
     at |= columns.numeric()
     if not columns.plain:
@@ -222,7 +222,7 @@ def _notes_on_columns(sheet: Sheet) -> list[str]:
         notes.append(f"the reward is {reward}; --reward {instead} would take that column instead")
     used = columns.used()
     unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in used)
-    return [*notes, f"columns not used: {shown(unused)}"] if unused else notes
+    return [*notes, f"columns not used: {quoted(unused)}"] if unused else notes
 
 
 # --- Questions, each with the options that answer it. A command is printed only if it reads the file.
@@ -333,7 +333,7 @@ def _instances(
             continue
         sheet.problems += [_unplayable(rows, arm, bool(playable)) for arm in unplayable]
         if not unplayable:
-            place = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
+            place = f"{sheet.source}, instance {quoted(group[0].instance)}, number of arms"
             sheet.problems.append(bad(place, len(group), "2 or more"))
     if not groups and not sheet.problems:
         reason = "no row is an arm; it must have at least two arms"
@@ -350,7 +350,7 @@ def _unplayable(rows: ArmRows, arm: _Arm, has_prior: bool) -> InputError:
         role = empty[0] if empty else "cost"
         return bad(sheet.cell(first, role), sheet.of(role).row(first), MAY_BE)
     keeps = " (--prior 10 keeps such arms)" * (rows.columns.kind == "counts" and has_prior)
-    place, must = sheet.place(first, f"arm {shown(arm.name)}"), "pulls, and a mean cost above 0"
+    place, must = sheet.place(first, f"arm {quoted(arm.name)}"), "pulls, and a mean cost above 0"
     return InputError(f"{place}: {arm.reason}; two arms must have {must}{keeps}")
 
 
@@ -359,7 +359,7 @@ def _arm(rows: ArmRows, at: np.ndarray, prior: float, average: tuple[float, floa
     sheet, kind, first, unit = rows.sheet, rows.columns.kind, int(at[0]), rows.columns.pull_unit
     arm = _Arm(rows.instance.row(first), rows.arm.row(first), at, at)
     for again in at[1:] if kind == "means" else ():
-        place = sheet.place(again, f"instance {shown(arm.instance)}, name")
+        place = sheet.place(again, f"instance {quoted(arm.instance)}, name")
         must = f"another name, line {sheet.line[first]} has this one"
         sheet.problems.append(bad(place, arm.name, must))
     complete = at[rows.complete[at]]
@@ -370,7 +370,7 @@ def _arm(rows: ArmRows, at: np.ndarray, prior: float, average: tuple[float, floa
     for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
         if total < 0:  # refunds may make a row negative, not an arm
             worst = int(complete[np.argmin(column[complete])])
-            place = f"{sheet.cell(worst, role)} (arm {shown(arm.name)} in all)"
+            place = f"{sheet.cell(worst, role)} (arm {quoted(arm.name)} in all)"
             sheet.problems.append(bad(place, total, MAY_BE))
     arm = arm._replace(rows=complete, totals=(clicks, value, spent))
     if clicks + prior == 0:
@@ -424,7 +424,7 @@ def _check_bounds(rows: ArmRows, arms: Sequence[_Arm], bounds: tuple[float, floa
             say = f"raise {name}_max (--{name}-max)"
             if name == "reward" and not single:
                 say += f" to {max(arm.reward for arm in arms):.6g} or more"
-            place = rows.sheet.place(i, f"arm {shown(rows.arm.row(i))}")
+            place = rows.sheet.place(i, f"arm {quoted(rows.arm.row(i))}")
             rows.sheet.problems.append(InputError(f"{place}: {excess}; {say}"))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from jaxbandits import _files
 from jaxbandits._progress import Progress
-from jaxbandits._tables import Table, counted
+from jaxbandits._tables import Table, count_of
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money_cost
 from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, prepare
@@ -128,8 +128,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        parts = counted(len(plan.played.labels), "setting"), counted(len(plan.table.instances), "instance")
-        runs = f"{counted(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
+        parts = count_of(len(plan.played.labels), "setting"), count_of(len(plan.table.instances), "instance")
+        runs = f"{count_of(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
@@ -232,11 +232,11 @@ class Comparison:
             x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             names=list(self.plan.played.labels),
             parts=[part.transpose("setting", "mark").values for part in (band.value, band.low, band.high)],
-            title=f"{scope}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
+            title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
-        return Drawing("drawn", takes)
+        return Drawing("line_chart", takes)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""

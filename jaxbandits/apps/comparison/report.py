@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._tables import Table, counted, line
+from jaxbandits._tables import Table, count_of, line
 from jaxbandits.apps.comparison.answer import (
     FEWEST,
     Answer,
@@ -309,7 +309,7 @@ def _decided(plan: ComparisonPlan) -> str:
     every = f"once a {cadence.unit}, every {sizes} {pull}s" if cadence.unit else f"every {sizes} {pull}s"
     delay = "by all that came before"
     if cadence.later:
-        delay = f"and knows what came of it {counted(cadence.later, cadence.unit or 'decision')} later"
+        delay = f"and knows what came of it {count_of(cadence.later, cadence.unit or 'decision')} later"
     return f"One decides {every}, {delay} (--decide, --known-after)."
 
 
@@ -343,7 +343,7 @@ def next_sections(answer: Answer) -> list[Section]:
     name = _named(answer, part, split.row)
     advice = f"Then keep to these shares{' while they sell' * bool(supply.stock)}: {name} learns nothing."
     if not split.fixed:
-        often = counted(cadence.size[0], pull) if cadence.size else pull
+        often = count_of(cadence.size[0], pull) if cadence.size else pull
         again = f"every {cadence.unit}" if cadence.unit else f"after every {often}"
         rule = RULES.get(split.row.split("(")[0], "ask the policy again")
         advice = f"Then, {again}, {rule}. What was seen is the file and all that came since; "
@@ -356,7 +356,7 @@ def next_sections(answer: Answer) -> list[Section]:
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
         seldom = f"once a {cadence.unit}" if cadence.unit else "so seldom"
-        late = f", with results {counted(cadence.later, cadence.unit or 'decision')} late," if cadence.later else ""
+        late = f", with results {count_of(cadence.later, cadence.unit or 'decision')} late," if cadence.later else ""
         blocks.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
     when = f"on the first {cadence.unit}" if cadence.unit else f"with the first {split.share:.0%} of the money"
     return [Section(f"What {name} does {when}:", blocks, indent=2, rest="report.html")]
@@ -380,7 +380,7 @@ def check_of(answer: Answer) -> list[str]:
     plan, check = answer.comparison.plan, answer.check
     if not isinstance(check, NoiseCheck):
         return [f"Check: {check}."] if check else []
-    runs, style = counted(check.runs, "run"), plan.table.style
+    runs, style = count_of(check.runs, "run"), plan.table.style
     if len(check.ranking) == 1:
         verdict = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
     elif check.same_best:
@@ -461,7 +461,7 @@ def _ranking(comparison: Comparison) -> list[str | Table]:
     if alone:  # nothing to compare with, and no test
         header, cells = header[:-1], [row[:-1] for row in cells]
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
-    notes = [f"({average}± 95 % interval over {counted(plan.runs, 'run')}, each interval by itself"]
+    notes = [f"({average}± 95 % interval over {count_of(plan.runs, 'run')}, each interval by itself"]
     notes += [] if alone else [f" clear: {HOLM if comparison.clear is None else ANY_TIME}"]
     notes += [" the instances are given, not sampled: the intervals say nothing about others"] if count > 1 else []
     return [Table(header, cells, left=(1, 5)), *(f"{text};" for text in notes[:-1]), f"{notes[-1]})"]
@@ -539,7 +539,7 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
     title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
     hidden = len(plan.played.labels) - len(ranked)
-    rest = [f"… and {counted(hidden, 'more setting')} in table.csv"] if hidden > 0 else []
+    rest = [f"… and {count_of(hidden, 'more setting')} in table.csv"] if hidden > 0 else []
     return [title, Table(header, rows), *rest]
 
 
@@ -557,9 +557,9 @@ def _read(plan: ComparisonPlan) -> list[str]:
     if spending.rounds is not None:
         limit, rounds = f"{spending.average_cost:g}", f"{spending.rounds:,}"
         end = f"at most {limit} a round on average, at any time, for {rounds} rounds"
-    parts = counted(plan.runs, "run"), counted(count, "instance"), counted(len(plan.played.labels), "setting")
+    parts = count_of(plan.runs, "run"), count_of(count, "instance"), count_of(len(plan.played.labels), "setting")
     return [
-        f"read {plan.table.path}: {table.kind}, {counted(count, 'instance')}, {sum(sizes)} arms"
+        f"read {plan.table.path}: {table.kind}, {count_of(count, 'instance')}, {sum(sizes)} arms"
         + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if count > 1 else ""),
         *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
         f"a reward is counted in {table.reward_unit}, at most {reward}",
@@ -658,7 +658,7 @@ def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
     number_format = style.amount if style.symbol else partial(style.money, cents=False)
-    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", written=number_format)
+    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=number_format)
     return Drawing("stacked", takes)
 
 
@@ -679,11 +679,11 @@ def results_drawing(answer: Answer) -> Drawing:
         x=np.asarray(plan.spending.shares) * plan.spending.budget,
         names=list(paths),
         parts=[part.values for part in (estimate.value, estimate.low, estimate.high)],
-        title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
+        title=f"{summed}mean of {count_of(plan.runs, 'run')}, 95 % intervals",
         across=f"{clock}{' in each instance' if count > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
     )
-    return Drawing("drawn", takes)
+    return Drawing("line_chart", takes)
 
 
 def _cost_unit(plan: ComparisonPlan) -> str:

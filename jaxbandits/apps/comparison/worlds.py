@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money_cost
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.streams import Domain
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
 
@@ -459,7 +459,7 @@ _SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
     """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
     for row, *_, arm in np.argwhere(wrong)[:1]:
-        raise InputError(f"instance {shown(instances[row].name)}, arm {shown(instances[row].arms[arm])}, {reason}")
+        raise InputError(f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {reason}")
 
 
 # --- Means that are drawn anew for every run

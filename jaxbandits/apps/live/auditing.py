@@ -19,7 +19,7 @@ from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import InputError, bad, shown, whole_number
+from jaxbandits.core.checks import InputError, bad, quoted, whole_number
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
@@ -101,8 +101,8 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
                 names = [None if k is None else copy.setup.names[k] for k in (event["arm"], arm)]
                 problems.append(
-                    f"event {n}: {shown(names[0])} for request {event['id']}, and {shown(names[1])} comes out; it must "
-                    "be played by the version that wrote it, on the same kind of processor"
+                    f"event {n}: {quoted(names[0])} for request {event['id']}, and {quoted(names[1])} comes out; it "
+                    "must be played by the version that wrote it, on the same kind of processor"
                 )
                 break
         else:

@@ -23,8 +23,8 @@ from jaxbandits.core.checks import (
     booleans,
     number,
     numbers,
+    quoted,
     refuse_traced,
-    shown,
     whole_number,
 )
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
@@ -277,7 +277,7 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (like_leaves, arrays.values())]
     if structure != str(tree) or shapes[0] != shapes[1]:
         raise InputError(
-            f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
+            f"path: {quoted(str(place))} holds another structure than `like`; it must be of the same policy, "
             "with or without `left` as before"
         )
     return jax.tree.unflatten(tree, arrays.values())

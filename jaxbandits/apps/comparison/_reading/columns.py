@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandits.core.checks import InputError, bad, brief, shown
+from jaxbandits.core.checks import InputError, bad, brief, quoted
 
 SIGNS = "$£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
 
@@ -346,7 +346,7 @@ def _check(columns: Columns, titles: Sequence[str], source: str) -> None:
         (best, _), *rest = matches(columns.keyed, _WORDS.get(role, (role,)), used_columns)
         is_sure = role != "reward" or best[:2] == (0, 0)  # of a log's, only "reward" is likelier
         if equal := [titles[i] for rank, i in rest if rank == best or not is_sure]:
-            either = " or ".join(map(shown, [titles[columns.at[role]], *equal]))
+            either = " or ".join(map(quoted, [titles[columns.at[role]], *equal]))
             say = f"Say --columns {role}=… (one of them, or a column that sums them)"
             raise InputError(f"{source}: is {either} the {role}? {say}")
 
@@ -359,7 +359,7 @@ _MOST_WITH_CELLS = 24
 def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """All columns in which something stands, with their first cells if they are few enough."""
     cells = {x: [row[i] for row in rows if i < len(row) and row[i]] for i, x in enumerate(titles)}
-    firsts = {shown(brief(x, 40)): brief(", ".join(texts[:2]), 30) for x, texts in cells.items() if x and texts}
+    firsts = {quoted(brief(x, 40)): brief(", ".join(texts[:2]), 30) for x, texts in cells.items() if x and texts}
     if len(firsts) > _MOST_WITH_CELLS:
         return brief("; ".join(firsts), 4000)
     return brief("; ".join(f"{text} ({texts})" for text, texts in firsts.items()), 4000)

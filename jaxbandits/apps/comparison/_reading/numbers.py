@@ -17,7 +17,7 @@ from jaxbandits._tables import NARROW, NumberStyle
 from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, pattern, role_words
 from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Question, Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
-from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.checks import InputError, bad, quoted
 
 # What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known";
 # something else; a number below 0.
@@ -197,7 +197,7 @@ def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
     if not signs or (sure and point == "."):
         return ""
     ends = (signs[0], signs[-1])
-    examples = [f"{shown(text)} is {abs(_value(cell, point)[0]):.10g}" for text, cell in ends]
+    examples = [f"{quoted(text)} is {abs(_value(cell, point)[0]):.10g}" for text, cell in ends]
     either = "" if sure else f" (if not: --decimal {',' if point == '.' else '.'})"
     sign = "commas" if point == "," else "points"
     return f"decimal {sign}: {', '.join(dict.fromkeys(examples))}{either}"
@@ -308,7 +308,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
         total = values[role] * np.nan_to_num(values["clicks"])
         is_whole = role == "conversions" and not columns.is_value
         values[role] = np.rint(total) if is_whole else np.nan_to_num(total)
-        rate, pulls = (shown(sheet.titles[columns.at[x]]) for x in (role, "clicks"))
+        rate, pulls = (quoted(sheet.titles[columns.at[x]]) for x in (role, "clicks"))
         sheet.changes.append(f"{role} worked out: {rate} × {pulls}{', rounded' * is_whole}")
     for role, constant in columns.constant.items():
         values[role] = constant * values.get("clicks", np.ones(len(sheet.line)))
@@ -317,7 +317,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
         sheet.changes.append(f"{unit}{second}, as --columns says")
     symbols = sorted({symbol for numbers in read for symbol in numbers.symbols})
     if len(symbols) > 1 and "currency" not in columns.at:
-        names = " and ".join(map(shown, symbols))
+        names = " and ".join(map(quoted, symbols))
         sheet.problems.append(InputError(f"{sheet.source}: amounts in {names}; it must be one currency"))
     totals = [x for x in values if x not in columns.rates and columns.kind != "means"]
     return Amounts(values, state, _with_currency(style, sheet), tuple(totals))
@@ -326,7 +326,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
 def _in_unit(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
     columns, at = sheet.columns, sheet.columns.numeric()[role]
-    title, text, percent = columns.keyed[at], shown(sheet.titles[at]), bool(numbers.percent.any())
+    title, text, percent = columns.keyed[at], quoted(sheet.titles[at]), bool(numbers.percent.any())
     is_word = any(title.keys[0] in words for words in role_words().values())
     is_named = role in columns.named.values()
     is_money = (role in COSTS or columns.is_value) and not is_word
@@ -386,7 +386,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     ):
         texts = [x for x in sheet.of(role).only(np.flatnonzero(rows)).texts if not is_nothing(x)]
         if len(texts) > 1 and at.get("instance") != at[role]:
-            names = " and ".join(map(shown, texts[:3]))
+            names = " and ".join(map(quoted, texts[:3]))
             text = f"{sheet.source}, column {sheet.label(role)}: {names} given; it must be one of them"
             way = {"columns": {option: sheet.titles[at[column]]}}, effect
             sheet.problems.append(Question(text, way))

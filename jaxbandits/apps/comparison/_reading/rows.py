@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._tables import NumberStyle, counted
+from jaxbandits._tables import NumberStyle, count_of
 from jaxbandits.apps.comparison._reading import numbers
 from jaxbandits.apps.comparison._reading.columns import (
     COST_OF,
@@ -27,7 +27,7 @@ from jaxbandits.apps.comparison._reading.columns import (
 )
 from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Question, Sheet, coded
 from jaxbandits.apps.comparison.arms_table import FloatArray
-from jaxbandits.core.checks import InputError, brief, shown
+from jaxbandits.core.checks import InputError, brief, quoted
 
 _TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
@@ -179,7 +179,7 @@ def _totals(sheet: Sheet, amounts: numbers.Amounts, keep: Sequence[str]) -> np.n
     if doubt := np.flatnonzero((called & ~(adds_up | empty)) | hidden).tolist():
         sheet.problems.append(_question(sheet, amounts, doubt, called))
     if skipped := np.flatnonzero(adds_up | empty).tolist():
-        texts = dict.fromkeys(shown(names.row(i) or "no name") for i in skipped[:3])
+        texts = dict.fromkeys(quoted(names.row(i) or "no name") for i in skipped[:3])
         note = f"{sheet.lines(skipped)} skipped: totals ({', '.join(texts)})"
         sheet.changes.insert(0, note)
     return called
@@ -243,10 +243,10 @@ def _check_levels(sheet: Sheet) -> None:
         levels = {text: word for text, word in levels.items() if word[1] == "ad"}
         if len({*levels.values()}) > 1:
             ways = [
-                ({"drop": [x for x in texts if x not in ("", text)]}, f"leaves the rows of {shown(text)}")
+                ({"drop": [x for x in texts if x not in ("", text)]}, f"leaves the rows of {quoted(text)}")
                 for text in levels
             ]
-            column_title = shown(sheet.titles[n])
+            column_title = quoted(sheet.titles[n])
             reason = f"rows of several levels stand in {column_title}, which would be counted twice"
             sheet.problems.append(Question(f"{sheet.source}: {reason}", *ways))
 
@@ -273,7 +273,7 @@ def _question(sheet: Sheet, amounts: numbers.Amounts, doubt: Sequence[int], call
                 money = np.nan_to_num(amounts.values[COST_OF[sheet.columns.kind]])
                 style = amounts.style
                 reason += f" ({style.money(money[i])} of {style.money(money.sum())})"
-    text = f"{sheet.source}, line {sheet.line[i]}: {shown(texts[0])} {reason}{more}"
+    text = f"{sheet.source}, line {sheet.line[i]}: {quoted(texts[0])} {reason}{more}"
     return Question(text, *ways)
 
 
@@ -293,7 +293,7 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     if columns.kind == "counts":
         if columns.pull_unit in ("view", "impression"):
             pulls = sheet.titles[at["clicks"]]
-            text = f"{sheet.source}: nothing is known to count clicks; is each of {shown(pulls)} a pull?"
+            text = f"{sheet.source}: nothing is known to count clicks; is each of {quoted(pulls)} a pull?"
             way = {"columns": {"clicks": pulls}}, "takes it so"
             sheet.problems.append(Question(f"{text} Else say --columns clicks=…", way))
         if not repeats or not columns.keyed[at["conversions"]].is_any("reward"):
@@ -302,9 +302,9 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     if not repeats:
         reason = "no name has two rows, so this is no log"
     elif pulls and (clicks > 1).any():
-        reason = f"{shown(pulls)} is above 1, and names have several rows"
+        reason = f"{quoted(pulls)} is above 1, and names have several rows"
     elif means := [x for x in sheet.titles if title(x).is_any("price", "rate")]:
-        reason = f"{shown(means[0])} tells of several pulls"
+        reason = f"{quoted(means[0])} tells of several pulls"
     elif _is_table(sheet):
         reason = f"every name has one row for each {'day' if 'time' in at else 'kind'}"
     if reason:
@@ -380,10 +380,10 @@ def _arm_names(sheet: Sheet) -> Column:
             pairs = [(sheet.cells[level].row(i), names.row(i)) for i in first]
             texts = [f"{parent} / {name}" if parent else name for parent, name in pairs]
             names = Column.of(np.array(texts, object)[code])
-            over.append(shown(sheet.titles[level]))
+            over.append(quoted(sheet.titles[level]))
     if over:
-        column = shown(sheet.titles[sheet.columns.at["name"]])
-        note = f"{column} repeats over {' and '.join(over)}: an arm is {shown(names.row(0))}"
+        column = quoted(sheet.titles[sheet.columns.at["name"]])
+        note = f"{column} repeats over {' and '.join(over)}: an arm is {quoted(names.row(0))}"
         sheet.notes.append(note)
     return names
 
@@ -393,7 +393,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
 
     def ask(reason: str, n: int, texts: str = "", effect: str = "adds them") -> None:
         apart = {"columns": {"instance": sheet.titles[n]}}, "keeps them apart"
-        text = f"{sheet.source}: {reason} {shown(sheet.titles[n])}{texts}"
+        text = f"{sheet.source}: {reason} {quoted(sheet.titles[n])}{texts}"
         sheet.problems.append(Question(text, ({"add": True}, effect), apart))
 
     test = best_match(columns.keyed, ("test",), columns.used())
@@ -402,7 +402,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
     if columns.kind in ("log", "means"):  # other words tell of a pull
         return None
     if rounded := [text for text in arms.texts if _ROUNDED.fullmatch(text)]:
-        name, example = shown(sheet.titles[columns.at["name"]]), shown(rounded[0])
+        name, example = quoted(sheet.titles[columns.at["name"]]), quoted(rounded[0])
         reason = f"{name} holds ids that a spreadsheet rounded, such as {example}"
         sheet.changes.insert(0, f"{reason}: ads of one rounded id are one arm here")
     arm = Column(*_counted(instances, arms))
@@ -412,7 +412,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
         if count < len(code):
             _, first, times = np.unique(code, return_index=True, return_counts=True)
             lines = sheet.lines(np.sort(first[times > 1]))
-            again = counted(len(code) - count, "row")
+            again = count_of(len(code) - count, "row")
             sheet.changes.insert(0, f"{lines}: {again} more equal in every cell, added as well")
     has_both, ends = {"end", "time"} <= columns.at.keys(), sheet.of("end")
     if has_both and coded(arm, ends)[1] < coded(row, ends)[1]:

@@ -35,7 +35,7 @@ from jaxbandits.apps.comparison._reading.columns import (
     missing_columns,
     word_key,
 )
-from jaxbandits.core.checks import InputError, bad, brief, shown
+from jaxbandits.core.checks import InputError, bad, brief, quoted
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEAD = 1 << 20  # characters, and
@@ -348,7 +348,7 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
     sheet = sheet.only(np.flatnonzero(~blank))
     sheet.notes += [f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else []
     if len(head) > 1:
-        above = shown(" / ".join(" ".join(filter(None, row)) for _, row in head[:-1]))
+        above = quoted(" / ".join(" ".join(filter(None, row)) for _, row in head[:-1]))
         sheet.notes.append(f"{_lines([n for n, _ in head[:-1]])} above the header skipped: {above}")
     if columns.at.get("name") == 0 and _INDENTED.search(text):
         raw = re.split(r"\r\n|\r|\n", text)
