@@ -1,4 +1,6 @@
-"""The README as a package index shows it: a relative link would lead nowhere there, and no picture would load."""
+"""The README as a package index shows it: a relative link would lead nowhere there, and no picture
+would load.
+"""
 
 import re
 from pathlib import Path

@@ -1,8 +1,9 @@
-"""``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved, medians, ratios.
+"""``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved,
+medians, ratios.
 
-Items: engines (the table), lanes (256 and 2,048 of them), equality (leap against scan, bit for bit), growth (time
-against budget), evaluation (the ω-UCB paper's synthetic evaluation), policies (every policy beside a native loop).
-``--quick`` runs the first one only, in at most ten minutes.
+Items: engines (the table), lanes (256 and 2,048 of them), equality (leap against scan, bit for
+bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation), policies
+(every policy beside a native loop). ``--quick`` runs the first one only, in at most ten minutes.
 """
 
 import argparse
@@ -21,18 +22,25 @@ from benchmarks import policies
 from benchmarks.common import Worker, both_engines, in_turn, laws, write
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
-# Share of the paper's budget that one timed run plays: slow engines play less, their speed does not depend on it.
-# The leap's does, so it always plays everything, as native does.
+# Share of the paper's budget that one timed run plays: slow engines play less, their speed does not
+# depend on it. The leap's does, so it always plays everything, as native does.
 SHARES = {"leap": 1.0, "native": 1.0, "scan": 0.1, "textbook": 0.03, "numpy": 0.02}
 
 
 def measured(names, arms, repeats, runs=1):
-    """Of each engine: rounds per second of its runs, sorted; the ratio to native; seconds to compile, peak memory."""
+    """Of each engine: rounds per second of its runs, sorted; the ratio to native; seconds to
+    compile, peak memory.
+    """
     workers = {name: Worker("benchmarks.worker", name, arms, SHARES[name], runs) for name in names}
     found = in_turn(workers, repeats)
-    speeds = {name: [float(rounds) / float(seconds) for seconds, rounds in words] for name, (words, _) in found.items()}
+    speeds = {
+        name: [float(rounds) / float(seconds) for seconds, rounds in words]
+        for name, (words, _) in found.items()
+    }
     for name, worker in workers.items():
-        ratio = statistics.median(a / b for a, b in zip(speeds[name], speeds["native"], strict=True))
+        ratio = statistics.median(
+            a / b for a, b in zip(speeds[name], speeds["native"], strict=True)
+        )
         yield name, sorted(speeds[name]), ratio, worker.compile, found[name][1]
 
 
@@ -42,7 +50,9 @@ def engines(out, quick):
     for arms in (10, 50, 100):
         for name, speeds, ratio, compiling, peak in measured(ENGINES, arms, 3 if quick else 7):
             speed = statistics.median(speeds)
-            rows.append((name, arms, f"{speed:.4g}", f"{ratio:.3g}", f"{compiling:.2f}", f"{peak:.0f}"))
+            rows.append(
+                (name, arms, f"{speed:.4g}", f"{ratio:.3g}", f"{compiling:.2f}", f"{peak:.0f}")
+            )
             print(
                 f"K={arms:<4}{name:<9} {speed:>12,.0f} rounds/s ({speeds[0]:,.0f} … {speeds[-1]:,.0f})"
                 f"  {ratio:6.2f} × native",
@@ -55,10 +65,14 @@ def engines(out, quick):
 
 def lanes(out, quick):
     """Leap, scan and the native loop at 256 lanes and at 2,048, interleaved."""
-    rows: list[tuple[Any, ...]] = [("lanes", "K", "engine", "rounds_per_s", "least", "most", "ratio_to_native")]
+    rows: list[tuple[Any, ...]] = [
+        ("lanes", "K", "engine", "rounds_per_s", "least", "most", "ratio_to_native")
+    ]
     for runs in (1, 8):
         for arms in (10, 50, 100):
-            for name, (least, middle, most), ratio, *_ in measured(("leap", "scan", "native"), arms, 3, runs):
+            for name, (least, middle, most), ratio, *_ in measured(
+                ("leap", "scan", "native"), arms, 3, runs
+            ):
                 cells = (f"{speed:.4g}" for speed in (middle, least, most))
                 rows.append((256 * runs, arms, name, *cells, f"{ratio:.3g}"))
                 print(*rows[-1], flush=True)
@@ -66,7 +80,13 @@ def lanes(out, quick):
 
 
 def _bars(rows, path):
-    colours = {"leap": "#0072B2", "scan": "#56B4E9", "textbook": "#E69F00", "numpy": "#999999", "native": "#D55E00"}
+    colours = {
+        "leap": "#0072B2",
+        "scan": "#56B4E9",
+        "textbook": "#E69F00",
+        "numpy": "#999999",
+        "native": "#D55E00",
+    }
     figure = Figure(figsize=(7.2, 4.0), layout="constrained")
     axes = figure.subplots()
     counts = sorted({row[1] for row in rows})
@@ -94,14 +114,21 @@ def growth(out, _):
         for budget in [1.0, *(10.0**power for power in range(3, last + 1))]:
             limit = jb.TotalBudget(budget * smallest, last_pull="counts")
             began = time.perf_counter()
-            result = jb.simulate(jb.policies.OmegaUCB(), world, limit, key=jax.random.key(1), engine=engine)
-            seconds, rounds = time.perf_counter() - began, float(result.ledger["rounds"][..., -1].sum())
+            result = jb.simulate(
+                jb.policies.OmegaUCB(), world, limit, key=jax.random.key(1), engine=engine
+            )
+            seconds, rounds = (
+                time.perf_counter() - began,
+                float(result.ledger["rounds"][..., -1].sum()),
+            )
             if budget > 1:  # the first one compiles
                 points.append((budget, seconds))
                 rows.append((engine, f"{budget:g}", f"{rounds:.0f}", f"{seconds:.3f}"))
                 print(*rows[-1], flush=True)
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=engine)
-    axes.set(xscale="log", yscale="log", xlabel="budget / c_min", ylabel="seconds for 64 runs (K = 10)")
+    axes.set(
+        xscale="log", yscale="log", xlabel="budget / c_min", ylabel="seconds for 64 runs (K = 10)"
+    )
     axes.legend(frameon=False)
     axes.grid(alpha=0.3)
     figure.savefig(out / "growth.png", dpi=150)
@@ -109,7 +136,9 @@ def growth(out, _):
 
 
 def evaluation(out, quick):
-    """The ω-UCB paper's synthetic evaluation: 9 settings × 100 instances × {ω, ω* at 8 values of ρ, m, c, i}."""
+    """The ω-UCB paper's synthetic evaluation: 9 settings × 100 instances × {ω, ω* at 8 values of ρ,
+    m, c, i}.
+    """
     from jaxbandits.apps._cli.console import keep_programs
 
     keep_programs()  # JAXBANDITS_CACHE=off for a cold run
@@ -118,15 +147,25 @@ def evaluation(out, quick):
     began = time.perf_counter()
     rows = [("setting", "seconds", "rounds", "rounds_per_s")]
     for arms in (10, 50, 100):
-        made = {f"{name}-{arms}": law(jax.random.key(0), instances=100, arms=arms) for name, law in laws().items()}
+        made = {
+            f"{name}-{arms}": law(jax.random.key(0), instances=100, arms=arms)
+            for name, law in laws().items()
+        }
         for name, world in made.items():
             start = time.perf_counter()
-            limit = jb.TotalBudget((1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts")
+            limit = jb.TotalBudget(
+                (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts"
+            )
             result = jb.simulate(policies, world, limit, key=jax.random.key(1))
-            seconds, rounds = time.perf_counter() - start, float(result.ledger["rounds"][..., -1].sum())
+            seconds, rounds = (
+                time.perf_counter() - start,
+                float(result.ledger["rounds"][..., -1].sum()),
+            )
             rows.append((name, f"{seconds:.1f}", f"{rounds:.0f}", f"{rounds / seconds:.4g}"))
             print(*rows[-1], flush=True)
-    rows.append(("all, instances and compilation included", f"{time.perf_counter() - began:.1f}", "", ""))
+    rows.append(
+        ("all, instances and compilation included", f"{time.perf_counter() - began:.1f}", "", "")
+    )
     print(*rows[-1])
     write(out / "evaluation.csv", rows)
 
@@ -140,24 +179,34 @@ def equality(out, quick):
         rows.append((law, arms, f"{budget:g}", *both_engines(law, arms, budget, replicates)))
         print(*rows[-1], flush=True)
         jax.clear_caches()
-    rows.append(("all", "", "", sum(row[3] for row in rows[1:]), "", all(row[-1] for row in rows[1:])))
+    rows.append(
+        ("all", "", "", sum(row[3] for row in rows[1:]), "", all(row[-1] for row in rows[1:]))
+    )
     print(*rows[-1])
     write(out / "equality.csv", rows)
 
 
-ITEMS = {item.__name__: item for item in (engines, lanes, equality, growth, evaluation)} | {"policies": policies.item}
+ITEMS = {item.__name__: item for item in (engines, lanes, equality, growth, evaluation)} | {
+    "policies": policies.item
+}
 
 
 def main():
     """Read the options, run the items."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the table only, fewer repeats, at most ten minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="the table only, fewer repeats, at most ten minutes"
+    )
     parser.add_argument("--only", choices=ITEMS, help="one item")
-    parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), help="folder to write to")
+    parser.add_argument(
+        "--out", type=Path, default=Path("jaxbandits-out"), help="folder to write to"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     names = [options.only] if options.only else (["engines"] if options.quick else list(ITEMS))
-    print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} (another job at work makes these figures worthless)")
+    print(
+        f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} (another job at work makes these figures worthless)"
+    )
     for name in names:
         ITEMS[name](options.out, options.quick)
     print(f"written to {options.out}/")

@@ -1,7 +1,9 @@
-"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until`` gets wrong and saves.
+"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until``
+gets wrong and saves.
 
-Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it called clear?), ads (runs that the shipped
-sample and the Facebook file need), adastop (the same with AdaStop's permutation test, and with t-tests over looks).
+Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it called clear?), ads
+(runs that the shipped sample and the Facebook file need), adastop (the same with AdaStop's
+permutation test, and with t-tests over looks).
 """
 
 import itertools
@@ -33,7 +35,9 @@ def equal_laws_lock_in(rng, runs, chance=0.05):
 
 
 def equal_means_lock_in(rng, runs, chance=0.01):
-    """Equal means: two settings are a little better than the first, but for 1 % of their runs, which lose 40."""
+    """Equal means: two settings are a little better than the first, but for 1 % of their runs,
+    which lose 40.
+    """
     stuck = rng.random((SETTINGS, runs)) < chance
     noise = rng.normal(60, 3, (1, runs)) + rng.normal(0, 0.3, (SETTINGS, runs))
     return noise + np.where(np.arange(SETTINGS)[:, None] > 0, 40 * chance - 40 * stuck, 0.0)
@@ -56,9 +60,15 @@ def equal_medians(rng, runs):
 NULLS = {
     "equal laws": (equal_laws, (True, True)),
     "equal laws, 5 % lock-in": (equal_laws_lock_in, (True, True)),
-    "equal laws, 1 % lock-in": (lambda rng, runs: equal_laws_lock_in(rng, runs, 0.01), (True, True)),
+    "equal laws, 1 % lock-in": (
+        lambda rng, runs: equal_laws_lock_in(rng, runs, 0.01),
+        (True, True),
+    ),
     "equal means, 1 % lock-in": (equal_means_lock_in, (False, True)),
-    "equal means, 0.2 % lock-in": (lambda rng, runs: equal_means_lock_in(rng, runs, 0.002), (False, True)),
+    "equal means, 0.2 % lock-in": (
+        lambda rng, runs: equal_means_lock_in(rng, runs, 0.002),
+        (False, True),
+    ),
     "equal means, skewed": (equal_means_skewed, (False, True)),
     "equal medians": (equal_medians, (True, False)),
 }
@@ -75,40 +85,68 @@ def labelled(earned):
 
 
 def nulls(options):
-    """False claims over all looks at 1 to 1,000 runs, three pairs, among 1,000 data sets of each law."""
+    """False claims over all looks at 1 to 1,000 runs, three pairs, among 1,000 data sets of each
+    law.
+    """
     sets = 100 if options.quick else 1000
-    print(f"\n| law | of {sets} data sets: a false claim | of most runs | on average |\n|---|---|---|---|")
+    print(
+        f"\n| law | of {sets} data sets: a false claim | of most runs | on average |\n|---|---|---|---|"
+    )
     for law, (_, null) in NULLS.items():
         wrong = np.zeros((sets, 2), bool)
         for number in range(sets):
             found = clear_pairs(labelled(drawn(law, number)), BOUND, over="replicate")
             wrong[number] = [bool((part > 0).any()) for part in found]
-        counts = [str(int(wrong[:, i].sum())) if null[i] else f"({int(wrong[:, i].sum())}: true)" for i in (0, 1)]
-        print(f"| {law} | {int(wrong[:, list(null)].any(axis=1).sum())} | {' | '.join(counts)} |", flush=True)
+        counts = [
+            str(int(wrong[:, i].sum())) if null[i] else f"({int(wrong[:, i].sum())}: true)"
+            for i in (0, 1)
+        ]
+        print(
+            f"| {law} | {int(wrong[:, list(null)].any(axis=1).sum())} | {' | '.join(counts)} |",
+            flush=True,
+        )
 
 
 def ads(options):
-    """Played to the end: after how many runs each claim is clear of each pair, where --until would have stopped."""
-    policies = [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]), jb.policies.BudgetedThompson(), jb.policies.MUCB()]
+    """Played to the end: after how many runs each claim is clear of each pair, where --until would
+    have stopped.
+    """
+    policies = [
+        jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]),
+        jb.policies.BudgetedThompson(),
+        jb.policies.MUCB(),
+    ]
     for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
         began, rng = time.perf_counter(), np.random.default_rng(0)
-        found = jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
+        found = jb.compare(
+            path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2
+        )
         earned, names = found.data["reward"].mean("instance"), list(found.plan.played.labels)
         seconds, clear = time.perf_counter() - began, found.clear
         assert clear is not None
         pairs, bound = clear.pairs, clear.bound
-        print(f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)")
-        print("\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|")
+        print(
+            f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)"
+        )
+        print(
+            "\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|"
+        )
         for i, j in itertools.combinations(range(len(names)), 2):
             cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
             other = adastop(earned.values[i], earned.values[j], rng)
-            print(f"| {' | '.join([names[i], names[j], *cells, f'after {other}' if other else 'not clear'])} |")
+            print(
+                f"| {' | '.join([names[i], names[j], *cells, f'after {other}' if other else 'not clear'])} |"
+            )
         print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
         for chosen in (names, [names[1], *names[3:]]):
             some = clear_pairs(earned.sel(setting=chosen), bound, over="replicate")
-            for what, claim in itertools.product(("best", "clear"), ("any", "most runs", "average")):
+            for what, claim in itertools.product(
+                ("best", "clear"), ("any", "most runs", "average")
+            ):
                 runs, reached = stops(StoppingRule(what, claim, RUNS), some)
-                print(f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
+                print(
+                    f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |"
+                )
 
 
 def _clear(ahead, behind):
@@ -127,8 +165,8 @@ def stops(until, pairs):
 def adastop(one, two, rng, size=20, looks=8, level=0.05, permutations=1000):
     """Runs after which AdaStop calls two settings different, 0 if it never does.
 
-    Group sequential permutation test of the sum of differences, labels permuted within each batch, an equal part of the
-    level spent at each look, as in Mathieu et al. (2023).
+    Group sequential permutation test of the sum of differences, labels permuted within each batch,
+    an equal part of the level spent at each look, as in Mathieu et al. (2023).
     """
     kept, spent = np.zeros(permutations), 0.0
     alive = np.ones(permutations, bool)
@@ -155,9 +193,13 @@ def t_tests(one, two, looks=(20, 40, 80, 160)):
 
 
 def others(options):
-    """Two settings at a time: false claims about means among data sets of each law, by AdaStop and by t-tests."""
+    """Two settings at a time: false claims about means among data sets of each law, by AdaStop and
+    by t-tests.
+    """
     sets, rng = (40 if options.quick else 400), np.random.default_rng(0)
-    print(f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |")
+    print(
+        f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |"
+    )
     print("|---|---|---|---|")
     for law, (_, null) in NULLS.items():
         if not null[1]:
@@ -166,10 +208,16 @@ def others(options):
         for number in range(sets):
             one, two = drawn(law, number)[:2]
             average = clear_pairs(labelled(np.stack([one, two])), BOUND, over="replicate").average
-            found[number] = [adastop(one, two, rng) > 0, t_tests(one, two), bool((average > 0).any())]
+            found[number] = [
+                adastop(one, two, rng) > 0,
+                t_tests(one, two),
+                bool((average > 0).any()),
+            ]
         print(f"| {law} | {' | '.join(str(int(n)) for n in found.sum(axis=0))} |", flush=True)
 
 
 if __name__ == "__main__":
     ads_file = {"type": Path, "metavar": "FILE", "help": "the Facebook file of ads"}
-    parts("benchmarks.clear", __doc__, {"nulls": nulls, "ads": ads, "adastop": others}, ads=ads_file)
+    parts(
+        "benchmarks.clear", __doc__, {"nulls": nulls, "ads": ads, "adastop": others}, ads=ads_file
+    )

@@ -1,4 +1,6 @@
-"""What the benchmarks share: processes that have compiled and wait, the three laws, bits of two engines, CSV files."""
+"""What the benchmarks share: processes that have compiled and wait, the three laws, bits of two
+engines, CSV files.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,16 @@ from typing import Any
 
 
 class Worker:
-    """A process that has compiled its job and waits, so that several can be timed in turn; see `serve`."""
+    """A process that has compiled its job and waits, so that several can be timed in turn; see
+    `serve`.
+    """
 
-    def __init__(self, *words: object, cores: set[int] | None = None, devices: int | None = None) -> None:
-        flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
+    def __init__(
+        self, *words: object, cores: set[int] | None = None, devices: int | None = None
+    ) -> None:
+        flags = (
+            {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
+        )
         self.process: Any = subprocess.Popen(
             [sys.executable, "-m", *map(str, words)],
             env=os.environ | flags,
@@ -48,7 +56,9 @@ class Worker:
 
 
 def in_turn(workers, repeats):
-    """Of each worker by name: the words of its runs, one run after the others', and its peak memory; it is closed."""
+    """Of each worker by name: the words of its runs, one run after the others', and its peak
+    memory; it is closed.
+    """
     found: dict[str, list[list[str]]] = {name: [] for name in workers}
     for _ in range(repeats):
         for name, worker in workers.items():
@@ -57,7 +67,9 @@ def in_turn(workers, repeats):
 
 
 def serve(warm, run):
-    """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input, until there is no more."""
+    """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input, until
+    there is no more.
+    """
     began = time.perf_counter()
     warm()
     print(f"{time.perf_counter() - began:.3f}", flush=True)
@@ -65,7 +77,9 @@ def serve(warm, run):
         began = time.perf_counter()
         given = run(number)
         print(f"{time.perf_counter() - began:.6f} {given}", flush=True)
-    most = max(resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    most = max(
+        resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     print(f"{most / 1024:.0f}", flush=True)
 
 
@@ -73,11 +87,17 @@ def laws():
     """The ω-UCB paper's synthetic laws, by its names."""
     from jaxbandits import environments as e
 
-    return {"S-Br": e.random_bernoulli, "S-GBr": e.random_generalised_bernoulli, "S-Bt": e.random_beta}
+    return {
+        "S-Br": e.random_bernoulli,
+        "S-GBr": e.random_generalised_bernoulli,
+        "S-Bt": e.random_beta,
+    }
 
 
 def both_engines(law, arms, budget, replicates, instances=100):
-    """ω-UCB at three ρ through scan and through leap: lanes, rounds, and whether all totals and pulls are equal."""
+    """ω-UCB at three ρ through scan and through leap: lanes, rounds, and whether all totals and
+    pulls are equal.
+    """
     import jax
     import numpy as np
 
@@ -87,7 +107,9 @@ def both_engines(law, arms, budget, replicates, instances=100):
     limit = jb.TotalBudget(budget * np.min(world.values()[1], axis=1), last_pull="counts")
     policy = jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0]))
     scan, leap = (
-        jb.simulate(policy, world, limit, key=jax.random.key(8), engine=engine, replicates=replicates)
+        jb.simulate(
+            policy, world, limit, key=jax.random.key(8), engine=engine, replicates=replicates
+        )
         for engine in ("scan", "leap")
     )
     same = all(np.array_equal(scan.ledger[name], leap.ledger[name]) for name in scan.ledger)
@@ -102,7 +124,9 @@ def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
 
 
 def parts(prog, about, play, **more):
-    """The command line of a program of several parts: ``--only PART``, ``--quick``, and those of ``more``."""
+    """The command line of a program of several parts: ``--only PART``, ``--quick``, and those of
+    ``more``.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
     parser.add_argument("--only", choices=play, help="one part")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")

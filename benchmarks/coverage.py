@@ -1,10 +1,12 @@
-"""``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold what they should.
+"""``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold
+what they should.
 
-Parts: posterior (rates of arms in files of counts; also how often the arm said to be best is), means, bootstrap, strata
-(runs of given instances), bands, tails (median, quantile, cvar, tail_share), alarms (how often tame samples are warned
-of), unwarned (coverage of a mean among samples without a warning, in cells where most have one). A cell is the coverage
-in percent. In brackets with ``w``: most of these samples are warned of by name.
-With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
+Parts: posterior (rates of arms in files of counts; also how often the arm said to be best is),
+means, bootstrap, strata (runs of given instances), bands, tails (median, quantile, cvar,
+tail_share), alarms (how often tame samples are warned of), unwarned (coverage of a mean among
+samples without a warning, in cells where most have one). A cell is the coverage in percent. In
+brackets with ``w``: most of these samples are warned of by name. With ``<``: lock-in rarer than
+3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
 import functools
@@ -15,7 +17,15 @@ import xarray
 from benchmarks.common import parts
 from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance
 from jaxbandits.apps.comparison.worlds import posterior_of
-from jaxbandits.statistics import bootstrap_interval, cvar, mean, median, quantile, simultaneous_band, tail_share
+from jaxbandits.statistics import (
+    bootstrap_interval,
+    cvar,
+    mean,
+    median,
+    quantile,
+    simultaneous_band,
+    tail_share,
+)
 from jaxbandits.statistics.estimates import doubts_of, no_end, quantile_ends, tail_doubts
 
 LOW, HIGH = 92, 98
@@ -27,7 +37,9 @@ def lock_in(chance):
     """Exp(1), and with a small chance a disaster of 20 to 60: a run that locks in on a wrong arm."""
 
     def drawn(rng, shape):
-        return rng.exponential(size=shape) + (rng.random(shape) < chance) * rng.uniform(20, 60, size=shape)
+        return rng.exponential(size=shape) + (rng.random(shape) < chance) * rng.uniform(
+            20, 60, size=shape
+        )
 
     return drawn, 1 + 40 * chance
 
@@ -66,7 +78,8 @@ class Cell:
 
 
 def table(title, columns, cell, names=LAWS):
-    """Print ``cell(name, column)`` of each name that has any, and how many cells are as they should be.
+    """Print ``cell(name, column)`` of each name that has any, and how many cells are as they should
+    be.
 
     A column is a number of units, or (given instances, runs of each).
     """
@@ -115,30 +128,47 @@ def means(size):
 def bootstrap(size):
     """One sample: the studentised bootstrap; below 30 units it is the corrected t."""
     interval = functools.partial(bootstrap_interval, resamples=999)
-    table("bootstrap_interval", (50, 100, 200), lambda law, n: Cell(law, n, *one_sample(law, n, size, interval)))
+    table(
+        "bootstrap_interval",
+        (50, 100, 200),
+        lambda law, n: Cell(law, n, *one_sample(law, n, size, interval)),
+    )
 
 
 def strata(size):
-    """Runs of given instances of unequal scale: Welch and Satterthwaite's, from 10 runs each on the bootstrap."""
+    """Runs of given instances of unequal scale: Welch and Satterthwaite's, from 10 runs each on the
+    bootstrap.
+    """
 
     def cell(law, shape):
         scale = np.linspace(0.5, 2, shape[0])[:, None, None]
         x = scale * sampled(law, (*shape, size if shape[1] >= 30 else 4 * size))
         labelled = xarray.DataArray(x, dims=("instance", "replicate", "experiment"))
-        covered = hits(bootstrap_interval(labelled, over="replicate", resamples=999), LAWS[law][1] * scale.mean())
+        covered = hits(
+            bootstrap_interval(labelled, over="replicate", resamples=999),
+            LAWS[law][1] * scale.mean(),
+        )
         return Cell(law, shape[0] * shape[1], covered, warned(doubts_of(x, "replicate", "mean")))
 
-    table("given instances × runs", ((19, 2), (19, 5), (6, 3), (5, 5), (4, 10), (2, 10), (4, 30)), cell)
+    table(
+        "given instances × runs",
+        ((19, 2), (19, 5), (6, 3), (5, 5), (4, 10), (2, 10), (4, 30)),
+        cell,
+    )
 
 
 def bands(size):
-    """Curves of 20 marks whose last values are of these laws: noise along the way, and a run's own slope."""
+    """Curves of 20 marks whose last values are of these laws: noise along the way, and a run's own
+    slope.
+    """
     marks = np.linspace(0.05, 1, 20)
 
     def cell(law, count):
         noise = np.random.default_rng(1).normal(size=(count, size, 20)).cumsum(axis=2) / 10
         x = sampled(law, (count, size, 1)) * marks + noise
-        found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), over="instance", resamples=400)
+        found = simultaneous_band(
+            xarray.DataArray(x, dims=(*_AXES, "mark")), over="instance", resamples=400
+        )
         doubts = doubts_of(x[..., -1][None], "instance", "mean")
         return Cell(law, count, hits(found, LAWS[law][1] * marks).all(axis=-1), warned(doubts))
 
@@ -150,17 +180,32 @@ def tails(size):
     q = 0.9
     measures: dict = {
         "median": (median, np.median, lambda x: _ends(x, 0.5)),
-        "quantile 0.9": (lambda x, over: quantile(x, q, over=over), lambda x: np.quantile(x, q), lambda x: _ends(x, q)),
-        "cvar 10 %": (lambda x, over: cvar(x, 0.1, over=over), _worst, lambda x: tail_doubts(x, 0.1, "instance", 0.95)),
+        "quantile 0.9": (
+            lambda x, over: quantile(x, q, over=over),
+            lambda x: np.quantile(x, q),
+            lambda x: _ends(x, q),
+        ),
+        "cvar 10 %": (
+            lambda x, over: cvar(x, 0.1, over=over),
+            _worst,
+            lambda x: tail_doubts(x, 0.1, "instance", 0.95),
+        ),
         "tail_share 10 %": (
             lambda x, over: tail_share(x, 0.1, over=over),
             lambda x: 0.1 * _worst(x) / x.mean(),
-            lambda x: [*tail_doubts(x, 0.1, "instance", 0.95), *doubts_of(x[None], "instance", "mean")],
+            lambda x: [
+                *tail_doubts(x, 0.1, "instance", 0.95),
+                *doubts_of(x[None], "instance", "mean"),
+            ],
         ),
     }
     for title, (function, truth, doubts) in measures.items():
         # two laws have no mean to carry
-        names = [x for x in LAWS if not (title.startswith("tail_share") and x in ("normal", "t, 3 d.o.f."))]
+        names = [
+            x
+            for x in LAWS
+            if not (title.startswith("tail_share") and x in ("normal", "t, 3 d.o.f."))
+        ]
         true = {law: truth(sampled(law, (1 << 22,), seed=1)) for law in names}
 
         def cell(law, count, function=function, doubts=doubts, true=true):
@@ -184,23 +229,35 @@ def _worst(x):
 
 
 def alarms(size):
-    """Shares of samples of tame laws that are warned of, in percent; last for instances of equal and unequal scales."""
+    """Shares of samples of tame laws that are warned of, in percent; last for instances of equal
+    and unequal scales.
+    """
 
     def one(law, count):
         return f"{100 * warned(doubts_of(sampled(law, (1, count, size)), 'instance', 'mean')).mean():.1f}"
 
     def several(name, shape):
-        law, least = name.removesuffix(", equal").removesuffix(", by four"), 0.5 if name.endswith("four") else 1.0
+        law, least = (
+            name.removesuffix(", equal").removesuffix(", by four"),
+            0.5 if name.endswith("four") else 1.0,
+        )
         x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
         return f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}"
 
     table("warned of, %", (11, 15, 20, 50, 100, 400), one, TAME)
     names = [f"{law}, {scales}" for law in TAME for scales in ("equal", "by four")]
-    table("warned of, %, given instances × runs", ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30)), several, names)
+    table(
+        "warned of, %, given instances × runs",
+        ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30)),
+        several,
+        names,
+    )
 
 
 def unwarned(size):
-    """Of the mean: coverage among the samples without a warning, where most of the samples of a cell have one."""
+    """Of the mean: coverage among the samples without a warning, where most of the samples of a
+    cell have one.
+    """
 
     def cell(law, count):
         covered, told = one_sample(law, count, 4 * size, mean)
@@ -212,20 +269,34 @@ def unwarned(size):
 
 
 def posterior(size):
-    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and the surest arm: said, right."""
+    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and the surest
+    arm: said, right.
+    """
 
     def by_spread(rng, arms, spread, mean=0.03):
         strength = (1 - mean) / (mean * spread**2) - 1
-        return rng.beta(mean * strength, (1 - mean) * strength, arms) if strength > 0 else np.full(arms, mean)
+        return (
+            rng.beta(mean * strength, (1 - mean) * strength, arms)
+            if strength > 0
+            else np.full(arms, mean)
+        )
 
     truths = {
-        "the stated prior": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7))),
-        "a mean of 0.5 %": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.005),
-        "a mean of 30 %": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.3),
+        "the stated prior": lambda rng, arms: by_spread(
+            rng, arms, np.exp(rng.normal(np.log(0.5), 0.7))
+        ),
+        "a mean of 0.5 %": lambda rng, arms: by_spread(
+            rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.005
+        ),
+        "a mean of 30 %": lambda rng, arms: by_spread(
+            rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.3
+        ),
         "rates differ by 3 %": lambda rng, arms: by_spread(rng, arms, 0.03),
         "by 20 %": lambda rng, arms: by_spread(rng, arms, 0.2),
         "by 150 %": lambda rng, arms: by_spread(rng, arms, 1.5),
-        "every second a dud (a tenth)": lambda rng, arms: 0.03 * np.where(np.arange(arms) % 2, 0.1, 1),
+        "every second a dud (a tenth)": lambda rng, arms: (
+            0.03 * np.where(np.arange(arms) % 2, 0.1, 1)
+        ),
     }
 
     def cell(truth, arms):
@@ -259,5 +330,7 @@ def posterior(size):
 PARTS = (posterior, means, bootstrap, strata, bands, tails, alarms, unwarned)
 
 if __name__ == "__main__":
-    play = {part.__name__: lambda given, part=part: part(400 if given.quick else 4000) for part in PARTS}
+    play = {
+        part.__name__: lambda given, part=part: part(400 if given.quick else 4000) for part in PARTS
+    }
     parts("benchmarks.coverage", __doc__, play)

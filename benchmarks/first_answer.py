@@ -1,7 +1,9 @@
-"""``python -m benchmarks.first_answer [--repeats N] [--out DIR]``: seconds from the command to the answer, by part.
+"""``python -m benchmarks.first_answer [--repeats N] [--out DIR]``: seconds from the command to the
+answer, by part.
 
-``jaxbandits demo`` in a new process, from an empty cache folder (cold) and again (warm), medians; beside it NumPy's
-loop over rounds that plays the same number of runs of the same arms, all runs side by side.
+``jaxbandits demo`` in a new process, from an empty cache folder (cold) and again (warm), medians;
+beside it NumPy's loop over rounds that plays the same number of runs of the same arms, all runs
+side by side.
 """
 
 import argparse
@@ -24,7 +26,10 @@ from benchmarks.common import write
 from benchmarks.textbook import scores
 
 PARTS = ("first line", "whole", "import", "trace", "compile", "play", "draw")
-_PROGRAMS = ("play_batch", "advance")  # the engines' own; small helpers are compiled in milliseconds
+_PROGRAMS = (
+    "play_batch",
+    "advance",
+)  # the engines' own; small helpers are compiled in milliseconds
 
 
 def child(out):
@@ -51,13 +56,19 @@ def child(out):
 
 
 def _instrument(spent):
-    """Add up traces and compilations of the engines' programs, their calls, and pictures; threads add to one sum."""
+    """Add up traces and compilations of the engines' programs, their calls, and pictures; threads
+    add to one sum.
+    """
     import jax.monitoring
 
     from jaxbandits._engine import pool
     from jaxbandits.apps import drawing
 
-    kinds = {"jaxpr_trace_duration": "trace", "jaxpr_to_mlir_module_duration": "trace", "backend_compile": "compile"}
+    kinds = {
+        "jaxpr_trace_duration": "trace",
+        "jaxpr_to_mlir_module_duration": "trace",
+        "backend_compile": "compile",
+    }
 
     def event(name, seconds, **about):
         kind = next((kind for word, kind in kinds.items() if word in name), None)
@@ -95,7 +106,9 @@ def _instrument(spent):
 
 
 def demo(cache):
-    """Two demos in new processes with this cache, or with new ones: seconds of one from outside, parts of the other."""
+    """Two demos in new processes with this cache, or with new ones: seconds of one from outside,
+    parts of the other.
+    """
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as empty:
         environment = os.environ | {"JAXBANDITS_CACHE": cache or f"{empty}/a"}
         words = [sys.executable, "-m", "jaxbandits", "demo", "--out", f"{out}/demo"]
@@ -110,21 +123,33 @@ def demo(cache):
         environment["JAXBANDITS_CACHE"] = cache or f"{empty}/b"
         words = [sys.executable, "-m", "benchmarks.first_answer", "--child", f"{out}/parts"]
         parts = json.loads(
-            subprocess.run(words, env=environment, capture_output=True, text=True).stderr.splitlines()[-1]
+            subprocess.run(
+                words, env=environment, capture_output=True, text=True
+            ).stderr.splitlines()[-1]
         )
     assert parts["code"] == 0
     return parts | found
 
 
 def numpy_loop(runs=200, budget=300.0, seed=0):
-    """Seconds for ω-UCB (ρ = 1/16, 1/4, 1), m-UCB and BTS on the demo's arms, with NumPy's own draws."""
+    """Seconds for ω-UCB (ρ = 1/16, 1/4, 1), m-UCB and BTS on the demo's arms, with NumPy's own
+    draws.
+    """
     from jaxbandits.apps.comparison import read_arms
 
     table = read_arms(Path(__file__).parents[1] / "jaxbandits/data/sample_ads.csv")
     began, draw = time.perf_counter(), np.random.default_rng(seed)
     for instance in table.instances:
         for rho in (1 / 16, 1 / 4, 1.0, None, "bts"):
-            _loop(instance.mean_reward, instance.mean_cost, instance.cost_bound, budget, runs, rho, draw)
+            _loop(
+                instance.mean_reward,
+                instance.mean_cost,
+                instance.cost_bound,
+                budget,
+                runs,
+                rho,
+                draw,
+            )
     return time.perf_counter() - began
 
 
@@ -138,7 +163,9 @@ def _loop(mean_reward, mean_cost, bound, budget, runs, rho, draw):
         if t <= arms:
             arm = np.full(runs, t - 1)
         elif rho == "bts":
-            arm = np.argmax(draw.beta(reward + 1, n - reward + 1) / draw.beta(cost + 1, n - cost + 1), axis=1)
+            arm = np.argmax(
+                draw.beta(reward + 1, n - reward + 1) / draw.beta(cost + 1, n - cost + 1), axis=1
+            )
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 arm = np.argmax(scores(n, reward, cost, t, rho or 1 / 16, np), axis=1)
@@ -169,7 +196,15 @@ def main():
         loops.append(numpy_loop())
     rows: list[tuple[Any, ...]] = [("part", "cold_s", "warm_s")]
     for part in PARTS:
-        rows.append((part, *(f"{statistics.median(run.get(part, 0.0) for run in found[kind]):.2f}" for kind in found)))
+        rows.append(
+            (
+                part,
+                *(
+                    f"{statistics.median(run.get(part, 0.0) for run in found[kind]):.2f}"
+                    for kind in found
+                ),
+            )
+        )
     rows.append(("NumPy loop of the main job", *[f"{statistics.median(loops):.2f}"] * 2))
     print("(seconds, medians; trace, compile, play and draw add up what threads do side by side)")
     for row in rows:

@@ -1,11 +1,14 @@
-"""python -m benchmarks.first_day [--part NAME] [--out DIR] [--rehearse KIND]: for the day when a device is there.
+"""python -m benchmarks.first_day [--part NAME] [--out DIR] [--rehearse KIND]: for the day when a
+device is there.
 
-Four parts, each a process of its own and below seven minutes on the devices that :data:`KINDS` knows:
+Four parts, each a process of its own and below seven minutes on the devices that :data:`KINDS`
+knows:
 
-correctness  the same bits from all engines, slots and workers; resting scores; the five settings; agreement with CPU
-speed        rounds per second over numbers of lanes, beside a textbook loop, and the share of the device's bandwidth
-memory       what a slot takes, against what the pool expects
-graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have aborted processes
+correctness  the same bits from all engines, slots and workers; resting scores; the five settings;
+agreement with CPU speed        rounds per second over numbers of lanes, beside a textbook loop, and
+the share of the device's bandwidth memory       what a slot takes, against what the pool expects
+graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have
+aborted processes
 
 A part says first what it will take: seconds, memory of the host, memory of the device. Every row
 is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes
@@ -45,9 +48,22 @@ from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.policies.base import evaluate_state, margin, safe_round
 
-HEADER = ("device", "part", "what", "K", "lanes", "value", "unit", "compile_s", "idle_share", "verdict")
+HEADER = (
+    "device",
+    "part",
+    "what",
+    "K",
+    "lanes",
+    "value",
+    "unit",
+    "compile_s",
+    "idle_share",
+    "verdict",
+)
 KINDS = {"H100": 3.35e12, "H200": 4.8e12, "A100": 2.0e12, "L4": 0.3e12}
-"""Bytes per second by the data sheet. Of another kind a copy is measured, which is done first on every device."""
+"""Bytes per second by the data sheet. Of another kind a copy is measured, which is done first on
+every device.
+"""
 BYTES = {("scan", 10): 1_367, ("scan", 100): 10_682, ("bts", 10): 9_097, ("bts", 100): 31_888}
 """That a round of a slot moves on CUDA, as compiled ahead of time: see docs/accelerators.md."""
 GRAPHS, PREALLOCATE = "JAXBANDITS_CUDA_GRAPHS", "XLA_PYTHON_CLIENT_PREALLOCATE"
@@ -67,7 +83,9 @@ class Plan(NamedTuple):
         """How many are played at a time."""
         if self.rehearsal:
             return 64, 128
-        slow = (self.bandwidth() or 0) < 1e12  # an L4, or a kind that nobody knows: fewer, to keep below 400 s
+        slow = (
+            self.bandwidth() or 0
+        ) < 1e12  # an L4, or a kind that nobody knows: fewer, to keep below 400 s
         return (1 << 10, 1 << 12, 1 << 14) if slow else (1 << 10, 1 << 12, 1 << 14, 1 << 17)
 
     @property
@@ -86,7 +104,13 @@ class Plan(NamedTuple):
 
     def row(self, part: str, what: str, value: object, unit: str, **more: object) -> None:
         """Write a row at once, and say it."""
-        cells = {"device": self.kind, "part": part, "what": what, "value": value, "unit": unit} | more
+        cells = {
+            "device": self.kind,
+            "part": part,
+            "what": what,
+            "value": value,
+            "unit": unit,
+        } | more
         path = self.out / "first_day.csv"
         new = not path.exists()
         with open(path, "a", newline="") as file:
@@ -105,7 +129,13 @@ def correctness(plan: Plan) -> bool:
     fine = True
     for law in laws():
         lanes, _, equal = both_engines(law, arms=10, budget=200, replicates=3, instances=32)
-        plan.row("correctness", f"scan and leap, {law}", "equal" if equal else "DIFFER", "bits", lanes=lanes)
+        plan.row(
+            "correctness",
+            f"scan and leap, {law}",
+            "equal" if equal else "DIFFER",
+            "bits",
+            lanes=lanes,
+        )
         fine &= equal
     fine &= _same_bits(plan)
     fine &= resting_scores(plan)
@@ -116,14 +146,29 @@ def correctness(plan: Plan) -> bool:
 
 
 def _same_bits(plan: Plan) -> bool:
-    """Other numbers of slots, lanes handed on or played in batches, one worker or two: the same results."""
+    """Other numbers of slots, lanes handed on or played in batches, one worker or two: the same
+    results.
+    """
     arms, limit = world(8, 10, plan.rounds)
-    usual = digest(jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9))
+    usual = digest(
+        jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9)
+    )
     short, workers, fine = driver._SHORT, pool.usual_workers, True
-    for what, slots, least, number in (("few slots", 4, 0, 2), ("batches", 16, short, 2), ("one worker", None, 0, 1)):
+    for what, slots, least, number in (
+        ("few slots", 4, 0, 2),
+        ("batches", 16, short, 2),
+        ("one worker", None, 0, 1),
+    ):
         driver._SHORT, pool.usual_workers = least, lambda devices, number=number: number  # type: ignore[misc]
         try:
-            found = jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9, slots=slots)
+            found = jb.simulate(
+                jb.policies.OmegaUCB(),
+                arms,
+                limit,
+                key=jax.random.key(1),
+                replicates=9,
+                slots=slots,
+            )
         finally:
             driver._SHORT, pool.usual_workers = short, workers
         equal = digest(found) == usual
@@ -134,21 +179,29 @@ def _same_bits(plan: Plan) -> bool:
 
 def digest(result: jb.Result) -> bytes:
     """All exact accounts of a result, as bytes."""
-    return b"".join(np.ascontiguousarray(x).tobytes() for _, x in sorted({**result.ledger, **result.final}.items()))
+    return b"".join(
+        np.ascontiguousarray(x).tobytes()
+        for _, x in sorted({**result.ledger, **result.final}.items())
+    )
 
 
 def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
-    """Does no index fall by half of the leap engine's margin, from a round to the one that it aims at for the next?
+    """Does no index fall by half of the leap engine's margin, from a round to the one that it aims
+    at for the next?
 
     M-UCB and UCB-SC+ take differences of nearly equal numbers.
     """
     drawn, fine = np.random.default_rng(0), True
     pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
-    reward, cost = (ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2))
+    reward, cost = (
+        ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2)
+    )
     known = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)  # type: ignore[arg-type]
     for policy in (jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(), jb.policies.UCBSCPlus()):
         worst = 0.0
-        score = jax.jit(lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t))
+        score = jax.jit(
+            lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t)
+        )
         for t in (10, 1000, 30_000, 1_000_000):
             rounds = jnp.int32(t), safe_round(jnp.int32(t + 1))
             now, later = (np.asarray(score(round_), np.float64) for round_ in rounds)
@@ -156,8 +209,18 @@ def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
                 falls = (now - later) / np.abs(now)
             worst = max(worst, float(falls[np.isfinite(falls)].max()))
         kept = worst < float(margin(policy)) / 2
-        said = "below half the margin" if kept else f"TOO MUCH: the margin is {float(margin(policy)):.2e}"
-        plan.row("correctness", f"{type(policy).__name__} falls at rest", f"{worst:.2e}", "of itself", verdict=said)
+        said = (
+            "below half the margin"
+            if kept
+            else f"TOO MUCH: the margin is {float(margin(policy)):.2e}"
+        )
+        plan.row(
+            "correctness",
+            f"{type(policy).__name__} falls at rest",
+            f"{worst:.2e}",
+            "of itself",
+            verdict=said,
+        )
         fine &= kept
     return fine
 
@@ -178,11 +241,19 @@ def _five_settings(plan: Plan) -> None:
     for name, (policy, environment, constraint) in played.items():
         result = jb.simulate(policy, environment, constraint, key=key, replicates=4, marks=2)
         done = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
-        plan.row("correctness", name, f"{done:.3g}", "of lanes ended as they should", lanes=result.ended.size)
+        plan.row(
+            "correctness",
+            name,
+            f"{done:.3g}",
+            "of lanes ended as they should",
+            lanes=result.ended.size,
+        )
 
 
 def _beside_cpu(plan: Plan) -> None:
-    """The mean reward of some cells here and on the CPU, with keys of their own, in standard errors."""
+    """The mean reward of some cells here and on the CPU, with keys of their own, in standard
+    errors.
+    """
     p, e, rounds, drawn = jb.policies, jb.environments, plan.rounds, np.random.default_rng(0)
     arms, limit = world(4, 10, rounds)
     usual, cheap = (e.FiniteArms.bernoulli([0.5, 0.8], [0.3, cost]) for cost in (0.9, 0.09))
@@ -191,25 +262,47 @@ def _beside_cpu(plan: Plan) -> None:
         jb.TotalBudget(0.4 * rounds, last_pull="counts"),
     )
     two = e.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
-    requests = e.RequestTable.of(drawn.random((64, 3)) * [0.4, 0.6, 0.9], drawn.random((64, 3)) * [0.1, 0.3, 0.9])
+    requests = e.RequestTable.of(
+        drawn.random((64, 3)) * [0.4, 0.6, 0.9], drawn.random((64, 3)) * [0.1, 0.3, 0.9]
+    )
     played: list[tuple[Any, Any, Any]] = [
         ([p.OmegaUCB(rho=[0.25, 1.0]), p.MUCB(), p.BudgetedThompson(), p.UCB1()], arms, limit),
-        ([p.Windowed(p.OmegaUCB(), window=rounds // 4), p.Discounted(p.OmegaUCB(), gamma=0.99)], changing, budget),
-        ([p.UCBBwK(), p.PrimalDualBwK()], two, jb.TotalBudget([0.3 * rounds, 0.5 * rounds], "counts", rounds=rounds)),
+        (
+            [p.Windowed(p.OmegaUCB(), window=rounds // 4), p.Discounted(p.OmegaUCB(), gamma=0.99)],
+            changing,
+            budget,
+        ),
+        (
+            [p.UCBBwK(), p.PrimalDualBwK()],
+            two,
+            jb.TotalBudget([0.3 * rounds, 0.5 * rounds], "counts", rounds=rounds),
+        ),
         ([p.OmegaUCB()], requests, jb.TotalBudget(0.2 * rounds, last_pull="counts")),
     ]
     cells: list[list[np.ndarray]] = [[], []]
     for policies, environment, ends in played:
         for side, seed, devices in ((0, 3, None), (1, 4, jax.local_devices(backend="cpu"))):
             key = jax.random.key(seed)
-            found = jb.simulate(policies, environment, ends, key=key, replicates=64, marks=1, devices=devices)
+            found = jb.simulate(
+                policies, environment, ends, key=key, replicates=64, marks=1, devices=devices
+            )
             cells[side].append(found.reward.values[..., -1].reshape(-1, 64))
     here, there = map(np.concatenate, cells)
     error = np.sqrt((here.var(axis=-1, ddof=1) + there.var(axis=-1, ddof=1)) / 64)
     z = (here.mean(axis=-1) - there.mean(axis=-1)) / error
-    within = "within chance" if (np.abs(z) < 4).all() and np.sqrt(np.mean(z**2)) < 1.6 else "NOT within chance"
+    within = (
+        "within chance"
+        if (np.abs(z) < 4).all() and np.sqrt(np.mean(z**2)) < 1.6
+        else "NOT within chance"
+    )
     value = f"{np.sqrt(np.mean(z**2)):.2f} (largest {np.abs(z).max():.1f})"
-    plan.row("correctness", f"beside CPU, rms z of {z.size} cells", value, "standard errors", verdict=within)
+    plan.row(
+        "correctness",
+        f"beside CPU, rms z of {z.size} cells",
+        value,
+        "standard errors",
+        verdict=within,
+    )
 
 
 def _pure_functions(plan: Plan) -> None:
@@ -221,17 +314,27 @@ def _pure_functions(plan: Plan) -> None:
     equal = int(lane.played.sum()) == int(whole.ledger["rounds"][0, 1, 2, -1])
     plan.row("correctness", "rollout and simulate", "equal" if equal else "DIFFER", "rounds")
     soft = jb.policies.SoftElim(theta=0.5)
-    found = jb.gradients.policy_score.estimate(soft, arms, jb.Horizon(20), wrt="theta", key=key, replicates=64)
+    found = jb.gradients.policy_score.estimate(
+        soft, arms, jb.Horizon(20), wrt="theta", key=key, replicates=64
+    )
     slope, error = found.gradient["theta"].ravel()[0], found.standard_error["theta"].ravel()[0]
     said = "finite" if np.isfinite([slope, error]).all() else "NOT finite"
-    plan.row("correctness", "a gradient of SoftElim's regret", f"{slope:.3g} ± {error:.2g}", "per theta", verdict=said)
+    plan.row(
+        "correctness",
+        "a gradient of SoftElim's regret",
+        f"{slope:.3g} ± {error:.2g}",
+        "per theta",
+        verdict=said,
+    )
 
 
 # --- speed
 
 
 def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
-    """Random Bernoulli arms, and a budget that pays so many pulls at the mean cost, and more cheap ones."""
+    """Random Bernoulli arms, and a budget that pays so many pulls at the mean cost, and more cheap
+    ones.
+    """
     made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=arms)
     return made, jb.TotalBudget(rounds * np.mean(made.values()[1], axis=1), last_pull="counts")
 
@@ -240,20 +343,36 @@ def speed(plan: Plan) -> bool:
     """Rounds per second of scan, leap, BTS and a textbook loop; what they move beside a plain copy."""
     copied = copy_rate(plan.copied)
     stated = plan.bandwidth()
-    said = f"{copied / stated:.2f} of the data sheet" if stated else "a kind without a data sheet here"
+    said = (
+        f"{copied / stated:.2f} of the data sheet" if stated else "a kind without a data sheet here"
+    )
     plan.row("speed", "copy", f"{copied:.3g}", "bytes/s", verdict=said)
     omega, thompson = jb.policies.OmegaUCB(rho=RHO), jb.policies.BudgetedThompson()
     kinds = (("scan", omega, "scan"), ("leap", omega, "leap"), ("bts", thompson, "scan"))
     for arms in (10, 100):
         for lanes in plan.lanes:
-            plays = {name: ours(plan, policy, engine, arms, lanes) for name, policy, engine in kinds}
+            plays = {
+                name: ours(plan, policy, engine, arms, lanes) for name, policy, engine in kinds
+            }
             if lanes <= 1 << 14:
                 plays["textbook"] = plain(plan, arms, lanes)
             for name, play in plays.items():
                 rate, compiling = timed(play)
                 idle_ = f"{idle_share(lambda play=play: play(4)):.2f}"
-                of = {"K": arms, "lanes": lanes, "compile_s": f"{compiling:.1f}", "idle_share": idle_}
-                plan.row("speed", name, f"{rate:.4g}", "rounds/s", **of, verdict=verdict(name, arms, rate, copied))
+                of = {
+                    "K": arms,
+                    "lanes": lanes,
+                    "compile_s": f"{compiling:.1f}",
+                    "idle_share": idle_,
+                }
+                plan.row(
+                    "speed",
+                    name,
+                    f"{rate:.4g}",
+                    "rounds/s",
+                    **of,
+                    verdict=verdict(name, arms, rate, copied),
+                )
     return True
 
 
@@ -290,19 +409,31 @@ def timed(play: Any) -> tuple[float, float]:
 
 
 def idle_share(play: Any) -> float:
-    """The share of the time of a run in which the device did nothing: it waited for a launch, or for the host."""
+    """The share of the time of a run in which the device did nothing: it waited for a launch, or
+    for the host.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             play()
-        written = list(Path(folder).rglob("*.trace.json.gz"))  # another jax may write none: the rate counts more
-        return idle(json.loads(gzip.decompress(written[0].read_bytes()))["traceEvents"]) if written else float("nan")
+        written = list(
+            Path(folder).rglob("*.trace.json.gz")
+        )  # another jax may write none: the rate counts more
+        return (
+            idle(json.loads(gzip.decompress(written[0].read_bytes()))["traceEvents"])
+            if written
+            else float("nan")
+        )
 
 
 def idle(events: list[dict[str, Any]]) -> float:
-    """Of the profiler's events: 1 − the time that any of the device's covers / from its first to its last; else NaN."""
+    """Of the profiler's events: 1 − the time that any of the device's covers / from its first to
+    its last; else NaN.
+    """
     named = (e for e in events if e.get("name") == "process_name")
     devices = {e["pid"] for e in named if "/device:" in e["args"]["name"]}
-    spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("ph") == "X" and e["pid"] in devices)
+    spans = sorted(
+        (e["ts"], e["ts"] + e["dur"]) for e in events if e.get("ph") == "X" and e["pid"] in devices
+    )
     if not spans:
         return float("nan")
     busy, until = 0.0, spans[0][0]
@@ -343,11 +474,15 @@ def memory(plan: Plan) -> bool:
         policy = jb.policies.OmegaUCB(rho=RHO)
         more: dict[str, Any] = {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
         (task,) = lay_out(policy, made, limit, key=jax.random.key(0), **more).tasks
-        expected = pool.STATES.get(device.platform, pool.STATES["tpu"]) * driver.state_bytes(task, lanes)
+        expected = pool.STATES.get(device.platform, pool.STATES["tpu"]) * driver.state_bytes(
+            task, lanes
+        )
         jb.simulate(policy, made, limit, key=jax.random.key(0), slots=lanes, **more)
         peak = (device.memory_stats() or {}).get("peak_bytes_in_use")
         said = "unknown here" if peak is None else f"{peak / expected:.2f} of what the pool expects"
-        plan.row("memory", "scan", f"{expected:.4g}", "bytes expected", K=100, lanes=lanes, verdict=said)
+        plan.row(
+            "memory", "scan", f"{expected:.4g}", "bytes expected", K=100, lanes=lanes, verdict=said
+        )
     return True
 
 
@@ -367,7 +502,9 @@ def graphs(plan: Plan) -> bool:
 
 
 def graph(plan: Plan, name: str) -> bool:
-    """One kind with whole loops in one CUDA graph, twice: the second execution is the one that has aborted."""
+    """One kind with whole loops in one CUDA graph, twice: the second execution is the one that has
+    aborted.
+    """
     if plan.abort == name:
         os.abort()
     policy = jb.policies.BudgetedThompson() if name == "bts" else jb.policies.OmegaUCB(rho=RHO)
@@ -385,17 +522,26 @@ PARTS = {"correctness": correctness, "speed": speed, "memory": memory, "graphs":
 
 
 def forecast(plan: Plan, part: str) -> float:
-    """Seconds that a part should take: its programs, and rounds at a fifth of what their bytes allow.
+    """Seconds that a part should take: its programs, and rounds at a fifth of what their bytes
+    allow.
 
-    A program is 7 s: compiled ahead of time 5 on the mean (tables/cuda.csv), the rest is Python's and a margin.
+    A program is 7 s: compiled ahead of time 5 on the mean (tables/cuda.csv), the rest is Python's
+    and a margin.
     """
     several = len(plan.lanes)
-    programs = {"correctness": 31, "speed": 2 * (4 * several - (max(plan.lanes) > 1 << 14)), "memory": several}
+    programs = {
+        "correctness": 31,
+        "speed": 2 * (4 * several - (max(plan.lanes) > 1 << 14)),
+        "memory": several,
+    }
     seconds = 7.0 * programs.get(part, 6)  # graphs: three processes, which begin by importing jax
     if plan.rehearsal:
         return seconds
     rate = 0.2 * (plan.bandwidth() or 3e11)
-    rounds = {"speed": sum(plan.lanes) * plan.rounds * 5, "graphs": 12 * plan.lanes[-2] * plan.rounds}.get(part, 1e7)
+    rounds = {
+        "speed": sum(plan.lanes) * plan.rounds * 5,
+        "graphs": 12 * plan.lanes[-2] * plan.rounds,
+    }.get(part, 1e7)
     return seconds + rounds * (BYTES["scan", 10] + BYTES["scan", 100] + BYTES["bts", 100]) / rate
 
 
@@ -456,10 +602,14 @@ def end_with(parent: int) -> None:
 
 def main() -> int:
     """Read the options, and play one part here or all of them in children."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", help=" | ".join(PARTS))
     parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
-    parser.add_argument("--rehearse", metavar="KIND", help="on the CPU, in small sizes, as if it were such a device")
+    parser.add_argument(
+        "--rehearse", metavar="KIND", help="on the CPU, in small sizes, as if it were such a device"
+    )
     parser.add_argument("--abort", help=argparse.SUPPRESS)
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -483,7 +633,9 @@ def main() -> int:
     for part in PARTS:
         began = time.perf_counter()
         codes.append(child(["--part", part, *sys.argv[1:]], environment))
-        died = f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
+        died = (
+            f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
+        )
         print(f"{part}: {time.perf_counter() - began:.0f} s{died}", flush=True)
     print(f"written to {given.out}/first_day.csv")
     return int(any(codes))

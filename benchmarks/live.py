@@ -1,13 +1,14 @@
 """The service: how fast it is, what it survives, how well it spends.
 
-    python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and 8 processes
-    python -m benchmarks.live latency             one pair at 200 a second, from 4 processes
-    python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as the file grows (--picture PNG)
-    python -m benchmarks.live kills               20 times two processes are killed; the file against their own notes
-    python -m benchmarks.live cents               all prices of 1 to 30 cents, budgets of 1 to 10 of them
-    python -m benchmarks.live dead                an arm that is dead for six hours
-    python -m benchmarks.live pace                share of the fluid program's value on days that drift
-    python -m benchmarks.live money               what is spent and served where bounds are far above means
+    python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and
+    8 processes python -m benchmarks.live latency             one pair at 200 a second, from 4
+    processes python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as
+    the file grows (--picture PNG) python -m benchmarks.live kills               20 times two
+    processes are killed; the file against their own notes python -m benchmarks.live cents
+    all prices of 1 to 30 cents, budgets of 1 to 10 of them python -m benchmarks.live dead
+    an arm that is dead for six hours python -m benchmarks.live pace                share of the
+    fluid program's value on days that drift python -m benchmarks.live money               what is
+    spent and served where bounds are far above means
 
 Each is an error if it misses what docs/live.md promises.
 """
@@ -34,8 +35,37 @@ from jaxbandits.apps.live import Agent, Budget, Traffic
 from jaxbandits.policies import MUCB, Discounted, OmegaUCB, PricePacer
 
 DAY = 86400.0
-PRICES = {"small": (0.0008, 0.70), "middle": (0.004, 0.82), "large": (0.02, 0.93)}  # mean cost, quality
-SHAPE = [10, 6, 4, 4, 6, 12, 25, 40, 55, 60, 60, 55, 55, 60, 60, 55, 50, 50, 55, 60, 55, 45, 30, 18]  # of a day
+PRICES = {
+    "small": (0.0008, 0.70),
+    "middle": (0.004, 0.82),
+    "large": (0.02, 0.93),
+}  # mean cost, quality
+SHAPE = [
+    10,
+    6,
+    4,
+    4,
+    6,
+    12,
+    25,
+    40,
+    55,
+    60,
+    60,
+    55,
+    55,
+    60,
+    60,
+    55,
+    50,
+    50,
+    55,
+    60,
+    55,
+    45,
+    30,
+    18,
+]  # of a day
 
 
 def gateway(file: Any, **changes: Any) -> Agent:
@@ -68,9 +98,16 @@ def _serve(file: str, seconds: float, pause: float, out: Any, barrier: Any, seed
 def _crowd(processes: int, seconds: float, pause: float) -> list[float]:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        out, barrier, file = context.Queue(), context.Barrier(processes), str(Path(folder) / "agent.db")
+        out, barrier, file = (
+            context.Queue(),
+            context.Barrier(processes),
+            str(Path(folder) / "agent.db"),
+        )
         gateway(file, budgets=[Budget(10**6, "day")])
-        crowd = [context.Process(target=_serve, args=(file, seconds, pause, out, barrier, k)) for k in range(processes)]
+        crowd = [
+            context.Process(target=_serve, args=(file, seconds, pause, out, barrier, k))
+            for k in range(processes)
+        ]
         for process in crowd:
             process.start()
         rows = [row for _ in crowd for row in out.get()]
@@ -78,7 +115,9 @@ def _crowd(processes: int, seconds: float, pause: float) -> list[float]:
             process.join()
         numbers = jb.live.Agent.load(file).statistics()
         if numbers["requests"] != len(rows) or numbers["open"]:
-            raise SystemExit(f"{len(rows)} pairs, and the file says {numbers['requests']}, {numbers['open']} open")
+            raise SystemExit(
+                f"{len(rows)} pairs, and the file says {numbers['requests']}, {numbers['open']} open"
+            )
     return sorted(rows)
 
 
@@ -89,7 +128,9 @@ def speed() -> None:
         rows = _crowd(processes, 8.0, 0.0)
         slowest = min(slowest, len(rows) / 8.0)
         summary = f"median {1e3 * statistics.median(rows):.2f} ms, 99 % {1e3 * rows[int(0.99 * len(rows))]:.1f} ms"
-        print(f"{processes} processes: {len(rows) / 8.0:,.0f} pairs a second; {summary}", flush=True)
+        print(
+            f"{processes} processes: {len(rows) / 8.0:,.0f} pairs a second; {summary}", flush=True
+        )
     if slowest < 1000:
         raise SystemExit(f"{slowest:,.0f} pairs a second: below 1,000")
 
@@ -123,13 +164,16 @@ def restart(requests: int, picture: str | None) -> None:
             again.cancel(again.open()[-1])
             done += 1
             print(
-                f"{count:,} requests: {points[-1][1]:.3f} s to start, {points[-1][2]:.0f} bytes a request", flush=True
+                f"{count:,} requests: {points[-1][1]:.3f} s to start, {points[-1][2]:.0f} bytes a request",
+                flush=True,
             )
     if picture:
         figure = Figure(figsize=(8, 3), layout="constrained")
         panels = (("seconds to start", 1), ("bytes a request", 2))
         for axes, (label, column) in zip(figure.subplots(1, 2), panels, strict=True):
-            axes.plot([x[0] for x in points], [x[column] for x in points], marker="o", color="#0072B2")
+            axes.plot(
+                [x[0] for x in points], [x[column] for x in points], marker="o", color="#0072B2"
+            )
             axes.set(xscale="log", xlabel="requests in the file", ylabel=label, ylim=(0, None))
             axes.grid(alpha=0.25)
         figure.savefig(picture, dpi=130)
@@ -156,7 +200,12 @@ def cents() -> None:
             cost = price / 100
             budgets = [Budget(price * times / 100, DAY)]
             agent = Agent(
-                MUCB(), arms={"a": cost}, reward_bound=1.0, budgets=budgets, key=jax.random.key(0), clock=lambda: 0.0
+                MUCB(),
+                arms={"a": cost},
+                reward_bound=1.0,
+                budgets=budgets,
+                key=jax.random.key(0),
+                clock=lambda: 0.0,
             )
             paid = 0
             while ticket := agent.choose():
@@ -176,7 +225,9 @@ def dead() -> None:
         agent = gateway(None, clock=lambda now=now: now[0], budgets=[Budget(50.0, "day")])  # type: ignore[misc]
         agent.change(policy=policy)
 
-        def serve(works: bool, agent: Any = agent, now: Any = now, rng: Any = rng, dies: str = favourite) -> bool:
+        def serve(
+            works: bool, agent: Any = agent, now: Any = now, rng: Any = rng, dies: str = favourite
+        ) -> bool:
             now[0] += 60.0
             if (ticket := agent.choose()) is None:
                 return False
@@ -192,7 +243,9 @@ def dead() -> None:
             failures += serve(False)
         tried = sum(serve(False) for _ in range(360))
         name = f"{favourite} ({type(policy).__name__})"
-        print(f"{name}: {before} of 600 while well, aside after {failures} failures, then {tried} of 360 in six hours")
+        print(
+            f"{name}: {before} of 600 while well, aside after {failures} failures, then {tried} of 360 in six hours"
+        )
         if tried > 5:
             raise SystemExit(1)
 
@@ -203,7 +256,10 @@ def dead() -> None:
 def drifting(seed: int) -> Any:
     """(price, quality) of an arm at a time: both swing, each with two periods of 1 to 6 days."""
     rng = random.Random(1000 + seed)
-    waves = {name: [(rng.uniform(1, 6), rng.uniform(0, 2 * math.pi)) for _ in range(4)] for name in PRICES}
+    waves = {
+        name: [(rng.uniform(1, 6), rng.uniform(0, 2 * math.pi)) for _ in range(4)]
+        for name in PRICES
+    }
 
     def at(name: str, when: float) -> tuple[float, float]:
         swings = [math.sin(2 * math.pi * when / DAY / days + shift) for days, shift in waves[name]]
@@ -215,7 +271,9 @@ def drifting(seed: int) -> Any:
 
 
 def fluid(price: np.ndarray, quality: np.ndarray, budget: float) -> float:
-    """The value of the linear program of a day's requests, ``[request, arm]``, by its dual: one price of money."""
+    """The value of the linear program of a day's requests, ``[request, arm]``, by its dual: one
+    price of money.
+    """
     low, high = 0.0, 1e5
     for _ in range(60):
         middle = (low + high) / 2
@@ -241,15 +299,23 @@ def pace(rate: int = 2000, days: int = 5, changes: dict[str, Any] | None = None)
         raise SystemExit(f"{worst:.4f}: below 0.985")
 
 
-def _drifting_days(seed: int, factor: float | None, rate: int, days: int, changes: dict[str, Any]) -> list[float]:
+def _drifting_days(
+    seed: int, factor: float | None, rate: int, days: int, changes: dict[str, Any]
+) -> list[float]:
     rng, draws, at, now = random.Random(seed), np.random.default_rng(seed), drifting(seed), [0.0]
     budget, level, names = 0.006 * rate, rate / sum(SHAPE), [*PRICES]
     traffic = None if factor is None else Traffic([round(x * level * factor) for x in SHAPE])
-    settings = {"budgets": [Budget(budget, "day")], "traffic": traffic, "key": jax.random.key(seed)} | changes
+    settings = {
+        "budgets": [Budget(budget, "day")],
+        "traffic": traffic,
+        "key": jax.random.key(seed),
+    } | changes
     agent, share = gateway(None, clock=lambda: now[0], **settings), []
     waiting: list[tuple[float, int, float, float]] = []  # until when, ticket, quality, cost
     for day in range(days):
-        when = np.concatenate([h + draws.random(draws.poisson(x * level)) for h, x in enumerate(SHAPE)])
+        when = np.concatenate(
+            [h + draws.random(draws.poisson(x * level)) for h, x in enumerate(SHAPE)]
+        )
         times = DAY * day + 3600.0 * np.sort(when)
         table = np.array([[at(name, t) for name in names] for t in times])
         value = 0.0
@@ -272,10 +338,12 @@ def _drifting_days(seed: int, factor: float | None, rate: int, days: int, change
 def money(days: int = 12, rate: int = 2000) -> None:
     """Days of requests whose bounds are so many times their means, of which 5 % are never answered.
 
-    Those that are lost cost what the others cost, and whoever is billed pays it: "billed" is that over the budget. The
-    first two days are left out.
+    Those that are lost cost what the others cost, and whoever is billed pays it: "billed" is that
+    over the budget. The first two days are left out.
     """
-    print("bound/mean  hold   lost   account  billed  worst day  overspent by account  turned away  quality a request")
+    print(
+        "bound/mean  hold   lost   account  billed  worst day  overspent by account  turned away  quality a request"
+    )
     for ratio in (5, 15, 50):
         for hold, lost in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
             runs = [_days(ratio, hold, lost, days, rate, seed) for seed in range(3)]
@@ -288,9 +356,15 @@ def money(days: int = 12, rate: int = 2000) -> None:
 
 def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
     grant, rng, now = 0.006 * rate, random.Random(seed), [0.0]
-    waiting: list[tuple[float, jb.live.Ticket, float, float]] = []  # until when, ticket, quality, cost
+    waiting: list[
+        tuple[float, jb.live.Ticket, float, float]
+    ] = []  # until when, ticket, quality, cost
     arms = {name: ratio * price for name, (price, _) in PRICES.items()}
-    settings: dict[str, Any] = {"arms": arms, "budgets": [Budget(grant, "day")], "key": jax.random.key(seed)}
+    settings: dict[str, Any] = {
+        "arms": arms,
+        "budgets": [Budget(grant, "day")],
+        "key": jax.random.key(seed),
+    }
     agent = gateway(None, clock=lambda: now[0], hold=hold, lost=lost, **settings)
     billed, quality, refused, requests = dict.fromkeys(range(days), 0.0), 0.0, 0, 0
     for request in range(days * rate):
@@ -305,7 +379,9 @@ def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> 
         if ticket is None:
             continue
         price, good = PRICES[ticket.arm]
-        cost = min(ratio * price, price * rng.gammavariate(0.5, 2.0))  # heavy: its standard deviation is 1.4 means
+        cost = min(
+            ratio * price, price * rng.gammavariate(0.5, 2.0)
+        )  # heavy: its standard deviation is 1.4 means
         billed[today] += cost
         if rng.random() >= 0.05:
             reward = min(1.0, max(0.0, rng.gauss(good, 0.1)))
@@ -324,8 +400,12 @@ def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("item", choices=("speed", "latency", "restart", "kills", "cents", "dead", "pace", "money"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "item", choices=("speed", "latency", "restart", "kills", "cents", "dead", "pace", "money")
+    )
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
     parser.add_argument("--picture", metavar="PNG", help="of restart")
     options = parser.parse_args()

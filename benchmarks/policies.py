@@ -1,4 +1,6 @@
-"""``python -m benchmarks --only policies``: every policy beside a Numba loop of its own (see benchmarks/loops)."""
+"""``python -m benchmarks --only policies``: every policy beside a Numba loop of its own (see
+benchmarks/loops).
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,28 @@ from benchmarks.loops import index, own, thompson
 from jaxbandits.apps.comparison.plan import POLICIES
 
 LANES, REPEATS = 256, 3
-# The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take SECONDS.
+# The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take
+# SECONDS.
 ROUNDS, SECONDS, LARGEST = 1.5e5, 2.0, 200.0
-HEADER = ("policy", "engine", "K", "rounds_per_s", "native_rounds_per_s", "ratio_to_native", "compile_s")
+HEADER = (
+    "policy",
+    "engine",
+    "K",
+    "rounds_per_s",
+    "native_rounds_per_s",
+    "ratio_to_native",
+    "compile_s",
+)
 
 
 def names():
     """The jobs: (policy, K), K None where there is no fixed number of arms."""
     with_arms = ["bts", *(name for name in POLICIES if name != "bts"), "suak", "rcucb"]
     with_arms += ["primal_dual_bwk_2", "primal_dual_bwk_5"]
-    return [(name, arms) for name in with_arms for arms in (10, 100)] + [("b_zoom", None), ("rcb_air", None)]
+    return [(name, arms) for name in with_arms for arms in (10, 100)] + [
+        ("b_zoom", None),
+        ("rcb_air", None),
+    ]
 
 
 def item(out, _):
@@ -39,12 +53,16 @@ def item(out, _):
         for line in done.stdout.splitlines():
             rows.append(line.split(","))
             print("  ".join(cell.ljust(16) for cell in rows[-1]), flush=True)
-        write(out / "policies.csv", [HEADER, *rows])  # after each, so that a late failure loses nothing
+        write(
+            out / "policies.csv", [HEADER, *rows]
+        )  # after each, so that a late failure loses nothing
     policies_page.picture(rows, out / "policies.png")
 
 
 def one(name, arms):
-    """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop counts."""
+    """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop
+    counts.
+    """
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
         began = time.perf_counter()
@@ -71,14 +89,18 @@ def one(name, arms):
 
 
 def long_enough(play):
-    """The share of the budget with which a run takes about SECONDS: the start of a shorter one would count."""
+    """The share of the budget with which a run takes about SECONDS: the start of a shorter one
+    would count.
+    """
     share = 0.01
     while True:
         play(0, share)  # which may compile
         began = time.perf_counter()
         play(0, share)
         seconds = time.perf_counter() - began
-        if seconds > 0.7 * SECONDS or share == LARGEST:  # and no guess from a shorter run: time need not be linear
+        if (
+            seconds > 0.7 * SECONDS or share == LARGEST
+        ):  # and no guess from a shorter run: time need not be linear
             return share
         share = min(share * min(SECONDS / seconds, 10), LARGEST)
 
@@ -91,12 +113,16 @@ def speed_of(play, seed, share):
 
 
 def agree(name, engine, play, loop, share):
-    """Do both play the same policy? Rewards a round over the instances, at the same share of the budget."""
+    """Do both play the same policy? Rewards a round over the instances, at the same share of the
+    budget.
+    """
     (rounds, mine), (others, other) = play(1, share), loop(1, share)
     difference = mine / rounds - other / others
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:
-        print(f"{name}, {engine}: {difference.mean():.5f} a round apart, z = {z:.1f}", file=sys.stderr)
+        print(
+            f"{name}, {engine}: {difference.mean():.5f} a round apart, z = {z:.1f}", file=sys.stderr
+        )
 
 
 def jobs(name, arms, engine):
@@ -113,12 +139,16 @@ def jobs(name, arms, engine):
 
     def play(seed, share):
         result = jb.simulate(policy, world, limit(share), key=jax.random.key(seed), engine=engine)
-        return (result.ledger[x][0, :, 0, -1].astype(float) / unit for x, unit in (("rounds", 1), ("reward", 2.0**24)))
+        return (
+            result.ledger[x][0, :, 0, -1].astype(float) / unit
+            for x, unit in (("rounds", 1), ("reward", 2.0**24))
+        )
 
     return play, loops
 
 
-# Each of these gives the policy, its world, the limit of a share of the budget, and the native loops.
+# Each of these gives the policy, its world, the limit of a share of the budget, and the native
+# loops.
 
 
 def _bernoulli(arms):
@@ -168,7 +198,9 @@ def _suak(_, arms):
     world, reward, cost = _bernoulli(arms)
 
     def native(seed, share):
-        return own.suak(reward, cost, np.full(LANES, _many(share, arms)), c, np.zeros(LANES, np.float32), seed)
+        return own.suak(
+            reward, cost, np.full(LANES, _many(share, arms)), c, np.zeros(LANES, np.float32), seed
+        )
 
     policy, with_null = jb.policies.SUAK(c=float(c)), jb.environments.WithNullArm(world)
     return policy, with_null, lambda share: jb.AverageCost(float(c), _many(share, arms)), native
@@ -183,11 +215,15 @@ def _several(name, arms):
     reward, cost = (x.astype(np.float32) for x in world.values())
 
     def limit(share):
-        return jb.TotalBudget(np.full(d, _many(share, arms) / 2), last_pull="counts", rounds=_many(share, arms))
+        return jb.TotalBudget(
+            np.full(d, _many(share, arms) / 2), last_pull="counts", rounds=_many(share, arms)
+        )
 
     def native(seed, share):
         most = _many(share, arms)
-        return own.primal_dual_bwk(reward, cost, np.full((LANES, d), most / 2), most, np.float32(0.5), seed)
+        return own.primal_dual_bwk(
+            reward, cost, np.full((LANES, d), most / 2), most, np.float32(0.5), seed
+        )
 
     return policy, world, limit, native
 
@@ -199,12 +235,19 @@ def _rcucb(_, arms):
     logs = [list(zip(r, s, strict=True)) for r, s in zip(rewards, seconds, strict=True)]
     linear = jb.environments.Linear
     world = jb.environments.row_arms(logs, limits=limits, cost=linear(0.1), penalty=linear(0.5))
-    rows, times, most, fines = (x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits))
+    rows, times, most, fines = (
+        x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)
+    )
 
     def native(seed, share):
         return own.rcucb(rows, times, most, np.float32(0.1), fines, _many(share, arms), seed)
 
-    return jb.policies.RCUCB(survival="legal"), world, lambda share: jb.Horizon(_many(share, arms)), native
+    return (
+        jb.policies.RCUCB(survival="legal"),
+        world,
+        lambda share: jb.Horizon(_many(share, arms)),
+        native,
+    )
 
 
 def _b_zoom(*_):

@@ -1,4 +1,6 @@
-"""What docs/benchmarks.md shows of policies.csv: ``python -m benchmarks.policies_page`` writes table and picture."""
+"""What docs/benchmarks.md shows of policies.csv: ``python -m benchmarks.policies_page`` writes
+table and picture.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def page_table(rows):
         cells = []
         for many in sizes:
             engines = [ratio.get((name, engine, many)) for engine in ("leap", "scan")]
-            cells += ["" if x is None else f"{x:.2g}" for x in engines] + [f"{native[name, many]:.3g}"]
+            cells += ["" if x is None else f"{x:.2g}" for x in engines] + [
+                f"{native[name, many]:.3g}"
+            ]
         title = f"`{name}`" if len(sizes) == 2 else f"`{name}` (no fixed K)"
         shown.append(f"| {title} | {' | '.join(cells + [''] * (6 - len(cells)))} |")
     return shown
@@ -58,7 +62,15 @@ def picture(rows, path):
                 label = f"{engine}, K = {many}" if many else None
                 at = [chosen.index(row[0]) for row in mine]
                 face = colour if filled else "white"
-                axes.plot([float(row[5]) for row in mine], at, marker, color=colour, mfc=face, label=label, ms=6)
+                axes.plot(
+                    [float(row[5]) for row in mine],
+                    at,
+                    marker,
+                    color=colour,
+                    mfc=face,
+                    label=label,
+                    ms=6,
+                )
     axes.axvline(1, color="#666666", linewidth=1)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")

@@ -1,11 +1,11 @@
 """``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
 
-kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against those of a whole run
-kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
-executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
-figure4   28,800 runs, whole commands: this process, worker processes, Dask
-scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
-memory    peak memory against rounds, and against what ``--dry-run`` said
+kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against
+those of a whole run kills     20 ``kill -9`` of the caller and of its worker processes, in the same
+way executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one
+after the other figure4   28,800 runs, whole commands: this process, worker processes, Dask scaling
+10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores memory    peak
+memory against rounds, and against what ``--dry-run`` said
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def command(out, *more, file="sweep_rho.py"):
 
 def contents(folder):
     """Every file outside the log, by name."""
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
+    files = [
+        path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -82,7 +84,9 @@ def killed(out, many, *on, startup=0.0):
     subprocess.run([*command(out / "killed"), *on], check=True, stdout=subprocess.DEVNULL)
     same = contents(out / "killed") == whole
     bytes_ = "the same bytes" if same else "THE BYTES DIFFER"
-    print(f"blocks after each of {many} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}")
+    print(
+        f"blocks after each of {many} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}"
+    )
     return 0 if same else 1
 
 
@@ -117,13 +121,17 @@ def swept(engine, budget, on="here"):
             return f"{used} {hashlib.sha256(found.data['regret'].values.tobytes()).hexdigest()}"
 
         # The same number of blocks, so that each worker gets some and compiles.
-        small = dataclasses.replace(spec(budget=float(budget) / 20, engine=engine), block_seconds=BLOCK / 20)
+        small = dataclasses.replace(
+            spec(budget=float(budget) / 20, engine=engine), block_seconds=BLOCK / 20
+        )
         serve(lambda: sweep(small, executor=executor), run)
 
 
 def compared(title, ways, repeats):
     """Runs of each worker in turn: medians, and how many times as fast as the first one each is."""
-    found = {name: list(zip(*words, strict=True)) for name, (words, _) in in_turn(ways, repeats).items()}
+    found = {
+        name: list(zip(*words, strict=True)) for name, (words, _) in in_turn(ways, repeats).items()
+    }
     digests = {digest for *_, some in found.values() for digest in some if digest != "-"}
     same = "the same bits" if len(digests) == 1 else "BITS DIFFER"
     print(f"{title}, 10⁴ lanes, load {os.getloadavg()[0]:.1f}; {same}")
@@ -133,13 +141,20 @@ def compared(title, ways, repeats):
         first = first or took
         ratios = [one / mine for one, mine in zip(first, took, strict=True)]
         shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        median = f"median {statistics.median(took):.2f} s, {statistics.median(ratios):.2f} times as fast"
-        print(f"  {name:13} {median} ({shown}); {statistics.median(used):.2f} s of CPU time", flush=True)
+        median = (
+            f"median {statistics.median(took):.2f} s, {statistics.median(ratios):.2f} times as fast"
+        )
+        print(
+            f"  {name:13} {median} ({shown}); {statistics.median(used):.2f} s of CPU time",
+            flush=True,
+        )
     return 0 if len(digests) == 1 else 1
 
 
 def executors(out):
-    """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other, five times."""
+    """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other,
+    five times.
+    """
     wrong = 0
     for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
         job = ("benchmarks.sweeps", "swept", engine, budget)
@@ -154,7 +169,10 @@ def scaling(out):
     wrong = 0
     for engine, budget in (("auto", 100_000.0), ("scan", 5_000.0)):
         job = ("benchmarks.sweeps", "swept", engine, budget)
-        ways = {"one device": Worker(*job, cores={0}, devices=1), "two devices": Worker(*job, devices=2)}
+        ways = {
+            "one device": Worker(*job, cores={0}, devices=1),
+            "two devices": Worker(*job, devices=2),
+        }
         wrong |= compared(engine, ways, 3)
     return wrong
 
@@ -171,22 +189,33 @@ def foretold(lanes, budget):
 
 def memory(out):
     """Rounds up to 100-fold; lanes up to 100-fold."""
-    for lanes, budget in ((1_000, 200.0), (1_000, 2_000.0), (1_000, 20_000.0), (10_000, 200.0), (100_000, 200.0)):
+    for lanes, budget in (
+        (1_000, 200.0),
+        (1_000, 2_000.0),
+        (1_000, 20_000.0),
+        (10_000, 200.0),
+        (100_000, 200.0),
+    ):
         worker = Worker("benchmarks.sweeps", "foretold", lanes, budget)
         told, used = float(worker.run()[1]), worker.close()
         print(
-            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {told:.0f} foretold", flush=True
+            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {told:.0f} foretold",
+            flush=True,
         )
     return 0
 
 
 def figure4(out):
-    """28,800 runs at the full budget, whole commands, compilation included: this process and engines, in turn."""
+    """28,800 runs at the full budget, whole commands, compilation included: this process and
+    engines, in turn.
+    """
     found = {}
     for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")
         began, on = time.perf_counter(), ["--on", name] if name != "here" else []
-        subprocess.run(command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL
+        )
         found[name] = contents(folder)
         same = "the same bytes" if found[name] == found["here"] else "THE BYTES DIFFER"
         print(f"figure 4, {name}: {time.perf_counter() - began:.0f} s, {same}", flush=True)
@@ -202,20 +231,31 @@ def cpu_seconds(pid):
 
 def children(pid):
     """The processes that it started (on Linux)."""
-    return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+    return [
+        int(child)
+        for path in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in path.read_text().split()
+    ]
 
 
 WORKERS = {worker.__name__: worker for worker in (swept, foretold)}
 ITEMS = {item.__name__: item for item in (executors, figure4, scaling, memory)}
-ITEMS |= {"kill": lambda out: killed(out, 40, startup=4.0), "kills": lambda out: killed(out, 20, "--on", "processes:2")}
+ITEMS |= {
+    "kill": lambda out: killed(out, 40, startup=4.0),
+    "kills": lambda out: killed(out, 20, "--on", "processes:2"),
+}
 
 
 def main():
     """The command line."""
     formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweeps", description=__doc__, formatter_class=formatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sweeps", description=__doc__, formatter_class=formatter
+    )
     parser.add_argument("item", choices=ITEMS)
-    parser.add_argument("--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)")
+    parser.add_argument(
+        "--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)"
+    )
     given = parser.parse_args()
     out = given.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
     out.mkdir(parents=True, exist_ok=True)

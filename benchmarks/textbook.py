@@ -17,7 +17,9 @@ def scores(n, reward, cost, t, rho, np=jnp):
 
 
 def step(carry, _, mean_reward, mean_cost, budget, rho):
-    """One round of one lane: split a key, play the best arm, add floats; masked once the budget is spent."""
+    """One round of one lane: split a key, play the best arm, add floats; masked once the budget is
+    spent.
+    """
     key, n, reward, cost, spent, t = carry
     key, key_reward, key_cost = jax.random.split(key, 3)
     arm = jnp.argmax(scores(n, reward, cost, t + 1.0, rho))
@@ -81,5 +83,7 @@ def run_numpy(mean_reward, mean_cost, rho, seed, rounds):
     with np.errstate(divide="ignore", invalid="ignore"):  # of arms that cost nothing yet
         for _ in range(rounds):
             arm = policy.choose()
-            policy.update(arm, float(draw.random() < mean_reward[arm]), float(draw.random() < mean_cost[arm]))
+            policy.update(
+                arm, float(draw.random() < mean_reward[arm]), float(draw.random() < mean_cost[arm])
+            )
     return rounds

@@ -1,4 +1,5 @@
-"""``python -m benchmarks.worker ENGINE K SHARE RUNS``: one engine in a process of its own, see `common.Worker`.
+"""``python -m benchmarks.worker ENGINE K SHARE RUNS``: one engine in a process of its own, see
+`common.Worker`.
 
 SHARE is the part of the paper's budget to play, RUNS the number of runs of each of 256 instances.
 """
@@ -31,7 +32,9 @@ def ours(engine, arms, share, runs):
     def run(seed, part=share):
         limit = jb.TotalBudget(part * budget, last_pull="counts")
         policy = jb.policies.OmegaUCB(rho=RHO)
-        result = jb.simulate(policy, world, limit, key=jax.random.key(seed), engine=engine, replicates=runs)
+        result = jb.simulate(
+            policy, world, limit, key=jax.random.key(seed), engine=engine, replicates=runs
+        )
         return float(result.ledger["rounds"][..., -1].sum())
 
     return run
@@ -42,7 +45,11 @@ def native(arms, share, runs):
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, none, budget = index.loop(index.omega_ucb), np.zeros(runs * LANES, np.float32), np.tile(budget, runs)
+    play, none, budget = (
+        index.loop(index.omega_ucb),
+        np.zeros(runs * LANES, np.float32),
+        np.tile(budget, runs),
+    )
     tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):

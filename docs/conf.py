@@ -1,4 +1,6 @@
-"""How the site is made: `make docs` writes docs/_build/html; nothing is fetched, and a warning is an error."""
+"""How the site is made: `make docs` writes docs/_build/html; nothing is fetched, and a warning is
+an error.
+"""
 
 import os
 import sys
@@ -71,10 +73,14 @@ nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = False  # it reads sources, and options of `compare` stand in its signature only
+autodoc_preserve_defaults = (
+    False  # it reads sources, and options of `compare` stand in its signature only
+)
 python_maximum_signature_line_length = 88
 autosummary_generate = False  # api_pages writes the pages
-suppress_warnings = ["autosummary.import_cycle"]  # of tables that stand behind their module's own text
+suppress_warnings = [
+    "autosummary.import_cycle"
+]  # of tables that stand behind their module's own text
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Deviations", "Source"]
 
@@ -88,7 +94,8 @@ KNOWN = {
 }
 ASKED = (None,) if os.environ.get("DOCS_ONLINE") else ()
 intersphinx_mapping = {
-    name: (url, (*ASKED, str(HERE / "_build" / "inventories" / f"{name}.inv"))) for name, url in KNOWN.items()
+    name: (url, (*ASKED, str(HERE / "_build" / "inventories" / f"{name}.inv")))
+    for name, url in KNOWN.items()
 }
 intersphinx_timeout = 5
 

@@ -1,7 +1,8 @@
-"""``python -m experiments NAME [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]``, or ``--list``.
+"""``python -m experiments NAME [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]``, or
+``--list``.
 
-An experiment is a module or folder here, one for each paper, that offers an ``EXPERIMENT``. It writes at least one PNG
-and ``summary.csv`` to ``--out``.
+An experiment is a module or folder here, one for each paper, that offers an ``EXPERIMENT``. It
+writes at least one PNG and ``summary.csv`` to ``--out``.
 """
 
 from __future__ import annotations
@@ -34,15 +35,21 @@ NAMES = (
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("\n\n")[1])
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments", description=__doc__.split("\n\n")[1]
+    )
     parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--list", action="store_true", help="print the names, one per line")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small, at most 90 seconds")
     size.add_argument("--full", action="store_true", help="the published size or more")
     parser.add_argument("--only", metavar="ITEM", help="one item of the experiment")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: jaxbandits-out/NAME)")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), metavar="DIR", help="real data files")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to write (default: jaxbandits-out/NAME)"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), metavar="DIR", help="real data files"
+    )
     given = parser.parse_args(arguments)
     if given.list:
         print("\n".join(NAMES))

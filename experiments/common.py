@@ -1,4 +1,6 @@
-"""What all experiments share: options and items, runs that are kept, rows of summary.csv with verdicts."""
+"""What all experiments share: options and items, runs that are kept, rows of summary.csv with
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ from jaxbandits.statistics import dominance
 class Row(NamedTuple):
     """A line of summary.csv.
 
-    ``verdict`` (is the published statement true here?) is yes, no, unclear, or "by construction" where nothing was
-    tested; ``made_by`` is the experiment's item that gave the row, which the run fills in.
+    ``verdict`` (is the published statement true here?) is yes, no, unclear, or "by construction"
+    where nothing was tested; ``made_by`` is the experiment's item that gave the row, which the run
+    fills in.
     """
 
     item: str
@@ -55,7 +58,12 @@ class Options:
     def kept(self, name: str) -> Path | None:
         """Where a run of this size is kept, for the same command to go on with; a quick one is not."""
         return (
-            None if self.quick else self.out / "runs" / ("full" if self.full else "usual") / name.replace("/", " over ")
+            None
+            if self.quick
+            else self.out
+            / "runs"
+            / ("full" if self.full else "usual")
+            / name.replace("/", " over ")
         )
 
 
@@ -69,11 +77,13 @@ class Experiment:
     name: str
     items: Mapping[str, Item]
     not_in_quick: Collection[str] = ()  # left out by --quick, unless asked for by --only
-    # Does the verdict of this row hold at any size? What others say about the published sizes is neither shown nor
-    # refuted by smaller ones, so it is unclear without --full.
+    # Does the verdict of this row hold at any size? What others say about the published sizes is
+    # neither shown nor refuted by smaller ones, so it is unclear without --full.
     any_size: Callable[[Row], bool] = lambda row: True
     closing: Callable[[], list[Row]] = list  # rows about the whole run
-    needs: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what an item is skipped without, in --data
+    needs: Mapping[str, str] = dataclasses.field(
+        default_factory=dict
+    )  # what an item is skipped without, in --data
 
     @staticmethod
     def of(name: str, items: Iterable[Item], **more: Any) -> Experiment:
@@ -88,7 +98,9 @@ class Experiment:
         if options.only:
             chosen = [name for name in self.items if name.startswith(options.only)]
         else:
-            chosen = [name for name in self.items if not (options.quick and name in self.not_in_quick)]
+            chosen = [
+                name for name in self.items if not (options.quick and name in self.not_in_quick)
+            ]
         if not chosen:
             raise bad("--only", options.only, f"one of {listed(str(options.only), self.items)}")
         options.out.mkdir(parents=True, exist_ok=True)
@@ -101,7 +113,11 @@ class Experiment:
                 print(f"{self.name} {name}: skipped, {missing} is not there", flush=True)
             else:
                 found = [each._replace(made_by=name) for each in self.items[name](options)]
-                rows += found if options.full else [each if self.any_size(each) else _unclear(each) for each in found]
+                rows += (
+                    found
+                    if options.full
+                    else [each if self.any_size(each) else _unclear(each) for each in found]
+                )
                 print(f"{self.name} {name}: {time.perf_counter() - began:.0f} s", flush=True)
             write_summary(options.out, rows)
         if closing := self.closing():
@@ -127,18 +143,25 @@ def read_summary(path: Path) -> list[Row]:
 
 
 def swept(options: Options, name: str, **spec: Any) -> xarray.Dataset:
-    """The data of the :class:`jb.Sweep` of these fields, with its ``seconds`` and ``rounds`` among the attributes.
+    """The data of the :class:`jb.Sweep` of these fields, with its ``seconds`` and ``rounds`` among
+    the attributes.
 
-    Its folder is ``OUT/runs/SIZE/NAME``: a sweep that was stopped goes on there, and a finished one is only read.
+    Its folder is ``OUT/runs/SIZE/NAME``: a sweep that was stopped goes on there, and a finished one
+    is only read.
     """
     began = clocks()
-    found = jb.sweep(jb.Sweep(title=name, **spec), options.kept(name), progress=sys.stderr.isatty()).data
+    found = jb.sweep(
+        jb.Sweep(title=name, **spec), options.kept(name), progress=sys.stderr.isatty()
+    ).data
     return found.assign_attrs(_told(name, began, found["rounds"].values))
 
 
-def simulated(options: Options, name: str, *what: Any, **how: Any) -> tuple[jb.Result, dict[str, float]]:
-    """:func:`jb.simulate` for what no sweep gives (pulls of each arm, numbers of instances), kept as
-    ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds."""
+def simulated(
+    options: Options, name: str, *what: Any, **how: Any
+) -> tuple[jb.Result, dict[str, float]]:
+    """:func:`jb.simulate` for what no sweep gives (pulls of each arm, numbers of instances), kept
+    as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds.
+    """
     began, path = clocks(), options.kept(f"{name}.npz")
     if path and path.is_file():
         result = jb.Result.load(path)
@@ -170,16 +193,28 @@ def row(
     item: str, measured: Any, error: Any = "", *,
     published: Any = "", holds: bool | np.bool_ | str | None = None, note: str = "", digits: str = ".4g",
 ) -> Row:  # fmt: skip
-    """A row; text and whole numbers stand as they are, other numbers are rounded to ``digits`` (errors to two).
+    """A row; text and whole numbers stand as they are, other numbers are rounded to ``digits``
+    (errors to two).
 
-    ``holds``: is what was published true here? None: unclear, or nothing was published; :data:`BY_CONSTRUCTION` where
-    it could not be otherwise. ``note``: how it was measured, and when the verdict is yes.
+    ``holds``: is what was published true here? None: unclear, or nothing was published;
+    :data:`BY_CONSTRUCTION` where it could not be otherwise. ``note``: how it was measured, and when
+    the verdict is yes.
     """
-    said = holds if isinstance(holds, str) else "unclear" if holds is None else "yes" if holds else "no"
+    said = (
+        holds
+        if isinstance(holds, str)
+        else "unclear"
+        if holds is None
+        else "yes"
+        if holds
+        else "no"
+    )
     return Row(item, str(published), _text(measured, digits), _text(error, ".2g"), said, note)
 
 
-def mean_row(item: str, samples: Any, published: Any = "", *, digits: str = ".5g", **more: Any) -> Row:
+def mean_row(
+    item: str, samples: Any, published: Any = "", *, digits: str = ".5g", **more: Any
+) -> Row:
     """A :func:`row` whose measured value is the mean of samples."""
     mean, se = mean_se(samples)
     return row(item, mean, se, published=published, digits=digits, **more)
@@ -194,7 +229,8 @@ def difference_row(item: str, more: Any, note: str) -> Row:
 def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
     """Mean regrets from least to largest, ``<`` where neighbours differ clearly, ``≈`` where not.
 
-    ``samples`` [run] of the policies in the same worlds; paired t-tests, Holm's correction over all pairs, at 5 %.
+    ``samples`` [run] of the policies in the same worlds; paired t-tests, Holm's correction over all
+    pairs, at 5 %.
     """
     runs = xarray.DataArray(
         np.stack([np.asarray(x, float) for x in samples.values()]),
@@ -202,7 +238,9 @@ def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
         coords={"setting": list(samples)},
     )
     clear = dominance(runs, over="replicate")["clear"]
-    order = [str(name) for name in runs["setting"].values[np.argsort(runs.mean("replicate").values)]]
+    order = [
+        str(name) for name in runs["setting"].values[np.argsort(runs.mean("replicate").values)]
+    ]
     text = order[0]
     for before, after in itertools.pairwise(order):
         text += f" {'<' if bool(clear.sel(setting=before, against=after)) else '≈'} {after}"
@@ -225,8 +263,8 @@ def beyond(low: Any, high: Any, level: float = 0.0) -> bool | None:
 
 
 def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2.0) -> bool | None:
-    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies there, no if the
-    interval lies outside, None if it holds a limit: noise alone never makes a yes.
+    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies
+    there, no if the interval lies outside, None if it holds a limit: noise alone never makes a yes.
     """
     return between(value - errors * error, value + errors * error, low, high)
 
@@ -254,6 +292,8 @@ def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:
 
 
 def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | None:
-    """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither above nor below."""
+    """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither
+    above nor below.
+    """
     mean, se = mean_se(samples)
     return above_zero(mean - level, se, errors)

@@ -1,12 +1,14 @@
-"""Make the table of random-forest configurations on Ames housing: reward and training seconds per split.
+"""Make the table of random-forest configurations on Ames housing: reward and training seconds per
+split.
 
     python -m experiments.data_ames [--data ../shared/data] [--out FILE.npz]
 
-The RCUCB paper runs 672 configurations of R's ranger (§5.2). Here: 24 of them (trees 100, 200, 400; variables tried per
-split 20 or 30; smallest node to split 3 or 9; bagging share 0.55 or 0.8) × 10 random 70:30 splits, with scikit-learn's
-RandomForestRegressor on one thread each, sized to run in at most 10 minutes on two cores. Reward: 1 − RMSE on the test
-part / (largest − smallest price in the whole data), clipped to [0, 1]; consumption: seconds that `fit` takes. Text
-columns become ordinal codes, missing numbers medians. Times are this machine's. The table is written to FILE.npz
+The RCUCB paper runs 672 configurations of R's ranger (§5.2). Here: 24 of them (trees 100, 200, 400;
+variables tried per split 20 or 30; smallest node to split 3 or 9; bagging share 0.55 or 0.8) × 10
+random 70:30 splits, with scikit-learn's RandomForestRegressor on one thread each, sized to run in
+at most 10 minutes on two cores. Reward: 1 − RMSE on the test part / (largest − smallest price in
+the whole data), clipped to [0, 1]; consumption: seconds that `fit` takes. Text columns become
+ordinal codes, missing numbers medians. Times are this machine's. The table is written to FILE.npz
 (default jaxbandits-out/ames_forests.npz), never committed.
 
 Needs scikit-learn and pandas: pip install -e '.[data]'.
@@ -23,7 +25,12 @@ from typing import Any
 
 import numpy as np
 
-GRID: dict[str, tuple[float, ...]] = {"trees": (100, 200, 400), "mtry": (20, 30), "node": (3, 9), "share": (0.55, 0.8)}
+GRID: dict[str, tuple[float, ...]] = {
+    "trees": (100, 200, 400),
+    "mtry": (20, 30),
+    "node": (3, 9),
+    "share": (0.55, 0.8),
+}
 SPLITS = 10
 DEFAULT_OUT = Path("jaxbandits-out/ames_forests.npz")
 
@@ -59,7 +66,11 @@ def run_split(job: tuple[str, int]) -> list[tuple[float, float]]:
     spread = y.max() - y.min()
     rows = []
     for trees, mtry, node, share in configurations():
-        sizes = {"n_estimators": int(trees), "max_features": int(mtry), "min_samples_split": int(node)}
+        sizes = {
+            "n_estimators": int(trees),
+            "max_features": int(mtry),
+            "min_samples_split": int(node),
+        }
         forest = RandomForestRegressor(**sizes, max_samples=share, n_jobs=1, random_state=job[1])
         began = time.perf_counter()
         forest.fit(x[train], y[train])
@@ -77,16 +88,25 @@ def main(arguments: list[str] | None = None) -> None:
     chosen: Any = parser.parse_args(arguments)
     source = chosen.data / "ames" / "ames_raw.csv"
     if not source.exists():
-        raise SystemExit(f"--data: {chosen.data} given; it must be a folder that holds ames/ames_raw.csv")
+        raise SystemExit(
+            f"--data: {chosen.data} given; it must be a folder that holds ames/ames_raw.csv"
+        )
     began = time.perf_counter()
     table = []
     with ProcessPoolExecutor(2) as pool:
-        for split, rows in enumerate(pool.map(run_split, [(str(source), s) for s in range(SPLITS)])):
+        for split, rows in enumerate(
+            pool.map(run_split, [(str(source), s) for s in range(SPLITS)])
+        ):
             table.append(rows)
             print(f"split {split + 1} of {SPLITS}, {time.perf_counter() - began:.0f} s", flush=True)
     values = np.asarray(table)  # [split, configuration, 2]
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(chosen.out, configurations=np.array(configurations()), reward=values[..., 0].T, seconds=values[..., 1].T)
+    np.savez(
+        chosen.out,
+        configurations=np.array(configurations()),
+        reward=values[..., 0].T,
+        seconds=values[..., 1].T,
+    )
     print(f"wrote {chosen.out}: {values.shape[1]} configurations × {values.shape[0]} splits")
 
 

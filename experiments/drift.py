@@ -1,4 +1,5 @@
-"""Worlds that change: when forgetting begins to pay, what it costs where nothing changes, and which way to forget.
+"""Worlds that change: when forgetting begins to pay, what it costs where nothing changes, and which
+way to forget.
 
     python -m experiments drift [--quick|--full] [--only ITEM] [--out DIR]
 
@@ -44,21 +45,34 @@ from jaxbandits.policies import (
     Windowed,
 )
 
-POLICIES: dict[str, Any] = {"ω-UCB, ρ = 1/4": OmegaUCB(rho=0.25), "BTS": BudgetedThompson(), "m-UCB": MUCB()}
-ARMS, NEVER, STANDS = 5, 1e9, 10**8  # a half-life that forgets nothing; a change that nobody lives to see
+POLICIES: dict[str, Any] = {
+    "ω-UCB, ρ = 1/4": OmegaUCB(rho=0.25),
+    "BTS": BudgetedThompson(),
+    "m-UCB": MUCB(),
+}
+ARMS, NEVER, STANDS = (
+    5,
+    1e9,
+    10**8,
+)  # a half-life that forgets nothing; a change that nobody lives to see
 FOUND, HELD = 35, 36  # seeds: of what the lines are found on, and of what they are held against
 
 
 def world(seed: int, instances: int, length: float, segments: int) -> Piecewise:
-    """Five Bernoulli arms with uniform means (costs from 0.1 on), drawn anew every ``length`` rounds on average.
+    """Five Bernoulli arms with uniform means (costs from 0.1 on), drawn anew every ``length``
+    rounds on average.
 
-    The first change comes within ``length`` rounds, the following ones one in each further stretch, at random. The
-    means of a segment do not depend on ``length``.
+    The first change comes within ``length`` rounds, the following ones one in each further stretch,
+    at random. The means of a segment do not depend on ``length``.
     """
     rng = np.random.default_rng(seed)
     reward, cost, place = np.moveaxis(rng.random((segments, 3, instances, ARMS)), (1, 2), (0, 1))
     stretch = np.arange(segments - 1) + place[:, : segments - 1, 0]
-    rounds = np.full(stretch.shape, STANDS) if length == STANDS else np.floor(np.minimum(stretch * length, STANDS))
+    rounds = (
+        np.full(stretch.shape, STANDS)
+        if length == STANDS
+        else np.floor(np.minimum(stretch * length, STANDS))
+    )
     at = 2 + rounds + np.arange(segments - 1)
     return Piecewise.bernoulli(reward, 0.1 + 0.9 * cost, at=at)
 
@@ -66,9 +80,13 @@ def world(seed: int, instances: int, length: float, segments: int) -> Piecewise:
 def played(
     options: Options, name: str, policy: Any, there: Piecewise, budget: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(regret as a share of the best possible reward, rounds), ``[setting, instance]`` each: one run of each."""
+    """(regret as a share of the best possible reward, rounds), ``[setting, instance]`` each: one
+    run of each.
+    """
     how: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
-    result, _ = simulated(options, name, policy, there, jb.TotalBudget(budget, last_pull="counts"), **how)
+    result, _ = simulated(
+        options, name, policy, there, jb.TotalBudget(budget, last_pull="counts"), **how
+    )
     share = result.regret.values / (result.ledger["moving:expected_clock"] / 2**24)
     return share[:, :, 0, 0], result.ledger["rounds"][:, :, 0, 0]
 
@@ -77,7 +95,9 @@ def played(
 
 
 class Line(NamedTuple):
-    """Of one policy, budget and half-life: the fewest changes in a run from which on it loses less than without."""
+    """Of one policy, budget and half-life: the fewest changes in a run from which on it loses less
+    than without.
+    """
 
     at: float  # changes in a run of average length; 0 or ∞ where the grid ends before
     low: float  # 95 %, bootstrap over instances
@@ -85,7 +105,9 @@ class Line(NamedTuple):
 
 
 def crossing(changes: np.ndarray, more: np.ndarray) -> float:
-    """Where ``more`` [change], what is lost in addition, is positive for good as changes become rarer; linear in ln."""
+    """Where ``more`` [change], what is lost in addition, is positive for good as changes become
+    rarer; linear in ln.
+    """
     below = np.flatnonzero(more < 0)
     if not below.size:
         return np.inf
@@ -112,8 +134,12 @@ def pays(options: Options) -> list[Row]:
     """Regret with a half-life minus that without, over changes in a run × budget × half-life."""
     instances = options.pick(16, 64, 128)
     budgets = options.pick([150.0], [500.0, 2000.0], [500.0, 2000.0, 8000.0])
-    halves = np.array(options.pick([32, 512], [32, 128, 512, 2048], [32, 128, 512, 2048, 8192]), float)
-    shares = np.array(options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32]))  # of the budget
+    halves = np.array(
+        options.pick([32, 512], [32, 128, 512, 2048], [32, 128, 512, 2048, 8192]), float
+    )
+    shares = np.array(
+        options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32])
+    )  # of the budget
     names = list(POLICIES)[: options.pick(1, 3, 3)]
     forgetting = [Discounted.half_life(POLICIES[name], [*halves, NEVER]) for name in names]
     rows: list[Row] = []
@@ -121,12 +147,21 @@ def pays(options: Options) -> list[Row]:
     found = {}
     for budget in budgets:
         each = [
-            played(options, f"{budget:g}, {n:g}", forgetting, world(FOUND, instances, n, SEGMENTS), budget, FOUND)
+            played(
+                options,
+                f"{budget:g}, {n:g}",
+                forgetting,
+                world(FOUND, instances, n, SEGMENTS),
+                budget,
+                FOUND,
+            )
             for n in [*(shares * budget), STANDS]
         ]
         shape = (len(each), len(names), len(halves) + 1, instances)
         found[budget] = [np.stack(x).reshape(shape) for x in zip(*each, strict=True)]
-    for ((p, name), budget), axis in zip(itertools.product(enumerate(names), budgets), axes, strict=True):
+    for ((p, name), budget), axis in zip(
+        itertools.product(enumerate(names), budgets), axes, strict=True
+    ):
         lost, rounds = (x[:, p] for x in found[budget])  # [change, half-life, instance]
         more, length = lost[:, :-1] - lost[:, -1:], float(rounds[:, -1].mean())
         changes = length / (shares * budget)
@@ -137,21 +172,43 @@ def pays(options: Options) -> list[Row]:
             rows.append(mean_row(item, more[i, j], digits="+.4f", note=note, published=OURS))
         lines = [line(changes, more[:-1, j]) for j in range(len(halves))]
         for h, at in zip(halves, lines, strict=True):
-            item, ends = f"pays: {how}: half-life {h:g} pays from … changes a run on", "0: from the fewest, inf: never"
+            item, ends = (
+                f"pays: {how}: half-life {h:g} pays from … changes a run on",
+                "0: from the fewest, inf: never",
+            )
             error = f"{at.low:.2g} to {at.high:.2g}"
-            rows.append(row(item, at.at, error, digits=".2g", note=f"95 %; {length:.0f} rounds a run; {ends}"))
+            rows.append(
+                row(
+                    item,
+                    at.at,
+                    error,
+                    digits=".2g",
+                    note=f"95 %; {length:.0f} rounds a run; {ends}",
+                )
+            )
         rows += held(options, name, budget, halves, lines, length, instances)
         drawn(axis, changes, halves, more.mean(axis=-1), lines)
-        axis.set_title(f"{name.replace('1/4', '¼')}, budget {budget:,.0f} (some {length:,.0f} rounds)", fontsize=9)
+        axis.set_title(
+            f"{name.replace('1/4', '¼')}, budget {budget:,.0f} (some {length:,.0f} rounds)",
+            fontsize=9,
+        )
     title = "Forgetting: regret with a half-life minus without, % of the best possible reward (blue: it pays)"
     save(picture, options.out / "pays.png", title)
     return rows
 
 
 def held(
-    options: Options, name: str, budget: float, halves: np.ndarray, lines: list[Line], length: float, instances: int
+    options: Options,
+    name: str,
+    budget: float,
+    halves: np.ndarray,
+    lines: list[Line],
+    length: float,
+    instances: int,
 ) -> list[Row]:
-    """Does what the lines say hold in other worlds: does it pay with twice as many changes, and cost with half?"""
+    """Does what the lines say hold in other worlds: does it pay with twice as many changes, and
+    cost with half?
+    """
     rows = []
     for h, found in zip(halves, lines, strict=True):
         if found.low <= 0 or found.high == np.inf:
@@ -160,30 +217,46 @@ def held(
         for factor, sign in ((2.0, -1), (0.5, 1)):
             there = world(HELD, instances, length / (found.at * factor), SEGMENTS)
             both = Discounted.half_life(POLICIES[name], [h, NEVER])
-            lost, _ = played(options, f"held {name}, {budget:g}, {h:g}, {factor:g}", both, there, budget, HELD)
+            lost, _ = played(
+                options, f"held {name}, {budget:g}, {h:g}, {factor:g}", both, there, budget, HELD
+            )
             mean, se = mean_se(more := lost[0] - lost[1])
             answers.append(is_above(sign * more))
             told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {found.at * factor:.2g}")
         item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at twice the line's changes, costs at half"
         note = f"two standard errors, {instances} other worlds of another key"
-        rows.append(row(item, "; ".join(told), published=f"{found.at:.2g}", holds=common.all_of(answers), note=note))
+        rows.append(
+            row(
+                item,
+                "; ".join(told),
+                published=f"{found.at:.2g}",
+                holds=common.all_of(answers),
+                note=note,
+            )
+        )
     return rows
 
 
-def drawn(axis: Any, changes: np.ndarray, halves: np.ndarray, more: np.ndarray, lines: list[Line]) -> None:
+def drawn(
+    axis: Any, changes: np.ndarray, halves: np.ndarray, more: np.ndarray, lines: list[Line]
+) -> None:
     """One map: changes in a run × half-life, and the line."""
     percent, x, y = 100 * more.T, np.arange(len(changes) + 1), np.arange(len(halves))
     axis.imshow(percent, cmap="RdBu_r", vmin=-20, vmax=20, origin="lower", aspect="auto")
     for i, j in itertools.product(x, y):
         colour = "white" if abs(percent[j, i]) > 14 else "black"
-        axis.text(i, j + 0.1, f"{percent[j, i]:+.1f}", ha="center", va="center", fontsize=7, color=colour)
+        axis.text(
+            i, j + 0.1, f"{percent[j, i]:+.1f}", ha="center", va="center", fontsize=7, color=colour
+        )
 
     def place(at: float) -> float:
         return float(np.interp(-np.log(max(at, 1e-9)), -np.log(changes), x[:-1]))
 
     for j, found in zip(y, lines, strict=True):
         if 0 < found.at < np.inf:
-            axis.plot([place(found.low), place(found.high)], [j - 0.32] * 2, color="black", linewidth=1)
+            axis.plot(
+                [place(found.low), place(found.high)], [j - 0.32] * 2, color="black", linewidth=1
+            )
             axis.plot(place(found.at), j - 0.32, color="black", marker="o", markersize=3)
     axis.grid(False)
     name_ticks(axis, x, [f"{n:.2g}" for n in changes] + ["0"])
@@ -198,18 +271,30 @@ def drawn(axis: Any, changes: np.ndarray, halves: np.ndarray, more: np.ndarray, 
 def ways(options: Options) -> list[Row]:
     """ω-UCB that forgets in several ways, over the time between changes."""
     instances, budget = options.pick(8, 64, 256), options.pick(100.0, 2000.0, 2000.0)
-    lengths = [*options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]), STANDS]
-    segments, inner, rounds = int(6 * budget / lengths[0]), OmegaUCB(rho=0.25), 3.45 * budget  # a run's, about
+    lengths = [
+        *options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]),
+        STANDS,
+    ]
+    segments, inner, rounds = (
+        int(6 * budget / lengths[0]),
+        OmegaUCB(rho=0.25),
+        3.45 * budget,
+    )  # a run's, about
     every: dict[str, Any] = {
         "never": inner,
         "half-life 128": Discounted.half_life(inner, 128),
         "half-life 512": Discounted.half_life(inner, 512),
         "half-life 512 pulls": Discounted.half_life(inner, 512, per="pull"),
-        "window 740": Windowed(inner, window=740),  # 512 / ln 2: as much remembered as with that half-life
+        "window 740": Windowed(
+            inner, window=740
+        ),  # 512 / ln 2: as much remembered as with that half-life
         "restart, GLR": Restarting(inner, GLR(), explore=0.02),
         "restart the arm, GLR": Restarting(inner, GLR(), explore=0.02, whole=False),
         "restart, GLR, growing": Restarting(
-            inner, GLR(delta=rounds**-0.5), explore=float(np.sqrt(ARMS * np.log(rounds) / rounds)), growing=True
+            inner,
+            GLR(delta=rounds**-0.5),
+            explore=float(np.sqrt(ARMS * np.log(rounds) / rounds)),
+            growing=True,
         ),
         "restart, CUSUM": Restarting(inner, CUSUM(threshold=8.0), explore=0.02),
         "restart, Page–Hinkley": Restarting(inner, PageHinkley(threshold=8.0), explore=0.02),
@@ -220,26 +305,59 @@ def ways(options: Options) -> list[Row]:
     for i, n in enumerate(lengths):
         there = world(FOUND, instances, n, segments)
         for name in names:
-            lost[name][i] = played(options, f"ways {name}, {n}", every[name], there, budget, FOUND)[0][0]
+            lost[name][i] = played(options, f"ways {name}, {n}", every[name], there, budget, FOUND)[
+                0
+            ][0]
     limit = jb.TotalBudget(budget, last_pull="counts")
-    exact = jb.simulate(Schedule(*there.best_schedule(limit)), there, limit, key=jax.random.key(FOUND), marks=1)
+    exact = jb.simulate(
+        Schedule(*there.best_schedule(limit)), there, limit, key=jax.random.key(FOUND), marks=1
+    )
     worst = float(np.abs(exact.regret).max())
-    rows.append(row("ways: regret of who knows all, standing", worst, note="exact", holds=worst == 0))
+    rows.append(
+        row("ways: regret of who knows all, standing", worst, note="exact", holds=worst == 0)
+    )
     picture, axes = figure(1, 1, (8, 4.8))
     dashes = itertools.cycle(["-", "--", ":"])
     for name, samples in lost.items():
         x = np.arange(len(lengths)) + 0.03 * (names.index(name) - 4)
-        intervals(axes[0], x, 100 * samples, label=name, capsize=2, marker=".", linestyle=next(dashes), linewidth=1.2)
+        intervals(
+            axes[0],
+            x,
+            100 * samples,
+            label=name,
+            capsize=2,
+            marker=".",
+            linestyle=next(dashes),
+            linewidth=1.2,
+        )
         for i, n in enumerate(lengths):
             when = "standing" if n == STANDS else f"a change in {n}"
             note = f"share of the best possible reward; ω-UCB, budget {budget:g}, {instances} instances"
-            rows.append(mean_row(f"ways: {name}, {when}: regret", samples[i], digits=".4f", note=note, published=OURS))
+            rows.append(
+                mean_row(
+                    f"ways: {name}, {when}: regret",
+                    samples[i],
+                    digits=".4f",
+                    note=note,
+                    published=OURS,
+                )
+            )
             if name != "never":
                 more = samples[i] - lost["never"][i]
                 rows.append(difference_row(f"ways: {name}, {when}: − never", more, "paired, 95 %"))
-    name_ticks(axes[0], np.arange(len(lengths)), ["never" if n == STANDS else f"{n:,}" for n in lengths])
-    axes[0].set(xlabel="rounds between changes", ylabel="regret, % of the best possible", ylim=(0, None))
-    save(picture, options.out / "ways.png", f"Ways to forget: ω-UCB, budget {budget:,.0f}", legend=axes, columns=3)
+    name_ticks(
+        axes[0], np.arange(len(lengths)), ["never" if n == STANDS else f"{n:,}" for n in lengths]
+    )
+    axes[0].set(
+        xlabel="rounds between changes", ylabel="regret, % of the best possible", ylim=(0, None)
+    )
+    save(
+        picture,
+        options.out / "ways.png",
+        f"Ways to forget: ω-UCB, budget {budget:,.0f}",
+        legend=axes,
+        columns=3,
+    )
     return rows
 
 
@@ -271,20 +389,39 @@ def rho(options: Options) -> list[Row]:
         without, with_ = lost[:, -1], lost[1, :-1]
         best = int(without.mean(axis=1).argmin()), int(with_.mean(axis=1).argmin())
         note = f"best of {len(widths)} ρ ({widths[best[0]]:g}) − best half-life at ρ = ¼ ({halves[best[1]]:g}); paired"
-        rows.append(difference_row(f"rho: {when}: ρ alone − forgetting", without[best[0]] - with_[best[1]], note))
+        rows.append(
+            difference_row(
+                f"rho: {when}: ρ alone − forgetting", without[best[0]] - with_[best[1]], note
+            )
+        )
         name_ticks(axis, np.arange(len(widths)), ["1/16", "1/4", "1", "4"])
-        axis.set(xlabel="ρ", ylabel="regret, % of the best possible", ylim=(0, None), title=f"changes: {when}")
-    save(picture, options.out / "rho.png", f"ω-UCB, budget {budget:,.0f}: ρ against forgetting", legend=axes[:1])
+        axis.set(
+            xlabel="ρ",
+            ylabel="regret, % of the best possible",
+            ylim=(0, None),
+            title=f"changes: {when}",
+        )
+    save(
+        picture,
+        options.out / "rho.png",
+        f"ω-UCB, budget {budget:,.0f}: ρ against forgetting",
+        legend=axes[:1],
+    )
     return rows
 
 
 # --- A daily budget; the price of the best back end drops to a tenth for a week, and comes back
 
-QUALITY, PRICE = (0.55, 0.70, 0.80, 0.95), (0.02, 0.10, 0.30, 1.00)  # of a request; prices in the dearest one's
+QUALITY, PRICE = (
+    (0.55, 0.70, 0.80, 0.95),
+    (0.02, 0.10, 0.30, 1.00),
+)  # of a request; prices in the dearest one's
 
 
 def prices(options: Options) -> list[Row]:
-    """Four weeks of a daily budget, by week: quality a request of pacers that forget and one that does not."""
+    """Four weeks of a daily budget, by week: quality a request of pacers that forget and one that
+    does not.
+    """
     days, a_day, runs = options.pick((4, 60, 3), (28, 500, 10), (28, 500, 40))
     week, rng = days // 4 * a_day, np.random.default_rng(FOUND)
 
@@ -305,7 +442,9 @@ def prices(options: Options) -> list[Row]:
         "window, 1 day": Windowed(pacer, window=a_day),
         "window, 3 days": Windowed(pacer, window=3 * a_day),
         "restart the arm, GLR": Restarting(pacer, GLR(), explore=0.01, whole=False),
-        "restart the arm, CUSUM": Restarting(pacer, CUSUM(threshold=4.0, slack=0.02), explore=0.01, whole=False),
+        "restart the arm, CUSUM": Restarting(
+            pacer, CUSUM(threshold=4.0, slack=0.02), explore=0.01, whole=False
+        ),
     }
     every = dict(list(every.items())[: options.pick(2, None, None)])
     late = Delayed(moving, FixedDelay(5), room=8)
@@ -315,9 +454,18 @@ def prices(options: Options) -> list[Row]:
         in_flight = InFlight(policy, bound=np.minimum(np.asarray(PRICE) * 1.000001, 1.0))
         marks = np.arange(1, days + 1) / days
         result, _ = simulated(
-            options, f"prices {name}", in_flight, late, limit, key=jax.random.key(FOUND), replicates=runs, marks=marks
+            options,
+            f"prices {name}",
+            in_flight,
+            late,
+            limit,
+            key=jax.random.key(FOUND),
+            replicates=runs,
+            marks=marks,
         )
-        quality[name] = np.diff(result.reward.values[0, 0], axis=-1, prepend=0) / a_day  # [run, day]
+        quality[name] = (
+            np.diff(result.reward.values[0, 0], axis=-1, prepend=0) / a_day
+        )  # [run, day]
     rows: list[Row] = []
     picture, axes = figure(1, 1, (9, 4.4))
     weeks = {name: x.reshape(runs, 4, -1).mean(axis=-1) for name, x in quality.items()}
@@ -326,10 +474,18 @@ def prices(options: Options) -> list[Row]:
         for i in range(4):
             what = ("before", "price at a tenth", "first week after", "second week after")[i]
             note = f"{runs} runs, {a_day} requests a day, 0.08 to spend on each; mean prices {mean.round(3).tolist()}"
-            rows.append(mean_row(f"prices: {name}, {what}: quality", weeks[name][:, i], digits=".4f", note=note))
+            rows.append(
+                mean_row(
+                    f"prices: {name}, {what}: quality", weeks[name][:, i], digits=".4f", note=note
+                )
+            )
             if name != "never":
                 gain = weeks[name][:, i] - weeks["never"][:, i]
-                rows.append(difference_row(f"prices: {name}, {what}: − never", gain, "paired over runs, 95 %"))
+                rows.append(
+                    difference_row(
+                        f"prices: {name}, {what}: − never", gain, "paired over runs, 95 %"
+                    )
+                )
     axes[0].axvspan(days / 4 + 0.5, days / 2 + 0.5, color="grey", alpha=0.15, linewidth=0)
     axes[0].set(xlabel="day", ylabel="quality of a request")
     title = "A daily budget; in the grey week the best back end costs a tenth"

@@ -15,7 +15,8 @@ import numpy as np
 from experiments.common import mean_se
 from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
 
-# One look per policy in all experiments: colour, marker, dashes. Dashed are those that may lie on others.
+# One look per policy in all experiments: colour, marker, dashes. Dashed are those that may lie on
+# others.
 _LOOKS = """
 SUAK: blue o - | OPS, a = 3: vermilion s - | OPS, a = 2.4: orange D -- | OPS, a = 2: pink v :
 OPS, a = 0.001: orange D -- | PDS: black X -. | USS, λ = 9: green ^ - | USS, λ = 5: sky P --
@@ -34,7 +35,11 @@ LagrangeBwK: grey X -. | LP oracle: black d :
 """
 COLOURS = {"black": BLACK, "blue": BLUE, "green": GREEN, "grey": GREY, "orange": ORANGE}
 COLOURS |= {"pink": PINK, "sky": SKY, "vermilion": VERMILION}
-_ENTRIES = (entry.strip().rsplit(": ", 1) for line in _LOOKS.strip().splitlines() for entry in line.split(" | "))
+_ENTRIES = (
+    entry.strip().rsplit(": ", 1)
+    for line in _LOOKS.strip().splitlines()
+    for entry in line.split(" | ")
+)
 LOOKS: dict[str, list[str]] = {name: style.split() for name, style in _ENTRIES}
 
 
@@ -45,13 +50,19 @@ def look(name: str) -> dict[str, Any]:
     return style | {"markersize": 4.5, "linewidth": 1.5}
 
 
-def curve(axis: Any, x: np.ndarray, samples: np.ndarray, name: str, *, spread: bool = False) -> None:
-    """A mean over axis 0 with its 95 % interval, or with one standard deviation of the samples (``spread``)."""
+def curve(
+    axis: Any, x: np.ndarray, samples: np.ndarray, name: str, *, spread: bool = False
+) -> None:
+    """A mean over axis 0 with its 95 % interval, or with one standard deviation of the samples
+    (``spread``).
+    """
     mean, se = mean_se(samples)
     half = np.std(samples, axis=0, ddof=1) if spread else 1.96 * se
     every = max(1, len(x) // 8)
     axis.plot(x, mean, label=name, markevery=every, **look(name))
-    axis.fill_between(x, mean - half, mean + half, color=look(name)["color"], alpha=0.15, linewidth=0)
+    axis.fill_between(
+        x, mean - half, mean + half, color=look(name)["color"], alpha=0.15, linewidth=0
+    )
 
 
 def intervals(axis: Any, x: Any, samples: Any, **style: Any) -> None:
@@ -63,7 +74,9 @@ def intervals(axis: Any, x: Any, samples: Any, **style: Any) -> None:
 def boxes(axis: Any, samples: Iterable[Any], colours: Iterable[str]) -> None:
     """A box for each of several samples: quartiles, and whiskers to the ends."""
     values = list(samples)
-    shown = axis.boxplot(values, positions=range(len(values)), whis=(0, 100), patch_artist=True, widths=0.6)
+    shown = axis.boxplot(
+        values, positions=range(len(values)), whis=(0, 100), patch_artist=True, widths=0.6
+    )
     for box, median, colour in zip(shown["boxes"], shown["medians"], colours, strict=True):
         box.set(facecolor=colour, alpha=0.5)
         median.set(color="black")
@@ -84,15 +97,21 @@ def name_ticks(axis: Any, x: Any, names: Iterable[str] | None = None) -> None:
     axis.minorticks_off()
 
 
-def save(picture: Any, path: Path, title: str = "", *, legend: Iterable[Any] = (), columns: int = 4) -> None:
+def save(
+    picture: Any, path: Path, title: str = "", *, legend: Iterable[Any] = (), columns: int = 4
+) -> None:
     """Write a PNG; ``legend`` holds the axes whose labels are listed under the panels, each once."""
     if title:
         picture.suptitle(title)
     labels: dict[str, Any] = {}
     for axis in legend:
         handles, names = axis.get_legend_handles_labels()
-        labels |= {name: handle for handle, name in zip(handles, names, strict=True) if name not in labels}
+        labels |= {
+            name: handle for handle, name in zip(handles, names, strict=True) if name not in labels
+        }
     if labels:
-        picture.legend(labels.values(), labels, loc="outside lower center", ncols=columns, frameon=False)
+        picture.legend(
+            labels.values(), labels, loc="outside lower center", ncols=columns, frameon=False
+        )
     picture.savefig(path, dpi=130)
     plt.close(picture)

@@ -1,9 +1,11 @@
-"""Differentiable analysis: exact gradients, estimators held against them, tuning, worst instances, sensitivity maps.
+"""Differentiable analysis: exact gradients, estimators held against them, tuning, worst instances,
+sensitivity maps.
 
     python -m experiments gradients [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: exact, monte_carlo, unbiased, errors, bias, tuned, worst, maps. No published work differentiates budgeted regret:
-``published`` holds digits computed apart from this project, or what the theory says.
+Items: exact, monte_carlo, unbiased, errors, bias, tuned, worst, maps. No published work
+differentiates budgeted regret: ``published`` holds digits computed apart from this project, or what
+the theory says.
 """
 
 from __future__ import annotations
@@ -61,9 +63,13 @@ POLICIES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @functools.cache
 def instances() -> FiniteArms:
-    """Two Bernoulli arms each; costs not below 0.6, so that a run under a budget of 3 seldom needs 24 rounds."""
+    """Two Bernoulli arms each; costs not below 0.6, so that a run under a budget of 3 seldom needs
+    24 rounds.
+    """
     rng = np.random.default_rng(24)
-    return FiniteArms.bernoulli(rng.uniform(0.15, 0.85, (INSTANCES, 2)), rng.uniform(0.6, 0.95, (INSTANCES, 2)))
+    return FiniteArms.bernoulli(
+        rng.uniform(0.15, 0.85, (INSTANCES, 2)), rng.uniform(0.6, 0.95, (INSTANCES, 2))
+    )
 
 
 @functools.cache
@@ -75,7 +81,9 @@ def truth(policy: str, constraint: str) -> GradientEstimate:
 
 @functools.cache
 def smoothed_truth(constraint: str) -> GradientEstimate:
-    """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation of ε."""
+    """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation
+    of ε.
+    """
     limit: Any = CONSTRAINTS[constraint]
     clock: dict[str, Any] = {"rounds": 12}
     if isinstance(limit, jb.TotalBudget):
@@ -86,19 +94,24 @@ def smoothed_truth(constraint: str) -> GradientEstimate:
 def exact_smoothed(
     omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float
 ) -> GradientEstimate:
-    """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ e^{σε}.
+    """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ
+    e^{σε}.
 
-    Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) − Φ(ε_j)) and
-    ∂R_σ/∂ ln ρ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
+    Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) −
+    Φ(ε_j)) and ∂R_σ/∂ ln ρ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
     """
     reward, cost = arms.values()
-    values: dict[bytes, np.ndarray] = {}  # regret [I] by a digest of all that the policy decides, so that each is one
+    values: dict[
+        bytes, np.ndarray
+    ] = {}  # regret [I] by a digest of all that the policy decides, so that each is one
 
     @functools.cache
     def decisions(epsilon: float) -> bytes:
         there = dataclasses.replace(omega, rho=float(omega.rho) * math.exp(sigma * epsilon))
         ends = oracles.play_out(exact.choice_of(there), reward.shape[1], **clock, costs=True)
-        digest = hashlib.sha256(b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))).digest()
+        digest = hashlib.sha256(
+            b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))
+        ).digest()
         if digest not in values:
             values[digest] = oracles.evaluate(ends, reward, cost).regret
         return digest
@@ -120,12 +133,16 @@ def exact_smoothed(
 RUNS = (1000, 4000, 40_000)  # on every instance, by size
 
 
-SUSPECT = 3.5  # beyond it the normal law is not trusted for the means of a few ten thousand skew terms
+SUSPECT = (
+    3.5  # beyond it the normal law is not trusted for the means of a few ten thousand skew terms
+)
 AGAIN = jax.random.key(20261122)
 
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played again, blind."""
+    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played
+    again, blind.
+    """
     rows, every, repeated = [], [], []
     for name, play in _plays(options).items():
         z = play(KEY)
@@ -159,27 +176,40 @@ def _plays(options: Options) -> dict[str, Callable[[Any], np.ndarray]]:
 
 
 def _z_values(
-    estimator: Any, policy: str, constraint: str, wrt: tuple[str, ...], how: dict[str, Any], key: Any
+    estimator: Any,
+    policy: str,
+    constraint: str,
+    wrt: tuple[str, ...],
+    how: dict[str, Any],
+    key: Any,
 ) -> np.ndarray:
     """(estimate − exact) / standard error of all gradients and of the value."""
     chosen = POLICIES[policy][0]
     got = estimator.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **how)
     must = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
     parts = [(got.gradient[name] - must.gradient[name]) / got.standard_error[name] for name in wrt]
-    return np.concatenate([x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]])
+    return np.concatenate(
+        [x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]]
+    )
 
 
 def judged(item: str, z: np.ndarray, again: np.ndarray) -> Row:
-    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played with another key.
+    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played
+    with another key.
 
     So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
     """
-    most, note = np.abs(z).max(), f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}"
+    most, note = (
+        np.abs(z).max(),
+        f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}",
+    )
     said, holds = f"|z| ≤ {SUSPECT}, or not again", True
     if again.size:
         limit = float(stats.norm.isf(0.005 / again.size))
         holds = bool((np.abs(again) < limit).all())
-        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(f"{x:.2f}" for x in again)
+        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(
+            f"{x:.2f}" for x in again
+        )
         note += f" (allowed {limit:.2f})"
     return row(item, most, published=said, holds=holds, note=note, digits=".2f")
 
@@ -198,14 +228,24 @@ class Line(NamedTuple):
         """From ``size`` runs on every instance."""
         more = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
         more |= {"wrt": self.wrt, "key": KEY, "replicates": size}
-        return self.estimator.estimate(POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **more)
+        return self.estimator.estimate(
+            POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **more
+        )
 
 
 LINES = {
-    "score_function, leave one out": Line(score_function, "ω-UCB", MEANS[0], {"baseline": "leave_one_out"}, BLUE, "o"),
-    "score_function, no baseline": Line(score_function, "ω-UCB", MEANS[0], {"baseline": "none"}, SKY, "s"),
-    "policy_score, self-play": Line(policy_score, "SoftElim", "theta", {"baseline": "self_play"}, VERMILION, "^"),
-    "policy_score, no baseline": Line(policy_score, "SoftElim", "theta", {"baseline": "none"}, ORANGE, "v"),
+    "score_function, leave one out": Line(
+        score_function, "ω-UCB", MEANS[0], {"baseline": "leave_one_out"}, BLUE, "o"
+    ),
+    "score_function, no baseline": Line(
+        score_function, "ω-UCB", MEANS[0], {"baseline": "none"}, SKY, "s"
+    ),
+    "policy_score, self-play": Line(
+        policy_score, "SoftElim", "theta", {"baseline": "self_play"}, VERMILION, "^"
+    ),
+    "policy_score, no baseline": Line(
+        policy_score, "SoftElim", "theta", {"baseline": "none"}, ORANGE, "v"
+    ),
     "smoothed": Line(smoothed, "ω-UCB", "rho", {"sigma": SIGMA}, GREEN, "D"),
     "straight_through": Line(straight_through, "SoftElim", "theta", {}, PINK, "X"),
 }
@@ -217,14 +257,29 @@ def errors(options: Options) -> list[Row]:
     constraint, rows = "horizon 12", []
     picture, axes = figure(1, 2, (11, 4.6))
     for name, line in LINES.items():
-        exactly = smoothed_truth(constraint) if line.estimator is smoothed else truth(line.policy, constraint)
+        exactly = (
+            smoothed_truth(constraint)
+            if line.estimator is smoothed
+            else truth(line.policy, constraint)
+        )
         must = exactly.gradient[line.wrt]
         found = [line.estimate(constraint, int(size)) for size in sizes]
-        rms = [np.sqrt(((got.gradient[line.wrt] - must) ** 2).mean() / (must**2).mean()) for got in found]
+        rms = [
+            np.sqrt(((got.gradient[line.wrt] - must) ** 2).mean() / (must**2).mean())
+            for got in found
+        ]
         biased = line.estimator is straight_through
-        style = {"color": line.colour, "marker": line.marker, "linestyle": "--" if biased else "-", "label": name}
+        style = {
+            "color": line.colour,
+            "marker": line.marker,
+            "linestyle": "--" if biased else "-",
+            "label": name,
+        }
         axes[0].loglog(sizes, rms, **style)
-        item, slope = f"errors: {name}: slope of log error over log runs", np.polyfit(np.log(sizes), np.log(rms), 1)[0]
+        item, slope = (
+            f"errors: {name}: slope of log error over log runs",
+            np.polyfit(np.log(sizes), np.log(rms), 1)[0],
+        )
         note = f"error at {sizes[-1]} runs: {rms[-1]:.2%} of the gradient's size"
         if biased:
             rows.append(row(item, slope, note=f"{note}; biased", digits=".2f"))
@@ -239,25 +294,45 @@ def errors(options: Options) -> list[Row]:
     axes[0].set(xlabel="runs on every instance", ylabel="rms error / rms gradient", title=title)
     level = truth("SoftElim", constraint).gradient["theta"][0, 0]
     axes[1].axhline(level, color="#000000", linestyle=":", label="exact")
-    axes[1].set(xscale="log", xlabel="runs", ylabel="d regret / d θ", title="SoftElim, one instance (95 % intervals)")
+    axes[1].set(
+        xscale="log",
+        xlabel="runs",
+        ylabel="d regret / d θ",
+        title="SoftElim, one instance (95 % intervals)",
+    )
     save(picture, options.out / "errors.png", legend=axes, columns=4)
     return rows
 
 
 def bias(options: Options) -> list[Row]:
-    """The bias of straight-through by its temperature, and of smoothing by σ, as shares of the gradient's size."""
+    """The bias of straight-through by its temperature, and of smoothing by σ, as shares of the
+    gradient's size.
+    """
     rows = []
     given: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
     for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
         must = truth("SoftElim", constraint).gradient["theta"]
         for relax in (0.3, 1.0, 3.0):
             world, accountant = instances(), CONSTRAINTS[constraint]
-            got = straight_through.estimate(ELIM, world, accountant, wrt="theta", relax=relax, **given)
+            got = straight_through.estimate(
+                ELIM, world, accountant, wrt="theta", relax=relax, **given
+            )
             gap, se = got.gradient["theta"] - must, got.standard_error["theta"]
-            rows.append(_bias_row(f"bias: straight_through, SoftElim, {constraint}, relax = {relax:g}", gap, se, must))
+            rows.append(
+                _bias_row(
+                    f"bias: straight_through, SoftElim, {constraint}, relax = {relax:g}",
+                    gap,
+                    se,
+                    must,
+                )
+            )
         for sigma in (0.1, 0.3, 1.0):
             gap = _smoothed_gradient(constraint, sigma) - must
-            rows.append(_bias_row(f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, must))
+            rows.append(
+                _bias_row(
+                    f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, must
+                )
+            )
     return rows
 
 
@@ -292,7 +367,13 @@ TABLE = {
 BEST = {20: (0.404844, 1.29904801), 50: (0.442958, 2.44646722)}
 UCB1_20 = (1.5465188247, 5.60680247, -5.66625055)
 BAYES = {10: 6.021786, 50: 31.996712, 100: 64.918421}
-RUNS_200 = {0.25: (8.63, 0.07), 0.5: (4.73, 0.04), 0.75: (5.53, 0.02), 1.0: (7.24, 0.02), 2.0: (12.86, 0.02)}
+RUNS_200 = {
+    0.25: (8.63, 0.07),
+    0.5: (4.73, 0.04),
+    0.75: (5.53, 0.02),
+    1.0: (7.24, 0.02),
+    2.0: (12.86, 0.02),
+}
 
 
 def exact_digits(options: Options) -> list[Row]:
@@ -307,19 +388,39 @@ def exact_digits(options: Options) -> list[Row]:
         low, high = 0.3, 0.6
         while high - low > 1e-9:
             middle = (low + high) / 2
-            low, high = (middle, high) if played(soft_elim(middle), n).by_parameter[0, 0] < 0 else (low, middle)
+            low, high = (
+                (middle, high)
+                if played(soft_elim(middle), n).by_parameter[0, 0] < 0
+                else (low, middle)
+            )
         rows.append(_digits(f"exact: best θ, n = {n}", low, at, 6e-7))
-        rows.append(_digits(f"exact: regret at the best θ, n = {n}", played(soft_elim(low), n).regret[0], regret, 6e-9))
+        rows.append(
+            _digits(
+                f"exact: regret at the best θ, n = {n}",
+                played(soft_elim(low), n).regret[0],
+                regret,
+                6e-9,
+            )
+        )
     found = played(ucb1(2.0), 20)
     got = (found.regret[0], *found.by_mean_reward[0])
     for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), got, UCB1_20, strict=True):
         rows.append(_digits(f"exact: UCB1 n = 20: {name}", a, b, 6e-9))
-    count = len({round(float(played(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)})
+    count = len(
+        {round(float(played(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)}
+    )
     item = "exact: UCB1, different regrets of 41 constants in [1.9, 2.1]"
     note = "a step function: its gradient is 0 almost everywhere"
     rows.append(row(item, count, published=17, holds=count == 17, note=note))
     for n, value in BAYES.items():
-        rows.append(_digits(f"exact: Bayes-optimal reward, n = {n}", oracles.bayes_optimal_reward(n), value, 6e-7))
+        rows.append(
+            _digits(
+                f"exact: Bayes-optimal reward, n = {n}",
+                oracles.bayes_optimal_reward(n),
+                value,
+                6e-7,
+            )
+        )
     arms = FiniteArms.bernoulli(PAIR, np.full((1, 2), 0.5))
     mine = exact.estimate(SoftElim(0.5), arms, jb.Horizon(20), wrt="theta").gradient["theta"][0, 0]
     item, note = "exact: the library's SoftElim n = 20, θ = 0.5: ∂/∂θ", "means rounded to 2⁻²⁴"
@@ -332,7 +433,9 @@ def played(choose: oracles.Choice, n: int) -> oracles.Exact:
 
 
 def soft_elim(theta: float) -> oracles.Choice:
-    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; and dp/dθ through the score −(2/θ³)(s_a − Σ p s)."""
+    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; and dp/dθ through the score
+    −(2/θ³)(s_a − Σ p s).
+    """
 
     def choose(counts: oracles.Counts) -> np.ndarray:
         pulls = counts.pulls.astype(float)
@@ -364,16 +467,24 @@ def monte_carlo(options: Options) -> list[Row]:
     arms = FiniteArms.bernoulli([[0.6, 0.4], [0.4, 0.6]], np.ones((2, 2)))
     rows = []
     for policy, published in (
-        (SoftElim(theta=np.array(list(RUNS_200))), {f"SoftElim θ = {theta:g}": x for theta, x in RUNS_200.items()}),
+        (
+            SoftElim(theta=np.array(list(RUNS_200))),
+            {f"SoftElim θ = {theta:g}": x for theta, x in RUNS_200.items()},
+        ),
         (UCB1(), {"UCB1": (9.98, 0.02)}),
     ):
         result = jb.simulate(policy, arms, jb.Horizon(200), key=KEY, replicates=runs, marks=1)
         for i, (name, (must, error)) in enumerate(published.items()):
             mean, se = mean_se(result.regret.values[i, ..., -1].ravel())
             z = abs(mean - must) / np.hypot(se, error)
-            item, note = f"monte_carlo: {name}, n = 200, regret", f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3"
+            item, note = (
+                f"monte_carlo: {name}, n = 200, regret",
+                f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3",
+            )
             said = f"{must} ± {error}"
-            rows.append(row(item, mean, f"{se:.3f}", published=said, holds=z < 3, note=note, digits=".3f"))
+            rows.append(
+                row(item, mean, f"{se:.3f}", published=said, holds=z < 3, note=note, digits=".3f")
+            )
     return rows
 
 
@@ -388,21 +499,38 @@ def maps(options: Options) -> list[Row]:
     low, high = np.linspace(0.06, 0.94, points), np.linspace(0.5, 0.95, points)
     horizon = jb.Horizon(options.pick(20, 30, 50))
     # all pairs of values, ``[pair, 2]``, the first running fastest
-    pair, costs = (np.stack([x.ravel() for x in np.meshgrid(axis, axis)], axis=1) for axis in (low, high))
+    pair, costs = (
+        np.stack([x.ravel() for x in np.meshgrid(axis, axis)], axis=1) for axis in (low, high)
+    )
     rewards = FiniteArms.bernoulli(pair, np.full_like(pair, 0.5))
     first = exact.estimate(SoftElim(theta=0.5), rewards, horizon, wrt="mean_reward")
     spending = FiniteArms.bernoulli(np.broadcast_to([0.6, 0.4], pair.shape), costs)
-    second = exact.estimate(OMEGA, spending, jb.TotalBudget(3.0, last_pull="counts"), wrt="mean_cost")
+    second = exact.estimate(
+        OMEGA, spending, jb.TotalBudget(3.0, last_pull="counts"), wrt="mean_cost"
+    )
     regret, by_reward, by_cost = (
         x.reshape(points, points)
-        for x in (first.value[0], first.gradient["mean_reward"][0, :, 0], second.gradient["mean_cost"][0, :, 0])
+        for x in (
+            first.value[0],
+            first.gradient["mean_reward"][0, :, 0],
+            second.gradient["mean_cost"][0, :, 0],
+        )
     )
     picture, axes = figure(2, 2, (10, 8.6))
     soft, ours = f"SoftElim θ = ½, {horizon.rounds} rounds", "ω-UCB ρ = ¼, B = 3, μ^r = (0.6, 0.4)"
     _map(picture, axes[0], low, regret, f"{soft}: regret", ("μ₁", "μ₂"))
     _map(picture, axes[1], low, by_reward, f"{soft}: ∂ regret / ∂ μ₁", ("μ₁", "μ₂"), signed=True)
-    _map(picture, axes[2], high, second.value[0].reshape(points, points), f"{ours}: regret", ("μ^c₁", "μ^c₂"))
-    _map(picture, axes[3], high, by_cost, f"{ours}: ∂ regret / ∂ μ^c₁", ("μ^c₁", "μ^c₂"), signed=True)
+    _map(
+        picture,
+        axes[2],
+        high,
+        second.value[0].reshape(points, points),
+        f"{ours}: regret",
+        ("μ^c₁", "μ^c₂"),
+    )
+    _map(
+        picture, axes[3], high, by_cost, f"{ours}: ∂ regret / ∂ μ^c₁", ("μ^c₁", "μ^c₂"), signed=True
+    )
     save(picture, options.out / "maps.png")
     most, gap = np.abs(by_reward).max(), _gap(low, regret, by_reward)
     return [
@@ -426,7 +554,9 @@ def _map(
 
 
 def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
-    """Largest difference of the gradient by μ₁ and the slopes between neighbours, away from the kink μ₁ = μ₂."""
+    """Largest difference of the gradient by μ₁ and the slopes between neighbours, away from the
+    kink μ₁ = μ₂.
+    """
     step = grid[1] - grid[0]
     across = np.diff(regret, axis=1) / step
     x, y = np.meshgrid(grid, grid)
@@ -435,13 +565,22 @@ def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
 
 
 GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
-BLIND = (20_261_101, 20_261_102, 20_261_103, 20_261_104, 20_261_105, 20_261_106)  # seeds first used for this row
+BLIND = (
+    20_261_101,
+    20_261_102,
+    20_261_103,
+    20_261_104,
+    20_261_105,
+    20_261_106,
+)  # seeds first used for this row
 MARGIN = 0.1  # of the tuned regret: "not worse" means by no more than this
 FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice was made on."""
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice
+    was made on.
+    """
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
@@ -454,7 +593,9 @@ def tuned(options: Options) -> list[Row]:
             continue
         problem, found = random_problem(family, arms, budget), []
         for key in BLIND[: options.pick(1, 2, 6)]:
-            one = jb.tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes)
+            one = jb.tune(
+                OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes
+            )
             print("\n".join(f"  {name}, key {key}: {line}" for line in one.lines()), flush=True)
             found.append(one)
         where = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
@@ -467,7 +608,9 @@ def tuned(options: Options) -> list[Row]:
 
 def _told(item: str, found: list[Any], best: str, fresh: int) -> list[Row]:
     rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
-    on_grid = "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found) + "; start 1"
+    on_grid = (
+        "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found) + "; start 1"
+    )
     over_best = np.array([each.over_best.value / each.regret.value for each in found])
     over_start = np.array([each.over_start.value / each.regret.value for each in found])
     share = max(each.rounds[0] / each.rounds[1] for each in found)
@@ -487,24 +630,43 @@ def _told(item: str, found: list[Any], best: str, fresh: int) -> list[Row]:
 def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
     """Is the mean gain above ``level``? One gain for each key; t-interval over the keys, at 95 %."""
     if gains.size < 2:
-        return row(item, gains.mean(), published=f"> {level:g}", note=f"{note}; one key shows nothing")
+        return row(
+            item, gains.mean(), published=f"> {level:g}", note=f"{note}; one key shows nothing"
+        )
     mean, se = mean_se(gains)
     half = float(stats.t.isf(0.025, gains.size - 1) * se)
     low, high = float(mean) - half, float(mean) + half
     each = ", ".join(f"{x:.3f}" for x in gains)
     note = f"{note}: {each}; 95 % interval {low:.3f} to {high:.3f}"
-    return row(item, mean, se, published=f"> {level:g}", holds=beyond(low, high, level), note=note, digits=".3f")
+    return row(
+        item,
+        mean,
+        se,
+        published=f"> {level:g}",
+        holds=beyond(low, high, level),
+        note=note,
+        digits=".3f",
+    )
 
 
 def _draw_tuned(axis: Any, found: Any, on_grid: int, fresh: int) -> None:
     style = {"color": GREY, "marker": "s", "capsize": 2, "label": f"grid, {on_grid} instances"}
     axis.errorbar(found.grid[:, 0], found.grid_regrets, 1.96 * found.grid_errors, **style)
     mean, low, high = found.regret.value, found.regret.low, found.regret.high
-    style = {"color": VERMILION, "marker": "D", "capsize": 4, "label": f"tuned, {fresh} fresh instances"}
-    axis.errorbar([float(found.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style)
+    style = {
+        "color": VERMILION,
+        "marker": "D",
+        "capsize": 4,
+        "label": f"tuned, {fresh} fresh instances",
+    }
+    axis.errorbar(
+        [float(found.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style
+    )
     for i, rho in enumerate(found.path[:, 0]):
         label = "path (darker: later)" if i == len(found.path) - 1 else None
-        axis.axvline(rho, color=BLUE, alpha=0.15 + 0.6 * i / len(found.path), linewidth=1, label=label)
+        axis.axvline(
+            rho, color=BLUE, alpha=0.15 + 0.6 * i / len(found.path), linewidth=1, label=label
+        )
 
 
 def worst(options: Options) -> list[Row]:
@@ -512,7 +674,14 @@ def worst(options: Options) -> list[Row]:
     arms, budget = options.pick((3, 15.0), (3, 50.0), (5, 100.0))
     steps, runs, check = options.pick((15, 100, 1000), (40, 256, 4000), (80, 512, 20_000))
     constraint = jb.TotalBudget(budget, last_pull="counts")
-    sizes = {"arms": arms, "restarts": 6, "steps": steps, "replicates": runs, "check": check, "slots": 128}
+    sizes = {
+        "arms": arms,
+        "restarts": 6,
+        "steps": steps,
+        "replicates": runs,
+        "check": check,
+        "slots": 128,
+    }
     rivals: dict[str, Any] = {"ω-UCB": OMEGA, "BTS": BudgetedThompson(), "m-UCB": MUCB()}
     random = random_bernoulli(KEY, 200, arms)
     clipped = FiniteArms.bernoulli(*(np.clip(x, 0.05, 0.95) for x in random.values()))
@@ -524,24 +693,39 @@ def worst(options: Options) -> list[Row]:
         if not options.quick:
             at_random = jb.simulate(policy, clipped, constraint, key=KEY, replicates=50, marks=1)
             usual = at_random.regret.values[0, ..., -1].mean(axis=1)
-        rows += _found(f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", got, usual, check)
+        rows += _found(
+            f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", got, usual, check
+        )
         axis.plot(got.path, color=BLUE, alpha=0.5, linewidth=1)
-        axis.axhline(got.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again")
+        axis.axhline(
+            got.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again"
+        )
         axis.axhline(usual.max(), color=GREEN, linestyle=":", label="largest of random instances")
         axis.axhline(usual.mean(), color=GREY, linestyle="-.", label="mean of random instances")
-        axis.set(xlabel="step of the ascent", ylabel="regret", title=f"{name}, {arms} arms, B = {budget:g}")
+        axis.set(
+            xlabel="step of the ascent",
+            ylabel="regret",
+            title=f"{name}, {arms} arms, B = {budget:g}",
+        )
     save(picture, options.out / "worst.png", legend=axes[:1], columns=3)
     for one, other in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
         got = adversarial.search(rivals[one], constraint, key=KEY, against=rivals[other], **sizes)
         means = f"μ^r {np.round(got.mean_reward[0], 2)}, μ^c {np.round(got.mean_cost[0], 2)}"
-        item, note = f"worst: largest regret of {one} − {other} found", f"paired, fresh runs; {means}"
+        item, note = (
+            f"worst: largest regret of {one} − {other} found",
+            f"paired, fresh runs; {means}",
+        )
         rows.append(row(item, got.objective[0], got.standard_error[0], note=note))
     return rows
 
 
-def _found(item: str, short: str, got: adversarial.Worst, usual: np.ndarray, check: int) -> list[Row]:
+def _found(
+    item: str, short: str, got: adversarial.Worst, usual: np.ndarray, check: int
+) -> list[Row]:
     regret, error = got.objective[0], got.standard_error[0]
-    shown = "; ".join(f"({r:.2f}, {c:.2f})" for r, c in zip(got.mean_reward[0], got.mean_cost[0], strict=True))
+    shown = "; ".join(
+        f"({r:.2f}, {c:.2f})" for r, c in zip(got.mean_reward[0], got.mean_cost[0], strict=True)
+    )
     note = f"simulated again on {check} fresh runs (the search claimed {got.claimed[0]:.4g}); "
     note += f"arms (μ^r, μ^c): {shown}; mean of {usual.size} random instances {usual.mean():.3g}, "
     note += f"their largest {usual.max():.3g}"
@@ -555,6 +739,7 @@ def _found(item: str, short: str, got: adversarial.Worst, usual: np.ndarray, che
 
 EXPERIMENT = Experiment(
     "gradients",
-    {"exact": exact_digits} | {x.__name__: x for x in (monte_carlo, unbiased, errors, bias, tuned, worst, maps)},
+    {"exact": exact_digits}
+    | {x.__name__: x for x in (monte_carlo, unbiased, errors, bias, tuned, worst, maps)},
     not_in_quick=("errors", "bias", "tuned", "worst"),  # minutes at any size
 )

@@ -1,14 +1,16 @@
-"""Several resources: which policy, how many resources, which parameter, and whether ω-UCB's bounds win there too.
+"""Several resources: which policy, how many resources, which parameter, and whether ω-UCB's bounds
+win there too.
 
     python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth (regret over the budget,
-d = 1, 2, 5), large (a hundred arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are
-dear in every resource), changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is
-anything overspent in 10⁹ rounds?).
+Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth
+(regret over the budget, d = 1, 2, 5), large (a hundred arms, budgets up to 10⁶), kinds (another
+resource binds in every instance; dear arms are dear in every resource), changing (means that change
+halfway), pricing (an instance of Ferreira et al.), account (is anything overspent in 10⁹ rounds?).
 
-The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
-arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
+The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum.
+Instances: Bernoulli arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B
+rounds; B_j = B, or as an item says.
 """
 
 from __future__ import annotations
@@ -21,7 +23,18 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, is_above, mean_row, mean_se, ranking, row, simulated
+from experiments.common import (
+    OURS,
+    Experiment,
+    Options,
+    Row,
+    is_above,
+    mean_row,
+    mean_se,
+    ranking,
+    row,
+    simulated,
+)
 from experiments.figures import boxes, figure, intervals, look, name_ticks, save
 from jaxbandits._numerics.knapsack_lp import fluid_values
 from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm
@@ -38,7 +51,10 @@ from jaxbandits.policies import (
 )
 
 RUN_KEY, TRIAL_KEY = jax.random.key(340), jax.random.key(341)
-RHO, C_RAD = 0.125, 0.5  # what `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
+RHO, C_RAD = (
+    0.125,
+    0.5,
+)  # what `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
 
 POLICIES: dict[str, Any] = {
     "PD-BwK, rad": PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD)),
@@ -51,10 +67,17 @@ POLICIES: dict[str, Any] = {
 }
 
 
-def world(instances: int, arms: int, resources: int, seed: int, kind: str = "independent") -> FiniteArms:
-    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring more."""
+def world(
+    instances: int, arms: int, resources: int, seed: int, kind: str = "independent"
+) -> FiniteArms:
+    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring
+    more.
+    """
     rng = np.random.default_rng([seed, arms, resources])
-    reward, cost = rng.uniform(0.1, 1, (instances, arms)), rng.uniform(0.1, 1, (instances, arms, resources))
+    reward, cost = (
+        rng.uniform(0.1, 1, (instances, arms)),
+        rng.uniform(0.1, 1, (instances, arms, resources)),
+    )
     if kind == "correlated":
         dear = rng.uniform(0.1, 0.9, (instances, arms))
         cost = dear[..., None] + rng.uniform(0, 0.1, cost.shape)
@@ -63,14 +86,23 @@ def world(instances: int, arms: int, resources: int, seed: int, kind: str = "ind
 
 
 def played(
-    options: Options, name: str, policies: Any, arms: FiniteArms, budget: Any, rounds: int, runs: int, key: Any
+    options: Options,
+    name: str,
+    policies: Any,
+    arms: FiniteArms,
+    budget: Any,
+    rounds: int,
+    runs: int,
+    key: Any,
 ) -> np.ndarray:
     """Fluid optimum − reward, ``[setting, instance, run]``."""
     d = arms.resources
     assert d is not None
     money = np.broadcast_to(np.asarray(budget, float), (arms.instances, d))
     limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
-    result, _ = simulated(options, name, policies, WithNullArm(arms), limit, key=key, replicates=runs, marks=1)
+    result, _ = simulated(
+        options, name, policies, WithNullArm(arms), limit, key=key, replicates=runs, marks=1
+    )
     reward = result.ledger["expected_reward"][..., -1] / 2.0**24
     fluid = fluid_values(*arms.values(), money, np.full(arms.instances, float(rounds)))
     return fluid[None, :, None] - reward
@@ -83,7 +115,9 @@ def settings(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
 
 
 def sensitivity(options: Options) -> list[Row]:
-    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances and keys of its own."""
+    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances and keys of its
+    own.
+    """
     budget, instances = options.pick((60, 3), (500, 20), (1000, 40))
     grid = 2.0 ** np.arange(*options.pick((-4, 1, 4), (-8, 2, 1), (-8, 2, 1)))
     chosen: dict[str, Any] = {
@@ -102,30 +136,48 @@ def sensitivity(options: Options) -> list[Row]:
         arms = world(instances, options.pick(5, 10, 10), d, seed=1)
         name = f"sensitivity {d} {budget}"
         runs = options.pick(4, 4, 4 if budget == 1000 else 1)
-        regret = played(options, name, list(chosen.values()), arms, budget, 2 * budget, runs, TRIAL_KEY)
-        fluid = fluid_values(*arms.values(), np.full((instances, d), float(budget)), np.full(instances, 2.0 * budget))
+        regret = played(
+            options, name, list(chosen.values()), arms, budget, 2 * budget, runs, TRIAL_KEY
+        )
+        fluid = fluid_values(
+            *arms.values(), np.full((instances, d), float(budget)), np.full(instances, 2.0 * budget)
+        )
         share = (regret / fluid[None, :, None]).mean(-1).reshape(len(chosen), grid.size, instances)
         for (what, _), of_grid in zip(chosen.items(), share, strict=True):
             values = grid * (8 if what.endswith(("η", "ε")) else 1)
             best = int(np.argmin(of_grid.mean(-1)))
             gap = of_grid - of_grid[best]
             mean, error = mean_se(gap, axis=-1)
-            good = [float(v) for v, m, e in zip(values, mean, error, strict=True) if m - 1.96 * e <= 0]
-            note = (
-                f"of those tried; within noise of it {min(good):g} to {max(good):g}; regret {of_grid[best].mean():.4f}"
-            )
+            good = [
+                float(v) for v, m, e in zip(values, mean, error, strict=True) if m - 1.96 * e <= 0
+            ]
+            noise = f"within noise of it {min(good):g} to {max(good):g}"
+            note = f"of those tried; {noise}; regret {of_grid[best].mean():.4f}"
             rows.append(
-                row(f"sensitivity: d = {d}, B = {budget}, {what}", float(values[best]), note=note, published=OURS)
+                row(
+                    f"sensitivity: d = {d}, B = {budget}, {what}",
+                    float(values[best]),
+                    note=note,
+                    published=OURS,
+                )
             )
             intervals(axis, values, of_grid, label=what, capsize=2, marker="o", markersize=3)
         axis.set(xscale="log", xlabel="parameter", title=f"d = {d}, B = {budget:,}", ylim=(0, None))
     axes[0].set_ylabel("regret, share of the fluid optimum")
-    save(picture, options.out / "sensitivity.png", "Ten arms: which parameter", legend=axes[:1], columns=4)
+    save(
+        picture,
+        options.out / "sensitivity.png",
+        "Ten arms: which parameter",
+        legend=axes[:1],
+        columns=4,
+    )
     return rows
 
 
 def confirm(options: Options) -> list[Row]:
-    """What is recommended beside half and twice of it (ε: beside more), on instances and keys that chose nothing."""
+    """What is recommended beside half and twice of it (ε: beside more), on instances and keys that
+    chose nothing.
+    """
     budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
     near, more = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
     rho, c_rad = WilsonBounds(rho=RHO * near), RadBounds(c_rad=C_RAD * near)
@@ -136,13 +188,23 @@ def confirm(options: Options) -> list[Row]:
         "PD-BwK, rad: C_rad": (PrimalDualBwK(bounds=c_rad), C_RAD * near),
         "UCB-BwK, rad: C_rad": (UCBBwK(bounds=c_rad, update_budgets=True), C_RAD * near),
         "PD-BwK, ω: a of ε": (PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=near), near),
-        "UCB-BwK, ω: ε": (UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=more, update_budgets=True), more),
+        "UCB-BwK, ω: ε": (
+            UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=more, update_budgets=True),
+            more,
+        ),
     }
     rows = []
     for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
-        arms, policies = world(instances, options.pick(5, 10, 10), d, seed=7), [policy for policy, _ in chosen.values()]
-        regret = played(options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY).mean(-1)
-        for (what, (_, values)), (own, *others) in zip(chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True):
+        arms, policies = (
+            world(instances, options.pick(5, 10, 10), d, seed=7),
+            [policy for policy, _ in chosen.values()],
+        )
+        regret = played(
+            options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY
+        ).mean(-1)
+        for (what, (_, values)), (own, *others) in zip(
+            chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True
+        ):
             for value, other in zip(values[1:], others, strict=True):
                 more = other - own
                 item = f"confirm: d = {d}, B = {budget}, {what}, {value:g} − {values[0]:g}"
@@ -156,10 +218,18 @@ def growth(options: Options) -> list[Row]:
     """Regret over the budget, exponents with intervals, rankings at the largest budget."""
     budgets = options.pick([30, 60], [100, 300, 1000], [100, 1000, 10_000])
     places = options.pick(
-        [(5, 2)], [(5, 1), (5, 2), (5, 5), (20, 2)], [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)]
+        [(5, 2)],
+        [(5, 1), (5, 2), (5, 5), (20, 2)],
+        [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)],
     )
     instances, runs = options.pick((3, 4), (20, 4), (40, 2))
-    return curves(options, "growth", [(k, d, budgets, list(POLICIES), instances) for k, d in places], runs, seed=2)
+    return curves(
+        options,
+        "growth",
+        [(k, d, budgets, list(POLICIES), instances) for k, d in places],
+        runs,
+        seed=2,
+    )
 
 
 def large(options: Options) -> list[Row]:
@@ -168,7 +238,11 @@ def large(options: Options) -> list[Row]:
     usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], few, 10)]
     full = [(100, d, [1000, 10_000], list(POLICIES), 24) for d in (1, 2, 5)]
     budgets = [10_000, 100_000, 1_000_000]
-    full += [(5, 1, budgets, list(POLICIES), 24), (5, 2, budgets, few, 12), (5, 5, budgets, list(POLICIES), 24)]
+    full += [
+        (5, 1, budgets, list(POLICIES), 24),
+        (5, 2, budgets, few, 12),
+        (5, 5, budgets, list(POLICIES), 24),
+    ]
     places = options.pick([(20, 2, [30, 60], few, 3)], usual, full)
     return curves(options, "large", places, options.pick(4, 2, 1), seed=5)
 
@@ -180,17 +254,30 @@ def curves(
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how many instances."""
+    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how
+    many instances.
+    """
     rows: list[Row] = []
     picture, axes = figure(
-        -(-len(places) // 3), min(3, len(places)), (4.4 * min(3, len(places)), 4 * -(-len(places) // 3))
+        -(-len(places) // 3),
+        min(3, len(places)),
+        (4.4 * min(3, len(places)), 4 * -(-len(places) // 3)),
     )
     for axis, (k, d, budgets, names, instances) in zip(axes, places, strict=False):
         arms = world(instances, k, d, seed)
         chosen = settings({name: POLICIES[name] for name in names}, arms)
         table = np.stack(
             [
-                played(options, f"{item} {k} {d} {b}", list(chosen.values()), arms, b, 2 * b, runs, RUN_KEY).mean(-1)
+                played(
+                    options,
+                    f"{item} {k} {d} {b}",
+                    list(chosen.values()),
+                    arms,
+                    b,
+                    2 * b,
+                    runs,
+                    RUN_KEY,
+                ).mean(-1)
                 for b in budgets
             ]
         )  # [budget, policy, instance]
@@ -198,10 +285,16 @@ def curves(
             intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
             for b, x in zip(budgets, table[:, p], strict=True):
                 note = f"median {np.median(x):.4g}, largest {np.max(x):.5g}"  # few runs may make the mean
-                rows.append(mean_row(f"{item}: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS, note=note))
+                rows.append(
+                    mean_row(
+                        f"{item}: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS, note=note
+                    )
+                )
             if name == "LP oracle":
                 continue  # what it loses does not grow
-            slope = np.log(np.maximum(table[-1, p].mean(), 1e-9) / np.maximum(table[-2, p].mean(), 1e-9))
+            slope = np.log(
+                np.maximum(table[-1, p].mean(), 1e-9) / np.maximum(table[-2, p].mean(), 1e-9)
+            )
             draws = np.random.default_rng(0).integers(instances, size=(2000, instances))
             ends = table[-2:, p][:, draws].mean(-1)
             step = np.log(budgets[-1] / budgets[-2])
@@ -209,15 +302,27 @@ def curves(
                 np.log(np.maximum(ends[1], 1e-9) / np.maximum(ends[0], 1e-9)) / step, [0.025, 0.975]
             )
             note = f"from {low:.2f} to {high:.2f} (bootstrap over instances, 95 %), B = {budgets[-2]} to {budgets[-1]}"
-            rows.append(row(f"{item}: K = {k}, d = {d}, exponent of {name}", slope / step, note=note, published=OURS))
+            rows.append(
+                row(
+                    f"{item}: K = {k}, d = {d}, exponent of {name}",
+                    slope / step,
+                    note=note,
+                    published=OURS,
+                )
+            )
         rows.append(
             ranking(
-                f"{item}: K = {k}, d = {d}, ranking at B = {budgets[-1]}", dict(zip(chosen, table[-1], strict=True))
+                f"{item}: K = {k}, d = {d}, ranking at B = {budgets[-1]}",
+                dict(zip(chosen, table[-1], strict=True)),
             )
         )
         for b, x in zip(budgets, table, strict=True):
-            rows += bounds_row(f"{item}: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True)))
-        axis.set(xscale="log", yscale="log", title=f"K = {k}, d = {d}", xlabel="budget of each resource")
+            rows += bounds_row(
+                f"{item}: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True))
+            )
+        axis.set(
+            xscale="log", yscale="log", title=f"K = {k}, d = {d}", xlabel="budget of each resource"
+        )
     axes[0].set_ylabel("regret (fluid optimum − reward)")
     save(
         picture,
@@ -238,7 +343,9 @@ def bounds_row(item: str, regret: dict[str, np.ndarray]) -> list[Row]:
         gap = regret[f"{name}, rad"] - regret[f"{name}, ω"]
         note = f"of {regret[f'{name}, rad'].mean():.4g}; yes: ω-UCB's bound loses less"
         holds = is_above(gap, errors=1.96)
-        rows.append(mean_row(f"{item}: {name}, rad − ω", gap, OURS, holds=holds, note=note, digits=".4g"))
+        rows.append(
+            mean_row(f"{item}: {name}, rad − ω", gap, OURS, holds=holds, note=note, digits=".4g")
+        )
     return rows
 
 
@@ -254,19 +361,26 @@ def kinds(options: Options) -> list[Row]:
             for i, j in itertools.product(range(instances), range(d)):
                 money[i, j] = budget / 2 if j == i % (d + 1) else 2.0 * budget
         chosen = settings(POLICIES, arms)
-        regret = played(options, kind, list(chosen.values()), arms, money, 2 * budget, runs, RUN_KEY).mean(-1)
+        regret = played(
+            options, kind, list(chosen.values()), arms, money, 2 * budget, runs, RUN_KEY
+        ).mean(-1)
         found = dict(zip(chosen, regret, strict=True))
-        rows += [mean_row(f"kinds: {kind}, B = {budget}, {name}", x, published=OURS) for name, x in found.items()]
+        rows += [
+            mean_row(f"kinds: {kind}, B = {budget}, {name}", x, published=OURS)
+            for name, x in found.items()
+        ]
         rows.append(ranking(f"kinds: {kind}, ranking at B = {budget}", found))
         rows += bounds_row(f"kinds: {kind}, B = {budget}", found)
     return rows
 
 
 def changing(options: Options) -> list[Row]:
-    """Halfway another resource becomes the short one; or rewards do, up or down, with money for a third of the rounds.
+    """Halfway another resource becomes the short one; or rewards do, up or down, with money for a
+    third of the rounds.
 
-    The yardstick is the best fixed mixture in hindsight, which needs the whole run's means: the fluid optimum at the
-    means of the two halves. LagrangeBwK is proved to earn a share of it against any adversary, the others are not.
+    The yardstick is the best fixed mixture in hindsight, which needs the whole run's means: the
+    fluid optimum at the means of the two halves. LagrangeBwK is proved to earn a share of it
+    against any adversary, the others are not.
     """
     budget, instances, runs = options.pick((60, 4, 4), (1000, 20, 4), (10_000, 40, 2))
     k, d, rows = options.pick(5, 10, 10), 2, []
@@ -286,7 +400,14 @@ def changing(options: Options) -> list[Row]:
         limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
         policies = list(POLICIES.values())
         result, _ = simulated(
-            options, f"changing {kind}", policies, world, limit, key=RUN_KEY, replicates=runs, marks=1
+            options,
+            f"changing {kind}",
+            policies,
+            world,
+            limit,
+            key=RUN_KEY,
+            replicates=runs,
+            marks=1,
         )
         mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
         best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
@@ -300,14 +421,26 @@ def changing(options: Options) -> list[Row]:
             for name, x in found.items():
                 item = f"changing: {part}, {name}, share of the best fixed mixture"
                 rows.append(mean_row(item, x, published=OURS, note=of))
-            rows.append(ranking(f"changing: {part}, ranking", {name: 1 - x for name, x in found.items()}, of))
+            rows.append(
+                ranking(
+                    f"changing: {part}, ranking", {name: 1 - x for name, x in found.items()}, of
+                )
+            )
         boxes(axis, share, (look(name)["color"] for name in POLICIES))
         axis.axhline(1, color="black", linewidth=1)
         name_ticks(axis, range(len(POLICIES)), [name.replace(", ", ",\n") for name in POLICIES])
         axis.tick_params(axis="x", rotation=45)
-        title = "the resource that is short changes" if kind == "binding" else "rewards change, up or down"
+        title = (
+            "the resource that is short changes"
+            if kind == "binding"
+            else "rewards change, up or down"
+        )
         axis.set(title=title, ylabel="reward / best fixed mixture's", ylim=(0, None))
-    save(picture, options.out / "changing.png", f"A world that changes halfway, K = {k}, d = {d}, B = {budget:,}")
+    save(
+        picture,
+        options.out / "changing.png",
+        f"A world that changes halfway, K = {k}, d = {d}, B = {budget:,}",
+    )
     return rows
 
 
@@ -315,31 +448,46 @@ PRICES, DEMAND = np.array([29.9, 34.9, 39.9, 44.9]), np.array([0.8, 0.6, 0.3, 0.
 
 
 def pricing(options: Options) -> list[Row]:
-    """The one product of Ferreira, Simchi-Levi and Wang (2018): four prices, a stock of αT, a buyer a round or none.
+    """The one product of Ferreira, Simchi-Levi and Wang (2018): four prices, a stock of αT, a buyer
+    a round or none.
 
-    Revenue as a share of the fluid optimum. The instance is theirs; of their figure no numbers could be read.
+    Revenue as a share of the fluid optimum. The instance is theirs; of their figure no numbers
+    could be read.
     """
     sold = [np.repeat([1.0, 0.0], [round(10 * q), round(10 * (1 - q))]) for q in DEMAND]
-    arms = FiniteArms.empirical([[(p / PRICES[-1] * x, x[:, None]) for p, x in zip(PRICES, sold, strict=True)]])
+    arms = FiniteArms.empirical(
+        [[(p / PRICES[-1] * x, x[:, None]) for p, x in zip(PRICES, sold, strict=True)]]
+    )
     chosen = {"TS-fixed": ThompsonLP(update_budgets=False), "TS-update": ThompsonLP()}
-    chosen |= {name: POLICIES[name] for name in ("UCB-BwK, rad", "UCB-BwK, ω", "PD-BwK, rad", "PD-BwK, ω")}
+    chosen |= {
+        name: POLICIES[name] for name in ("UCB-BwK, rad", "UCB-BwK, ω", "PD-BwK, rad", "PD-BwK, ω")
+    }
     rows, runs = [], options.pick(20, 200, 500)
-    for alpha, rounds in itertools.product((0.25, 0.5), options.pick([100], [100, 1000], [100, 1000, 10_000])):
+    for alpha, rounds in itertools.product(
+        (0.25, 0.5), options.pick([100], [100, 1000], [100, 1000, 10_000])
+    ):
         limit = jb.TotalBudget([alpha * rounds], last_pull="forfeits", rounds=rounds)
         name = f"pricing {alpha} {rounds}"
-        result, _ = simulated(options, name, list(chosen.values()), arms, limit, key=RUN_KEY, replicates=runs, marks=1)
+        result, _ = simulated(
+            options, name, list(chosen.values()), arms, limit, key=RUN_KEY, replicates=runs, marks=1
+        )
         best = fluid_values(*arms.values(), np.array([[alpha * rounds]]), np.array([float(rounds)]))
         share = dict(zip(chosen, result.reward.values[:, 0, :, -1] / best, strict=True))
         place = f"pricing: α = {alpha}, T = {rounds}"
-        rows += [mean_row(f"{place}, {x}, share of the fluid optimum", y, published=OURS) for x, y in share.items()]
+        rows += [
+            mean_row(f"{place}, {x}, share of the fluid optimum", y, published=OURS)
+            for x, y in share.items()
+        ]
         rows.append(ranking(f"{place}, ranking", {x: 1 - y for x, y in share.items()}))
     return rows
 
 
 def account(options: Options) -> list[Row]:
-    """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact ticks.
+    """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact
+    ticks.
 
-    Where the last pull forfeits, no resource may be above its budget; where it counts, none by more than that pull.
+    Where the last pull forfeits, no resource may be above its budget; where it counts, none by more
+    than that pull.
     """
     rows, goal, instances, runs = [], options.pick(1e5, 1e7, 1e9), 200, options.pick(1, 20, 200)
     for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
@@ -347,9 +495,13 @@ def account(options: Options) -> list[Row]:
         while rounds < goal / 4:
             drawn, arms = np.random.default_rng([6, d, next(seed)]), world(instances, 5, d, seed=6)
             money = drawn.uniform(50, 1000, (instances, d))
-            limit = jb.TotalBudget(money, last_pull=last_pull, rounds=drawn.integers(200, 4000, instances))
+            limit = jb.TotalBudget(
+                money, last_pull=last_pull, rounds=drawn.integers(200, 4000, instances)
+            )
             policies = [FixedSplit(np.ones(5)), PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD))]
-            result = jb.simulate(policies, arms, limit, key=jax.random.key(next(seed)), replicates=runs, marks=1)
+            result = jb.simulate(
+                policies, arms, limit, key=jax.random.key(next(seed)), replicates=runs, marks=1
+            )
             room = 1 if last_pull == "counts" else 0  # a coin of 1 more, at most
             most = np.floor(money * 2.0**24)[None, :, None, :] + room * 2.0**24 - room
             spent = result.ledger["spent"][..., -1, :]
@@ -357,7 +509,13 @@ def account(options: Options) -> list[Row]:
             over, accounts = over + int((spent > most).sum()), accounts + spent.size
         told = f"of {accounts} accounts in {rounds:.4g} rounds, d = {d}"
         rows.append(
-            row(f"account: overspent, last pull {last_pull}, d = {d}", over, note=told, published=0, holds=over == 0)
+            row(
+                f"account: overspent, last pull {last_pull}, d = {d}",
+                over,
+                note=told,
+                published=0,
+                holds=over == 0,
+            )
         )
     return rows
 

@@ -2,11 +2,12 @@
 
     python -m experiments omega_ucb_tails [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: one for each setting of the ω-UCB paper (S-Br-10 to S-Bt-100: 16 values of ρ, and m-UCB, at the paper's budget
-and at a tenth of it), ``above`` (K = 10, five values of ρ, ten times the budget), ``BTS``, ``others`` (ω*-UCB, and on
-Bernoulli arms the paper's other competitors), ``seldom`` (policies that the paper does not play; S-Br-10, a tenth of
-the budget), and ``tails`` (tails.csv and the pictures, of all that the others play). What was played is kept in
-``DIR/runs`` and not played again with the same ``--out``, so a run may be cut into pieces.
+Items: one for each setting of the ω-UCB paper (S-Br-10 to S-Bt-100: 16 values of ρ, and m-UCB, at
+the paper's budget and at a tenth of it), ``above`` (K = 10, five values of ρ, ten times the
+budget), ``BTS``, ``others`` (ω*-UCB, and on Bernoulli arms the paper's other competitors),
+``seldom`` (policies that the paper does not play; S-Br-10, a tenth of the budget), and ``tails``
+(tails.csv and the pictures, of all that the others play). What was played is kept in ``DIR/runs``
+and not played again with the same ``--out``, so a run may be cut into pieces.
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments.common import Experiment, Options, Row, between, beyond, row, simulated
-from experiments.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION, figure, name_ticks, save
+from experiments.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    VERMILION,
+    figure,
+    name_ticks,
+    save,
+)
 from experiments.omega_ucb.play import LAWS, STEPS, TWO, fraction, policies
 from experiments.omega_ucb.play import RHOS as PAPERS
 from experiments.omega_ucb.play import SETTINGS as OF_PAPER
@@ -64,7 +76,12 @@ class Job:
     def rhos(self) -> tuple[float, ...]:
         """Values of ρ; NaN for a policy without."""
         of_omega = FIVE if self.decade > 0 else RHOS
-        return tuple(map(float, {"ω-UCB": of_omega, "ω*-UCB": TWO, "ω-UCB, two ρ": TWO}.get(self.policy, [np.nan])))
+        return tuple(
+            map(
+                float,
+                {"ω-UCB": of_omega, "ω*-UCB": TWO, "ω-UCB, two ρ": TWO}.get(self.policy, [np.nan]),
+            )
+        )
 
     def made(self, world: FiniteArms, options: Options) -> Any:
         """The policy, with all its settings."""
@@ -77,17 +94,23 @@ class Job:
         """How many blocks of instances are played."""
         if self.policy in ("ω-UCB", "ω-UCB, two ρ"):
             above = 8 if self.setting == "S-Br-10" else 2
-            return options.pick(1, 1, above if self.decade > 0 else 8 if self.setting.endswith("-100") else 16)
+            return options.pick(
+                1, 1, above if self.decade > 0 else 8 if self.setting.endswith("-100") else 16
+            )
         if self.policy == "m-UCB":
             return options.pick(1, 1, 8 if self.decade == 0 else 4)
         return options.pick(1, 1, 2 if self.policy == "ω*-UCB" else 1)
 
 
 class Outcomes(NamedTuple):
-    """What is told of every run of a job: arrays ``[setting, instance]``; rounds and seconds of all together."""
+    """What is told of every run of a job: arrays ``[setting, instance]``; rounds and seconds of all
+    together.
+    """
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
-    wrong: np.ndarray  # was more than half of the budget spent on one arm that is not the best (a lock-in)?
+    wrong: (
+        np.ndarray
+    )  # was more than half of the budget spent on one arm that is not the best (a lock-in)?
     costly: np.ndarray  # and is that arm's ratio at least 5 % below the best one's?
     rounds: float
     seconds: float
@@ -103,34 +126,50 @@ def played(job: Job, options: Options) -> Outcomes:
     return Outcomes(regret, wrong, costly, **cost)
 
 
-def _block(job: Job, block: int, options: Options) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
+def _block(
+    job: Job, block: int, options: Options
+) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
     setting = OF_PAPER[job.setting]
     count = options.pick(40, 100, 100 if job.policy == "BTS" else BLOCK)
     assert setting.draw is not None
     world = setting.draw(jax.random.key(21_000 + block), instances=count, arms=setting.arms)
     reward, cost = world.values()
     budget = options.pick(2e3, STEPS, STEPS) * 10.0**job.decade * cost.min(axis=1)
-    name, constraint = f"{job.setting} {job.policy} {job.decade} {block}", jb.TotalBudget(budget, last_pull="counts")
+    name, constraint = (
+        f"{job.setting} {job.policy} {job.decade} {block}",
+        jb.TotalBudget(budget, last_pull="counts"),
+    )
     how: dict[str, Any] = {"key": jax.random.key(22_000 + block), "marks": 1}
     result, took = simulated(options, name, job.made(world, options), world, constraint, **how)
     wrong, costly = lock_ins(result.final["pulls"][:, :, 0], reward, cost)
     return (result.regret.values[:, :, 0, -1], wrong, costly), took
 
 
-def lock_ins(pulls: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(more than half of the spending on one arm that is not the best; and on a costly one), ``[setting, instance]``,
-    from pulls ``[setting, instance, arm]`` and true means ``[instance, arm]``."""
+def lock_ins(
+    pulls: np.ndarray, reward: np.ndarray, cost: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(more than half of the spending on one arm that is not the best; and on a costly one),
+    ``[setting, instance]``, from pulls ``[setting, instance, arm]`` and true means ``[instance,
+    arm]``.
+    """
     ratio = reward / cost
     spent = pulls * cost
     most = spent.argmax(axis=-1)
     alone = spent.max(axis=-1) > 0.5 * spent.sum(axis=-1)
-    reached = np.take_along_axis(np.broadcast_to(ratio, spent.shape), most[..., None], axis=-1)[..., 0]
+    reached = np.take_along_axis(np.broadcast_to(ratio, spent.shape), most[..., None], axis=-1)[
+        ..., 0
+    ]
     best = ratio.max(axis=-1)
     return alone & (reached < best), alone & (reached <= (1 - COSTLY) * best)
 
 
 RESAMPLES, LEVEL, WORST = 1000, 0.95, 0.01
-CRITERIA = {"mean": "least mean", "median": "least median", "q99": "least 99 % quantile", "worst": "least worst 1 %"}
+CRITERIA = {
+    "mean": "least mean",
+    "median": "least median",
+    "q99": "least 99 % quantile",
+    "worst": "least worst 1 %",
+}
 
 
 def resampled(count: int, seed: int = 0) -> np.ndarray:
@@ -140,9 +179,11 @@ def resampled(count: int, seed: int = 0) -> np.ndarray:
 
 
 def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics of regrets ``[instance]`` of which instance i occurs ``times[:, i]`` times (rows of equal sums).
+    """Statistics of regrets ``[instance]`` of which instance i occurs ``times[:, i]`` times (rows
+    of equal sums).
 
-    These are mean, median, q99, ``worst`` (mean of the worst 1 %) and ``tail_share`` (what these carry of the mean).
+    These are mean, median, q99, ``worst`` (mean of the worst 1 %) and ``tail_share`` (what these
+    carry of the mean).
     """
     order = np.argsort(values)
     x, times = values[order], times[:, order]
@@ -150,7 +191,9 @@ def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
     total = times.astype(float) @ x
     found = {"mean": total / count}
     for name, share in (("median", 0.5), ("q99", 0.99)):
-        place = (upto < share * count).sum(axis=-1)  # the least value below or at which a share of the sample lies
+        place = (upto < share * count).sum(
+            axis=-1
+        )  # the least value below or at which a share of the sample lies
         found[name] = x[np.minimum(place, x.size - 1)]
     worst = max(1, round(WORST * count))
     inside = np.diff(np.maximum(upto - (count - worst), 0), axis=-1, prepend=0)
@@ -162,16 +205,18 @@ def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
 def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, Any]:
     """By name, (value, low, high) of the runs of one setting of a policy, with 95 % intervals.
 
-    Mean, quantiles, worst 1 % and what these carry are those of ``jaxbandits.statistics``; shares of runs have Clopper
-    and Pearson's intervals, exact ones. ``half`` is the least number of runs that together carry half of the mean, and
-    ``warned`` what is doubtful about the mean.
+    Mean, quantiles, worst 1 % and what these carry are those of ``jaxbandits.statistics``; shares
+    of runs have Clopper and Pearson's intervals, exact ones. ``half`` is the least number of runs
+    that together carry half of the mean, and ``warned`` what is doubtful about the mean.
     """
     over: dict[str, Any] = {"over": "instance"}
     of_mean = mean(regret, **over)
     quantiles = (quantile(regret, 0.9, **over), quantile(regret, 0.99, **over))
     worst = cvar(regret, WORST, **over), tail_share(regret, WORST, **over)
     estimates = (of_mean, median(regret, **over), *quantiles, *worst)
-    found: dict[str, Any] = {name: (x.value, x.low, x.high) for name, x in zip(NAMES, estimates, strict=False)}
+    found: dict[str, Any] = {
+        name: (x.value, x.low, x.high) for name, x in zip(NAMES, estimates, strict=False)
+    }
     for name, hits in (("lock_in", wrong), ("costly_lock_in", costly)):
         low, high = stats.binomtest(int(hits.sum()), hits.size).proportion_ci(LEVEL)
         found[name] = (float(hits.mean()), float(low), float(high))
@@ -181,24 +226,31 @@ def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict
 
 
 def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
-    """By criterion, of regrets ``[setting, instance]``: (the least setting, which ones are not clearly worse than it).
+    """By criterion, of regrets ``[setting, instance]``: (the least setting, which ones are not
+    clearly worse than it).
 
-    Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings together
-    (Bonferroni).
+    Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings
+    together (Bonferroni).
     """
     times = np.concatenate([np.ones((1, regret.shape[1]), np.int32), resampled(regret.shape[1])])
     by_setting = [criteria(x, times) for x in regret]
     found = {}
     for criterion in CRITERIA:
-        values = np.array([each[criterion] for each in by_setting])  # [setting, the sample and its resamples]
+        values = np.array(
+            [each[criterion] for each in by_setting]
+        )  # [setting, the sample and its resamples]
         best = int(values[:, 0].argmin())
-        gaps = np.quantile(values[:, 1:] - values[best, 1:], (1 - LEVEL) / max(1, len(regret) - 1), axis=1)
+        gaps = np.quantile(
+            values[:, 1:] - values[best, 1:], (1 - LEVEL) / max(1, len(regret) - 1), axis=1
+        )
         found[criterion] = best, gaps <= 0
     return found
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of consecutive groups of ``size`` instances, ``[..., group]``; what is left over is left out."""
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``; what is left over is
+    left out.
+    """
     count = values.shape[-1] // size
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
 
@@ -250,8 +302,12 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
         some = groups(regret, _group(options))
         ends = np.stack([some.min(axis=1), some.max(axis=1)], axis=1).tolist()
         counts = least_in(some, job.rhos)
-        for rho, found, count, end in zip(job.rhos, _described(job, options), counts, ends, strict=True):
-            lines.append([*place, rho, regret.shape[1], *row_of(found), *count, some.shape[1], *end])
+        for rho, found, count, end in zip(
+            job.rhos, _described(job, options), counts, ends, strict=True
+        ):
+            lines.append(
+                [*place, rho, regret.shape[1], *row_of(found), *count, some.shape[1], *end]
+            )
         if job.policy != "ω-UCB":
             continue
         for criterion, (least, among) in not_worse(regret).items():
@@ -259,7 +315,9 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             text = " ".join(f"{rho:.4g}" for rho in kept)
             gap: list[Any] = [None] * 3
             if criterion == "mean":
-                between = mean(regret[job.rhos.index(0.25)] - regret[job.rhos.index(0.5)], over="instance")
+                between = mean(
+                    regret[job.rhos.index(0.25)] - regret[job.rhos.index(0.5)], over="instance"
+                )
                 gap = [between.value, between.low, between.high]
             best.append([*place, criterion, job.rhos[least], kept[0], kept[-1], text, *gap])
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
@@ -273,27 +331,40 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
         ("best", [*axes, "criterion", "best_rho", "from_rho", "to_rho", "not_worse", *apart], best),
     ]
     for name, columns, table in tables:
-        (options.out / f"{name}.csv").write_text(Table(columns, table).csv(digits=5), encoding="utf-8")
+        (options.out / f"{name}.csv").write_text(
+            Table(columns, table).csv(digits=5), encoding="utf-8"
+        )
     return rows
 
 
 def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
-    """For each ρ, in how many groups ``means`` [ρ, group] it is the least of all, and of the paper's powers of two."""
+    """For each ρ, in how many groups ``means`` [ρ, group] it is the least of all, and of the
+    paper's powers of two.
+    """
     of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
     eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
-    of_eight = np.bincount(means[eight].argmin(axis=0), minlength=len(eight)) if eight else np.empty(0)
-    return [(int(n), int(of_eight[eight.index(i)]) if i in eight else None) for i, n in enumerate(of_all)]
+    of_eight = (
+        np.bincount(means[eight].argmin(axis=0), minlength=len(eight)) if eight else np.empty(0)
+    )
+    return [
+        (int(n), int(of_eight[eight.index(i)]) if i in eight else None)
+        for i, n in enumerate(of_all)
+    ]
 
 
 def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:
     """A panel for each setting: mean, median and 99 % quantile against ρ at the paper's budget."""
     columns = min(3, len(settings))
-    picture, axes = figure(len(settings) // columns, columns, (4.2 * columns, 3.6 * len(settings) // columns))
+    picture, axes = figure(
+        len(settings) // columns, columns, (4.2 * columns, 3.6 * len(settings) // columns)
+    )
     for axis, setting in zip(axes, settings, strict=True):
         for name, (colour, marker, dashes, label) in LINES.items():
             middle, low, high = _numbers(Job(setting, "ω-UCB", 0), name, options)
             axis.plot(RHOS, middle, dashes, color=colour, marker=marker, markersize=4, label=label)
-            axis.fill_between(RHOS, low, np.minimum(high, 1e9), color=colour, alpha=0.18, linewidth=0)
+            axis.fill_between(
+                RHOS, low, np.minimum(high, 1e9), color=colour, alpha=0.18, linewidth=0
+            )
         axis.axvline(0.25, color=GREY, linestyle=":", linewidth=1, label="the paper's ρ = ¼")
         axis.set(title=setting, yscale="log")
         _rho_axis(axis)
@@ -306,26 +377,40 @@ def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:
 
 
 def lottery(options: Options) -> None:
-    """What 100 instances show: their means, beside that of all; what the worst 1 % carry; how often a run locks in."""
+    """What 100 instances show: their means, beside that of all; what the worst 1 % carry; how often
+    a run locks in.
+    """
     widths = WIDTHS[: options.pick(1, 3, 3)]
     picture, axes = figure((len(widths) + 1) // 2, 2, (10.5, 3.9 * ((len(widths) + 1) // 2)))
     for axis, arms in zip(axes, widths, strict=False):
         job = Job(f"S-Br-{arms}", "ω-UCB", 0)
         regret = played(job, options).regret
         some = groups(regret, _group(options))
-        style = {"color": ORANGE, "markersize": 4, "alpha": 0.6, "label": f"mean of {_group(options)} instances"}
+        style = {
+            "color": ORANGE,
+            "markersize": 4,
+            "alpha": 0.6,
+            "label": f"mean of {_group(options)} instances",
+        }
         axis.plot(np.repeat(RHOS, some.shape[1]), some.ravel(), "o", **style)
-        _bars(axis, job, "mean", options, color=BLACK, marker="s", label="mean of all, 95 % interval")
+        _bars(
+            axis, job, "mean", options, color=BLACK, marker="s", label="mean of all, 95 % interval"
+        )
         axis.set(title=f"S-Br-{arms}, {regret.shape[1]:,} instances", yscale="log", xlabel="ρ")
         _rho_axis(axis)
         low_end, high_end = axis.get_ylim()
         axis.yaxis.set_major_formatter("{x:,g}")
         axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_yticks([t for t in (200, 500, 1000, 2000, 5000, 10_000, 20_000) if low_end < t < high_end])
+        axis.set_yticks(
+            [t for t in (200, 500, 1000, 2000, 5000, 10_000, 20_000) if low_end < t < high_end]
+        )
         axis.set_ylabel("mean regret at B")
     last = axes[len(widths)]
     for arms, colour, marker in zip(widths, (BLUE, VERMILION, GREEN), "os^", strict=False):
-        for name, dashes, what in (("tail_share", "-", "worst 1 %, share of the mean"), ("lock_in", "--", "lock-in")):
+        for name, dashes, what in (
+            ("tail_share", "-", "worst 1 %, share of the mean"),
+            ("lock_in", "--", "lock-in"),
+        ):
             middle = 100 * _numbers(Job(f"S-Br-{arms}", "ω-UCB", 0), name, options)[0]
             label = f"K = {arms}: {what}"
             last.plot(RHOS, middle, dashes, color=colour, marker=marker, markersize=4, label=label)
@@ -338,24 +423,50 @@ def lottery(options: Options) -> None:
 def by_budget(options: Options) -> None:
     """Mean and lock-ins against ρ for three budgets, K = 10."""
     picture, axes = figure(2, 3, (12.5, 7.4))
-    budgets = ((-1, GREEN, "^", "a tenth of B"), (0, BLUE, "o", "B, the paper's"), (1, PINK, "D", "ten times B"))
+    budgets = (
+        (-1, GREEN, "^", "a tenth of B"),
+        (0, BLUE, "o", "B, the paper's"),
+        (1, PINK, "D", "ten times B"),
+    )
     for column, law in enumerate(LAWS):
         for decade, colour, marker, label in budgets:
             job = Job(f"{law}-10", "ω-UCB", decade)
             _bars(axes[column], job, "mean", options, color=colour, marker=marker, label=label)
-            _bars(axes[3 + column], job, "lock_in", options, 100, color=colour, marker=marker, label=label)
+            _bars(
+                axes[3 + column],
+                job,
+                "lock_in",
+                options,
+                100,
+                color=colour,
+                marker=marker,
+                label=label,
+            )
         axes[column].set(title=f"{law}-10", yscale="log")
         axes[3 + column].set(xlabel="ρ", ylim=(0, None))
         for axis in (axes[column], axes[3 + column]):
             _rho_axis(axis)
     axes[0].set_ylabel("mean regret")
     axes[3].set_ylabel("runs locked in on a wrong arm, %")
-    save(picture, options.out / "tails_by_budget.png", "Ten arms, three budgets (95 % intervals)", legend=axes[:1])
+    save(
+        picture,
+        options.out / "tails_by_budget.png",
+        "Ten arms, three budgets (95 % intervals)",
+        legend=axes[:1],
+    )
 
 
 def _bars(axis: Any, job: Job, name: str, options: Options, scale: float = 1, **style: Any) -> None:
     middle, low, high = scale * _numbers(job, name, options)
-    axis.errorbar(job.rhos, middle, [middle - low, high - middle], markersize=4, capsize=2, linewidth=1.3, **style)
+    axis.errorbar(
+        job.rhos,
+        middle,
+        [middle - low, high - middle],
+        markersize=4,
+        capsize=2,
+        linewidth=1.3,
+        **style,
+    )
 
 
 def _rho_axis(axis: Any) -> None:
@@ -368,12 +479,21 @@ def _seconds(jobs: Sequence[Job], options: Options) -> list[Row]:
     for job in jobs:
         found = played(job, options)
         text = f"{found.regret.shape[1]} instances, {found.rounds:.3g} rounds"
-        rows.append(row(f"{job.setting}, {job.policy}, decade {job.decade}: seconds", found.seconds, note=text))
+        rows.append(
+            row(
+                f"{job.setting}, {job.policy}, decade {job.decade}: seconds",
+                found.seconds,
+                note=text,
+            )
+        )
     return rows
 
 
 JOBS = {
-    **{s: [Job(s, policy, decade) for policy in ("ω-UCB", "m-UCB") for decade in (0, -1)] for s in SETTINGS},
+    **{
+        s: [Job(s, policy, decade) for policy in ("ω-UCB", "m-UCB") for decade in (0, -1)]
+        for s in SETTINGS
+    },
     "above": [Job(f"{law}-10", "ω-UCB", 1) for law in LAWS],
     "BTS": [*(Job(setting, "BTS", 0) for setting in SETTINGS), Job("S-Br-10", "BTS", -1)],
     "others": [
@@ -381,7 +501,9 @@ JOBS = {
         # on Bernoulli arms ω*-UCB is ω-UCB
         *(Job(f"{law}-{arms}", "ω*-UCB", 0) for law in ("S-GBr", "S-Bt") for arms in WIDTHS),
     ],
-    "seldom": [Job("S-Br-10", policy, -1) for policy in ("c-UCB", "i-UCB", "b-greedy", "UCB-SC+", *SELDOM)],
+    "seldom": [
+        Job("S-Br-10", policy, -1) for policy in ("c-UCB", "i-UCB", "b-greedy", "UCB-SC+", *SELDOM)
+    ],
 }
 
 
@@ -397,16 +519,26 @@ def tails(options: Options) -> list[Row]:
 
 
 def larger(options: Options) -> list[Row]:
-    """For the page of the paper: differences at B between policies, paired by instance, on these instances."""
+    """For the page of the paper: differences at B between policies, paired by instance, on these
+    instances.
+    """
     rows = []
     for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
         quarter, one = played(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
         bts = played(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
         for name, more in (("ω-UCB, ρ = 1", one - quarter), ("BTS", bts - quarter[: bts.size])):
-            found, item = mean(more, over="instance"), f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B"
-            holds, note = beyond(found.low, found.high), f"95 % interval; {more.size} new instances, paired"
+            found, item = (
+                mean(more, over="instance"),
+                f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B",
+            )
+            holds, note = (
+                beyond(found.low, found.high),
+                f"95 % interval; {more.size} new instances, paired",
+            )
             error = f"{found.low:.0f} to {found.high:.0f}"
-            rows.append(row(item, found.value, error, published="> 0", holds=holds, note=note, digits=".0f"))
+            rows.append(
+                row(item, found.value, error, published="> 0", holds=holds, note=note, digits=".0f")
+            )
     if options.quick:
         return rows
     quarter = played(Job("S-Bt-100", "ω-UCB, two ρ", 0), options).regret[0]
@@ -415,8 +547,14 @@ def larger(options: Options) -> list[Row]:
     quarter, theirs = quarter[:both], theirs[:both]
     times = resampled(both)
     low, high = np.quantile((times @ theirs) / (times @ quarter), (0.025, 0.975))
-    item, said = "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B", "comparable (4/5 to 5/4)"
-    note, error = f"95 % bootstrap interval; {both} new instances, paired", f"{low:.3g} to {high:.3g}"
+    item, said = (
+        "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B",
+        "comparable (4/5 to 5/4)",
+    )
+    note, error = (
+        f"95 % bootstrap interval; {both} new instances, paired",
+        f"{low:.3g} to {high:.3g}",
+    )
     holds, ratio = between(low, high, 0.8, 1.25), theirs.sum() / quarter.sum()
     return [*rows, row(item, ratio, error, published=said, holds=holds, note=note, digits=".3g")]
 

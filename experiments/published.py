@@ -1,10 +1,10 @@
 """Tables of pages from the runs that they show; ``python -m experiments.published`` writes them.
 
-``docs/reproductions/NAME.csv`` holds rows of the ``summary.csv`` of a run, as its command wrote them,
-``sensitivity_NAME.csv`` the ``sensitivity.csv`` of a sweep, and ``docs/findings`` the tails.csv and best.csv of
-``omega_ucb_tails``. A table of a page stands between ``<!-- summary: TABLE -->`` (or ``omega_ucb_tails: TABLE``) and
-``<!-- end -->``; a sentence is listed in a ``quotes.csv`` with the row that its numbers are of. A test compares all of
-them with the rows.
+``docs/reproductions/NAME.csv`` holds rows of the ``summary.csv`` of a run, as its command wrote
+them, ``sensitivity_NAME.csv`` the ``sensitivity.csv`` of a sweep, and ``docs/findings`` the
+tails.csv and best.csv of ``omega_ucb_tails``. A table of a page stands between ``<!-- summary:
+TABLE -->`` (or ``omega_ucb_tails: TABLE``) and ``<!-- end -->``; a sentence is listed in a
+``quotes.csv`` with the row that its numbers are of. A test compares all of them with the rows.
 """
 
 from __future__ import annotations
@@ -58,19 +58,27 @@ def found(name: str, item: str) -> Row:
 
 def cell(each: Row, digits: str = ",.0f") -> str:
     """``measured ± standard error``, both in ``digits``."""
-    return f"{float(each.measured):{digits}} ± {float(each.standard_error):{digits}}".replace("-", "−")
+    return f"{float(each.measured):{digits}} ± {float(each.standard_error):{digits}}".replace(
+        "-", "−"
+    )
 
 
 def grid(
     name: str, rows: Iterable[tuple[str, str]], columns: Mapping[str, str],
     show: Callable[[Row], str] = cell, corner: str = "", gaps: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """A table of rows of a run: lines are (label, item with ``{}``), columns say what stands there; ``gaps``: an item
-    may be missing."""
+    """A table of rows of a run: lines are (label, item with ``{}``), columns say what stands there;
+    ``gaps``: an item may be missing.
+    """
     told = []
     for label, item in rows:
         items = (item.format(x) for x in columns.values())
-        told.append([label, *("" if gaps and x not in summary(name) else show(found(name, x)) for x in items)])
+        told.append(
+            [
+                label,
+                *("" if gaps and x not in summary(name) else show(found(name, x)) for x in items),
+            ]
+        )
     return table([corner, *columns], told)
 
 
@@ -95,9 +103,14 @@ _OTHERS = ("BTS", "m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+"
 
 def _of_omega(settings: Mapping[str, str], star: bool = True) -> Iterator[str]:
     """Regret at B of every policy; ``settings`` with the item that played each."""
-    omegas = ("ω-UCB, ρ = 1/4", "ω-UCB, ρ = 1", *(("ω*-UCB, ρ = 1/4", "ω*-UCB, ρ = 1") if star else ()))
+    omegas = (
+        "ω-UCB, ρ = 1/4",
+        "ω-UCB, ρ = 1",
+        *(("ω*-UCB, ρ = 1/4", "ω*-UCB, ρ = 1") if star else ()),
+    )
     rows = (
-        (name.replace("*", "\\*").replace("1/4", "¼"), f"{{}}: regret of {name} at B") for name in (*omegas, *_OTHERS)
+        (name.replace("*", "\\*").replace("1/4", "¼"), f"{{}}: regret of {name} at B")
+        for name in (*omegas, *_OTHERS)
     )
     return grid("omega_ucb", rows, {x: f"{by}: {x}" for x, by in settings.items()})
 
@@ -105,11 +118,26 @@ def _of_omega(settings: Mapping[str, str], star: bool = True) -> Iterator[str]:
 def _of_suak() -> Iterator[str]:
     """Regret at T of every policy in both figures, and what the first ten runs alone say."""
     told = []
-    for name in ("SUAK", "OPS, a = 3", "OPS, a = 2.4", "OPS, a = 2", "PDS", "USS, λ = 9", "USS, λ = 5"):
+    for name in (
+        "SUAK",
+        "OPS, a = 3",
+        "OPS, a = 2.4",
+        "OPS, a = 2",
+        "PDS",
+        "USS, λ = 9",
+        "USS, λ = 5",
+    ):
         second = found("suak", f"figure2: regret of {name} at T")
         (value, error) = re.findall(r"first 10: ([\d.e+]+) ± ([\d.e+]+)", second.note)[0]
         first = summary("suak").get(f"figure1: regret of {name} at T")
-        told.append([name, cell(first) if first else "", cell(second), f"{float(value):,.0f} ± {float(error):,.0f}"])
+        told.append(
+            [
+                name,
+                cell(first) if first else "",
+                cell(second),
+                f"{float(value):,.0f} ± {float(error):,.0f}",
+            ]
+        )
     return table(["", "Fig. 1: regret", "Fig. 2: regret", "first 10 runs of 200"], told)
 
 
@@ -134,14 +162,31 @@ def _tuned() -> Iterator[str]:
         for gain in gains:
             each = found("gradients", f"tuned: {name}: ({gain}) / tuned")
             (interval,) = re.findall(r"95 % interval (-?[\d.]+ to -?[\d.]+)", each.note)
-            cells.append(f"{float(each.measured):.3f} ({interval}): {each.verdict}".replace("-", "−"))
+            cells.append(
+                f"{float(each.measured):.3f} ({interval}): {each.verdict}".replace("-", "−")
+            )
         told.append([name, rhos.measured, grid, *cells])
-    return table(["", "tuned ρ, by key", "best of the grid, by key", *(f"({gain}) / tuned" for gain in gains)], told)
+    return table(
+        [
+            "",
+            "tuned ρ, by key",
+            "best of the grid, by key",
+            *(f"({gain}) / tuned" for gain in gains),
+        ],
+        told,
+    )
 
 
 # --- docs/reproductions/rcucb.md -------------------------------------------------------------------------------
-_SAID = {"Kaplan-Meier": "Kaplan–Meier (ours)", "UCB width": "UCB, width", "1+λ": "1 + λ", "TS ": "TS, "}
-_READINGS = {name: functools.reduce(lambda x, y: x.replace(*y), _SAID.items(), name) for name in POLICIES}
+_SAID = {
+    "Kaplan-Meier": "Kaplan–Meier (ours)",
+    "UCB width": "UCB, width",
+    "1+λ": "1 + λ",
+    "TS ": "TS, ",
+}
+_READINGS = {
+    name: functools.reduce(lambda x, y: x.replace(*y), _SAID.items(), name) for name in POLICIES
+}
 _BASELINES = tuple(_READINGS)[4:]
 
 
@@ -153,8 +198,12 @@ def _gap() -> Iterator[str]:
     told = []
     for name in _BASELINES:
         each = found("rcucb", f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}")
-        told.append([f"{_READINGS[name]} / literal", ", ".join(each.measured.split()), each.verdict])
-    return table([f"regret on {', '.join(G1_NAMES)}", "measured on G1", "larger with correlation"], told)
+        told.append(
+            [f"{_READINGS[name]} / literal", ", ".join(each.measured.split()), each.verdict]
+        )
+    return table(
+        [f"regret on {', '.join(G1_NAMES)}", "measured on G1", "larger with correlation"], told
+    )
 
 
 def _censored() -> Iterator[str]:
@@ -163,7 +212,9 @@ def _censored() -> Iterator[str]:
     for at in G1_NAMES:
         rcucb, ts, ucb, oracle = (f"{x:.4f}" for x in PUBLISHED[at])
         told.append([at, "published", rcucb, "", "", "", ucb, "", ts, "", oracle])
-        shares = (found("rcucb", f"table {at}: censored share {name}").measured for name in _READINGS)
+        shares = (
+            found("rcucb", f"table {at}: censored share {name}").measured for name in _READINGS
+        )
         measured = found("rcucb", f"table {at}: oracle 1 − P(τ*)").measured
         told.append(["", "measured", *(f"{float(x):.4f}" for x in shares), measured])
     assert list(ORACLE_PROBIT) == list(G1_NAMES)
@@ -174,9 +225,20 @@ def _forests() -> Iterator[str]:
     """Figure 5: share of rounds over the limit, and cumulative gain."""
     told = []
     for name in ("RCUCB legal", "RCUCB Kaplan-Meier", *_BASELINES):
-        share, gain = (found("rcucb", f"Fig. 5 {what} {name}") for what in ("share over the limit", "cumulative gain"))
-        told.append([_READINGS[name], share.published, cell(share, digits=".4f"), share.verdict, cell(gain)])
-    head = ["", "share over the limit: published", "measured", "verdict on the number", "cumulative gain"]
+        share, gain = (
+            found("rcucb", f"Fig. 5 {what} {name}")
+            for what in ("share over the limit", "cumulative gain")
+        )
+        told.append(
+            [_READINGS[name], share.published, cell(share, digits=".4f"), share.verdict, cell(gain)]
+        )
+    head = [
+        "",
+        "share over the limit: published",
+        "measured",
+        "verdict on the number",
+        "cumulative gain",
+    ]
     return table(head, told)
 
 
@@ -193,9 +255,16 @@ def _theorem1() -> Iterator[str]:
 
 def _sizes(what: str) -> Iterator[str]:
     """Regret by the number of limits or of arms."""
-    names, counts = ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1"), (5, 10, 20, 40)
+    names, counts = (
+        ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1"),
+        (5, 10, 20, 40),
+    )
     told = (
-        [at, _READINGS[name], *(cell(found("rcucb", f"{n} {what}, {at}: regret {name}")) for n in counts)]
+        [
+            at,
+            _READINGS[name],
+            *(cell(found("rcucb", f"{n} {what}, {at}: regret {name}")) for n in counts),
+        ]
         for at in G1_NAMES
         for name in names
     )
@@ -213,11 +282,17 @@ def _cells(begin: str, columns: Iterable[str], statistic: str, digits: str) -> I
         (apart,) = re.findall(r"([+-][\d.]+) s\.e\. between", each.note)
         value = float(each.measured)
         text = f"{value:{digits}}" if value < 1000 else f"{value:.0f}"
-        yield f"{each.published} / {f'**{text}**' if each.verdict == 'no' else text} ({apart})".replace("-", "−")
+        yield f"{each.published} / {f'**{text}**' if each.verdict == 'no' else text} ({apart})".replace(
+            "-", "−"
+        )
 
 
-def _by_statistic(head: str, columns: Iterable[str], groups: Iterable[tuple[str, str]], digits: str) -> Iterator[str]:
-    """A row for each statistic of each group ``(label, begin)``; the group's first row bears its label."""
+def _by_statistic(
+    head: str, columns: Iterable[str], groups: Iterable[tuple[str, str]], digits: str
+) -> Iterator[str]:
+    """A row for each statistic of each group ``(label, begin)``; the group's first row bears its
+    label.
+    """
     told = (
         [label if s == STATISTICS[0] else "", s, *_cells(begin, columns, s, digits)]
         for label, begin in groups
@@ -262,7 +337,11 @@ def _agreement() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     """Every statement about Table 1: published, measured, verdict, and why."""
-    claims = {item.removeprefix("claim: "): x for item, x in summary("b_zoom").items() if item.startswith("claim: ")}
+    claims = {
+        item.removeprefix("claim: "): x
+        for item, x in summary("b_zoom").items()
+        if item.startswith("claim: ")
+    }
     of_table1 = ((item, x) for item, x in claims.items() if not item.startswith("table2"))
     told = ([item, x.published, x.measured, f"**{x.verdict}**: {x.note}"] for item, x in of_table1)
     return table(["statement", "published", "measured", "verdict"], told)
@@ -271,12 +350,18 @@ def _claims() -> Iterator[str]:
 def _claims2() -> Iterator[str]:
     """Every statement about Table 2: the verdict, and the difference of means that it is of."""
     places = [f"{x}, B = {b:,}" for x in ("printed peak 0.2", "peak 0.1") for b in _OF_B_ZOOM]
-    claims = ("m of Z is the highest", "Q1 of Z is the highest", *(f"mean profit of {x} − Z" for x in PLAYED2[1:]))
+    claims = (
+        "m of Z is the highest",
+        "Q1 of Z is the highest",
+        *(f"mean profit of {x} − Z" for x in PLAYED2[1:]),
+    )
 
     def show(each: Row) -> str:
         return f"**{each.verdict}**" + (f" ({cell(each)})" if each.standard_error else "")
 
-    return grid("b_zoom", [(x, f"claim: table2 {{}}: {x}") for x in claims], {x: x for x in places}, show)
+    return grid(
+        "b_zoom", [(x, f"claim: table2 {{}}: {x}") for x in claims], {x: x for x in places}, show
+    )
 
 
 _SCALES = {
@@ -294,12 +379,16 @@ def _scale() -> Iterator[str]:
     """How many cells of its column each reading meets."""
     told = []
     for name, said in _SCALES.items():
-        pulls, reward = (found("b_zoom", f"scale: {name}, {what}") for what in ("pulls", "Σ reward"))
+        pulls, reward = (
+            found("b_zoom", f"scale: {name}, {what}") for what in ("pulls", "Σ reward")
+        )
         (median,) = re.findall(r"median \|z\| ([\d.]+)", pulls.note)
         full = re.findall(r"; (\d+) lanes full", pulls.note)
         more = f" ({int(full[0]):,} of 1,200 runs fill their points)" if full else ""
         told.append([said, f"{pulls.measured}{more}", median, reward.measured])
-    return table(["reading", "cells within 3 s.e., as pulls", "median \\|z\\|", "as Σ reward"], told)
+    return table(
+        ["reading", "cells within 3 s.e., as pulls", "median \\|z\\|", "as Σ reward"], told
+    )
 
 
 def _independent(budget: int) -> Iterator[str]:
@@ -309,7 +398,9 @@ def _independent(budget: int) -> Iterator[str]:
         cells = []
         for statistic in STATISTICS:
             each = found("b_zoom", f"independent B={budget} λ={lam:g} BZ {statistic}")
-            ours, apart, printed = re.findall(r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", each.note)[0]
+            ours, apart, printed = re.findall(
+                r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", each.note
+            )[0]
             cells.append(f"{float(each.measured):.4g} / {float(ours):.4g} ({apart}) / {printed}")
         told.append([f"{lam:g}", *cells])
     return table([f"B = {budget:,}, λ", *STATISTICS], told)
@@ -349,7 +440,9 @@ def _share(each: Row) -> str:
 def _far() -> Iterator[str]:
     """Regret beyond the budgets of ``regret``, a hundred reservoirs each."""
     exponents = {  # by policy, β and the budget at the end of the step
-        _place(item, 10**0.25): each for item, each in summary("rcb").items() if item.startswith("far: exponent")
+        _place(item, 10**0.25): each
+        for item, each in summary("rcb").items()
+        if item.startswith("far: exponent")
     }
     told = []
     for item, each in summary("rcb").items():
@@ -359,7 +452,14 @@ def _far() -> Iterator[str]:
             name = f"{policy}, β = {_FRACTION[beta]}"
             told.append([name, f"{budget:,}", cell(each), _share(each), slope])
     return table(
-        ["", "B", "regret", "pulls with an infinite index", "exponent since the budget before [bound's]"], told
+        [
+            "",
+            "B",
+            "regret",
+            "pulls with an infinite index",
+            "exponent since the budget before [bound's]",
+        ],
+        told,
     )
 
 
@@ -381,9 +481,13 @@ def _sensitivity(name: str) -> list[Line]:
     return lines(f"reproductions/sensitivity_{name}.csv")
 
 
-def _values(name: str, parameter: str, environment: str, policy: str, budget: str = "") -> tuple[str, str]:
+def _values(
+    name: str, parameter: str, environment: str, policy: str, budget: str = ""
+) -> tuple[str, str]:
     """The best value, and what cannot be told from it."""
-    told = [x for x in _sensitivity(name) if (x["environment"], x["policy"]) == (environment, policy)]
+    told = [
+        x for x in _sensitivity(name) if (x["environment"], x["policy"]) == (environment, policy)
+    ]
     told = [x for x in told if not budget or x["budget"] == budget]
     values = [float(x[parameter]) for x in told]
     like = [i for i, x in enumerate(told) if "yes" in (x["best"], x["indistinguishable"])]
@@ -399,15 +503,31 @@ def _side_by_side(name: str, parameter: str, policies: dict[str, str]) -> Iterat
     """A row for each environment, two columns for each policy."""
     environments = dict.fromkeys(x["environment"] for x in _sensitivity(name))
     symbol = {"rho": "ρ", "alpha": "α"}[parameter]
-    head = ["", *(f"{said}: {what}" for said in policies.values() for what in (f"best {symbol}", "indistinguishable"))]
-    return table(head, ([at, *(x for p in policies for x in _values(name, parameter, at, p))] for at in environments))
+    head = [
+        "",
+        *(
+            f"{said}: {what}"
+            for said in policies.values()
+            for what in (f"best {symbol}", "indistinguishable")
+        ),
+    ]
+    return table(
+        head,
+        (
+            [at, *(x for p in policies for x in _values(name, parameter, at, p))]
+            for at in environments
+        ),
+    )
 
 
 def _alphas() -> Iterator[str]:
     """m-, c- and i-UCB: a row for each environment and budget."""
     cells = dict.fromkeys((x["environment"], x["budget"]) for x in _sensitivity("alpha"))
     told = (
-        [f"{at}, {float(budget):,.0f}", *("{} ({})".format(*_values("alpha", "alpha", at, p, budget)) for p in _UCBS)]
+        [
+            f"{at}, {float(budget):,.0f}",
+            *("{} ({})".format(*_values("alpha", "alpha", at, p, budget)) for p in _UCBS),
+        ]
         for at, budget in cells
     )
     return table(["", *_UCBS.values()], told)
@@ -415,13 +535,28 @@ def _alphas() -> Iterator[str]:
 
 # --- docs/findings/drift.md ------------------------------------------------------------------------------------
 _FORGETFUL = ("ω-UCB, ρ = 1/4", "BTS", "m-UCB")
-_WAYS: tuple[str, ...] = ("never", "half-life 128", "half-life 512", "half-life 512 pulls", "window 740")
-_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, GLR, growing", "restart, CUSUM", "restart, Page–Hinkley")
+_WAYS: tuple[str, ...] = (
+    "never",
+    "half-life 128",
+    "half-life 512",
+    "half-life 512 pulls",
+    "window 740",
+)
+_WAYS += (
+    "restart, GLR",
+    "restart the arm, GLR",
+    "restart, GLR, growing",
+    "restart, CUSUM",
+    "restart, Page–Hinkley",
+)
 
 
 def _lines() -> Iterator[str]:
     """From how many changes in a run on forgetting pays."""
-    budgets, items = (500, 2000, 8000), "pays: {}, budget {}: half-life {} pays from … changes a run on"
+    budgets, items = (
+        (500, 2000, 8000),
+        "pays: {}, budget {}: half-life {} pays from … changes a run on",
+    )
     told = []
     for name, half in itertools.product(_FORGETFUL, (32, 128, 512, 2048, 8192)):
         rows = (found("drift", items.format(name, budget, half)) for budget in budgets)
@@ -438,7 +573,15 @@ def _held() -> Iterator[str]:
             more, fewer = each.measured.replace("-", "−").split("; ")
             budget, half = f"{int(budget):,}", f"{int(half):,}"
             told.append([name, budget, half, each.published, more, fewer, each.verdict])
-    header = ["", "budget", "half-life", "line", "with twice as many changes", "with half as many", "holds"]
+    header = [
+        "",
+        "budget",
+        "half-life",
+        "line",
+        "with twice as many changes",
+        "with half as many",
+        "holds",
+    ]
     return table(header, told)
 
 
@@ -455,22 +598,38 @@ _ROUTERS: tuple[str, ...] = (
     "UCB-Simplex, guarded",
     "pacer",
 )
-_ROUTERS += ("One-Phase", "primal-dual", "SUAK", "ω-UCB", "BTS", "explore 50, then commit", "r − λc", "cap")
+_ROUTERS += (
+    "One-Phase",
+    "primal-dual",
+    "SUAK",
+    "ω-UCB",
+    "BTS",
+    "explore 50, then commit",
+    "r − λc",
+    "cap",
+)
 _ROUTERS += ("price tiers", "LiteLLM adaptive")
 _CONTEXTUAL = ("ParetoBandit", "linear, shown all", "longer prompts to the dearer")
 
 
-def _at_budgets(rows: Iterable[tuple[str, str]], show: Callable[[str], str], corner: str = "") -> Iterator[str]:
+def _at_budgets(
+    rows: Iterable[tuple[str, str]], show: Callable[[str], str], corner: str = ""
+) -> Iterator[str]:
     """A column for each budget; ``show`` makes a cell of an item without its ``quality``."""
     budgets = {f"${label}": label for label in router.PUBLISHED}
-    return table([corner, *budgets], ([name, *(show(item.format(x)) for x in budgets.values())] for name, item in rows))
+    return table(
+        [corner, *budgets],
+        ([name, *(show(item.format(x)) for x in budgets.values())] for name, item in rows),
+    )
 
 
 def _routers() -> Iterator[str]:
     """Quality, and dollars over the budget in brackets."""
 
     def show(item: str) -> str:
-        quality, paid = (found("router", f"{item}: {what}") for what in ("quality", "dollars over the budget"))
+        quality, paid = (
+            found("router", f"{item}: {what}") for what in ("quality", "dollars over the budget")
+        )
         return f"{float(quality.measured):.3f} ({float(paid.measured):.2f})"
 
     rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
@@ -484,7 +643,9 @@ def _does_context_pay() -> Iterator[str]:
         each = found("router", item)
         low, high = re.findall(r"from (\S+) to (\S+) ", each.note)[0]
         verdict = {"yes": "**yes**", "no": "**no**"}.get(each.verdict, "?")
-        return f"{float(each.measured):+.3f} ({float(low):+.3f} to {float(high):+.3f}) {verdict}".replace("-", "−")
+        return f"{float(each.measured):+.3f} ({float(low):+.3f} to {float(high):+.3f}) {verdict}".replace(
+            "-", "−"
+        )
 
     rows = ((name, f"context: {name} − best mixture at its dollars, ${{}}") for name in _CONTEXTUAL)
     return _at_budgets(rows, show)
@@ -499,7 +660,10 @@ def _reproduced() -> Iterator[str]:
         return f"{float(each.measured):{digits}} ± {float(each.standard_error):.2g} / {float(each.published):{digits}}"
 
     return _at_budgets(
-        [(what, f"context: ParetoBandit's {what} at ${{}}, ours and published") for what in _JUDGED],
+        [
+            (what, f"context: ParetoBandit's {what} at ${{}}, ours and published")
+            for what in _JUDGED
+        ],
         show,
         "ours / published",
     )
@@ -512,7 +676,9 @@ def _soon() -> Iterator[str]:
     """Requests until a router is as good as the mixture."""
 
     def show(item: str) -> str:
-        said = re.findall(r"after (never|[0-9]+ requests)$", found("router", f"{item}: quality").note)[0]
+        said = re.findall(
+            r"after (never|[0-9]+ requests)$", found("router", f"{item}: quality").note
+        )[0]
         return str(said.removesuffix(" requests"))
 
     rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
@@ -528,7 +694,11 @@ def _late() -> Iterator[str]:
         return f"{cell(each, '.3f')} ({float(served):.0f} %)"
 
     names = ("PricePacer", "explore 50, then commit")
-    rows = [(f"{x}, {n:,} late", f"delays: {x}, {n} requests late at ${{}}") for x in names for n in (0, 10, 100, 1000)]
+    rows = [
+        (f"{x}, {n:,} late", f"delays: {x}, {n} requests late at ${{}}")
+        for x in names
+        for n in (0, 10, 100, 1000)
+    ]
     return _at_budgets(rows, show)
 
 
@@ -544,9 +714,16 @@ def _price_falls() -> Iterator[str]:
     told = []
     for label in ("tight", "moderate", "loose"):
         for name in _AS_PRICES_FALL:
-            rows = [found("router", f"prices: {name}, {label}, {when}: dollars over the budget") for when in whens]
-            printed = [f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows]
-            told.append([label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))])
+            rows = [
+                found("router", f"prices: {name}, {label}, {when}: dollars over the budget")
+                for when in whens
+            ]
+            printed = [
+                f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows
+            ]
+            told.append(
+                [label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))]
+            )
     return table(["budget", "", *whens], told)
 
 
@@ -592,8 +769,14 @@ def _by_rho(setting: str) -> Iterator[str]:
     for line in _tails(setting, PAPER):
         if line["policy"] == "ω-UCB":
             cells = [interval(line, name) for name in ("mean", "median", "q99")]
-            cells += [percent(line["tail_share"]), f"{line['half']} of {int(line['instances']):,} runs"]
-            cells += [percent(line["lock_in"], 1), f"{line['least_in']} of {line['groups']} hundreds"]
+            cells += [
+                percent(line["tail_share"]),
+                f"{line['half']} of {int(line['instances']):,} runs",
+            ]
+            cells += [
+                percent(line["lock_in"], 1),
+                f"{line['least_in']} of {line['groups']} hundreds",
+            ]
             told.append([f"{float(line['rho']):.3g}", *cells])
     head = "ρ | mean | median | 99 % quantile | worst 1 % carry | half of the mean lies in | lock-ins | the least in"
     return table(head.split(" | "), told)
@@ -601,7 +784,9 @@ def _by_rho(setting: str) -> Iterator[str]:
 
 def _best(budget: float) -> Iterator[str]:
     """The best ρ for each criterion, and the least and largest that are not clearly worse."""
-    found = [line for line in lines("findings/omega_ucb_best.csv") if float(line["budget"]) == budget]
+    found = [
+        line for line in lines("findings/omega_ucb_best.csv") if float(line["budget"]) == budget
+    ]
     told = []
     for setting in dict.fromkeys(line["setting"] for line in found):
         here = [line for line in found if line["setting"] == setting]
@@ -610,7 +795,14 @@ def _best(budget: float) -> Iterator[str]:
             for line in here
         )
         told.append([setting, *cells, interval(here[0], "quarter_minus_half")])
-    head = ["", "least mean", "least median", "least 99 % quantile", "least worst 1 %", "mean at ¼ − at ½"]
+    head = [
+        "",
+        "least mean",
+        "least median",
+        "least 99 % quantile",
+        "least worst 1 %",
+        "mean at ¼ − at ½",
+    ]
     return _narrow(head, told)
 
 
@@ -631,24 +823,42 @@ def _replayed(law: str) -> Iterator[str]:
         if policy == "ω*-UCB" if law == "S-Br" else policy in REST:
             continue  # the first is ω-UCB there, the others were played on Bernoulli arms only
         found = (one(f"{law}-{arms}", policy, rho) for arms in (10, 50, 100))
-        told.append([label, *(f"{interval(line, 'mean')}, {int(line['instances']):,}" for line in found)])
+        told.append(
+            [label, *(f"{interval(line, 'mean')}, {int(line['instances']):,}" for line in found)]
+        )
     return _narrow(["", f"{law}-10", f"{law}-50", f"{law}-100"], told)
 
 
 def _distributions() -> Iterator[str]:
     """The law of the regret of BTS and m-UCB, in every setting at the paper's budget."""
     told = []
-    for policy, law, arms in itertools.product(("BTS", "m-UCB"), ("S-Br", "S-GBr", "S-Bt"), (10, 50, 100)):
+    for policy, law, arms in itertools.product(
+        ("BTS", "m-UCB"), ("S-Br", "S-GBr", "S-Bt"), (10, 50, 100)
+    ):
         line = one(f"{law}-{arms}", policy)
         cells = [interval(line, name) for name in ("mean", "median", "q99")]
-        told.append([policy, line["setting"], *cells, percent(line["tail_share"]), percent(line["lock_in"], 1)])
+        told.append(
+            [
+                policy,
+                line["setting"],
+                *cells,
+                percent(line["tail_share"]),
+                percent(line["lock_in"], 1),
+            ]
+        )
     head = ["", "", "mean", "median", "99 % quantile", "worst 1 % carry", "lock-ins"]
     return (line.replace("|  |", "| |") for line in _narrow(head, told))
 
 
 def _seldom() -> Iterator[str]:
-    """Policies that the paper does not play, beside some that it does: S-Br-10, a tenth of the paper's budget."""
-    kept = [x for x in _tails("S-Br-10", PAPER / 10) if x["policy"] != "ω-UCB" or float(x["rho"]) in (0.25, 1.0)]
+    """Policies that the paper does not play, beside some that it does: S-Br-10, a tenth of the
+    paper's budget.
+    """
+    kept = [
+        x
+        for x in _tails("S-Br-10", PAPER / 10)
+        if x["policy"] != "ω-UCB" or float(x["rho"]) in (0.25, 1.0)
+    ]
     told = []
     for line in sorted(kept, key=lambda x: float(x["mean"])):
         name = line["policy"] + (f", ρ = {float(line['rho']):g}" if line["rho"] else "")
@@ -658,21 +868,30 @@ def _seldom() -> Iterator[str]:
 
 
 def quote(entry: Line) -> str:
-    """The sentence that a page must have: ``text`` with numbers of a line of tails.csv, or of best.csv (by criterion).
+    """The sentence that a page must have: ``text`` with numbers of a line of tails.csv, or of
+    best.csv (by criterion).
 
     ``{mean}`` is a regret in whole units, ``{lock_in%}`` a percentage, ``{half#}`` stands as it is.
     """
     if entry["criterion"]:
         wanted = (entry["setting"], entry["criterion"], float(entry["budget"]))
         best = lines("findings/omega_ucb_best.csv")
-        line = best[[(x["setting"], x["criterion"], float(x["budget"])) for x in best].index(wanted)]
+        line = best[
+            [(x["setting"], x["criterion"], float(x["budget"])) for x in best].index(wanted)
+        ]
     else:
         rho = float(entry["rho"]) if entry["rho"] else None
         line = one(entry["setting"], entry["policy"], rho, float(entry["budget"]))
 
     def shown(found: re.Match[str]) -> str:
         name, kind = found[1], found[2]
-        return percent(line[name]) if kind == "%" else line[name] if kind == "#" else number(line[name])
+        return (
+            percent(line[name])
+            if kind == "%"
+            else line[name]
+            if kind == "#"
+            else number(line[name])
+        )
 
     return re.sub(r"\{(\w+)([%#]?)\}", shown, entry["text"])
 
@@ -680,12 +899,23 @@ def quote(entry: Line) -> str:
 def _of_rcb(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Rows of policies on every reservoir."""
     places = itertools.product(BETAS, names)
-    return [(f"{x}, β = {_FRACTION[beta]}", f"regret: {x}, β = {beta:g}, B = {{}}") for beta, x in places]
+    return [
+        (f"{x}, β = {_FRACTION[beta]}", f"regret: {x}, β = {beta:g}, B = {{}}")
+        for beta, x in places
+    ]
 
 
-_CHANGES = {f"{n:,}": f"a change in {n}" for n in (128, 256, 512, 1024, 2048, 4096, 8192)} | {"never": "standing"}
+_CHANGES = {f"{n:,}": f"a change in {n}" for n in (128, 256, 512, 1024, 2048, 4096, 8192)} | {
+    "never": "standing"
+}
 _WEEKS = ("before", "price at a tenth", "first week after", "second week after")
-_PACERS = ("never", "window, 1 day", "window, 3 days", "restart the arm, GLR", "restart the arm, CUSUM")
+_PACERS = (
+    "never",
+    "window, 1 day",
+    "window, 3 days",
+    "restart the arm, GLR",
+    "restart the arm, CUSUM",
+)
 _LEGAL = {
     "legal − literal": "{}: regret legal − literal",
     "infinite − literal": "{}: regret infinite − literal",
@@ -701,7 +931,11 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
         cell,
         "c",
     ),
-    "rcucb, figure 4": ("rcucb", [(said, f"Fig. 4 {{}}: regret {x}") for x, said in _READINGS.items()], _INSTANCES),
+    "rcucb, figure 4": (
+        "rcucb",
+        [(said, f"Fig. 4 {{}}: regret {x}") for x, said in _READINGS.items()],
+        _INSTANCES,
+    ),
     "rcucb, below": (
         "rcucb",
         [(_READINGS[x], f"Fig. 4 {{}}: RCUCB literal below {x}") for x in _BASELINES],
@@ -712,7 +946,10 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
     "rcucb, legal": ("rcucb", list(_LEGAL.items()), _INSTANCES, difference),
     "rcucb, zoom": (
         "rcucb",
-        [(f"{t:,}", f"z-RCUCB legal, {{}}: simple regret at T = {t}") for t in (1_000, 3_000, 10_000, 30_000, 100_000)],
+        [
+            (f"{t:,}", f"z-RCUCB legal, {{}}: simple regret at T = {t}")
+            for t in (1_000, 3_000, 10_000, 30_000, 100_000)
+        ],
         _INSTANCES,
         functools.partial(cell, digits=".3f"),
         "T",
@@ -723,7 +960,14 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
         {f"T = {t:,}": str(t) for t in (1_000, 10_000, 100_000)},
         functools.partial(cell, digits=".4f"),
     ),
-    "rcb, regret": ("rcb", _of_rcb((*_RCBS, "ω-UCB, K arms", "ω-UCB, increasing")), _HEAD, cell, "", True),
+    "rcb, regret": (
+        "rcb",
+        _of_rcb((*_RCBS, "ω-UCB, K arms", "ω-UCB, increasing")),
+        _HEAD,
+        cell,
+        "",
+        True,
+    ),
     "rcb, infinite": ("rcb", _of_rcb(_RCBS), _HEAD, _share, "", True),
     "drift, ways": (
         "drift",
@@ -742,10 +986,16 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
 _K = (10, 50, 100)
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     **{f"summary: {name}": functools.partial(grid, *how) for name, how in _GRIDS.items()},
-    "summary: omega_ucb, S-Br": functools.partial(_of_omega, {f"S-Br-{k}": "figure3a" for k in _K}, star=False),
-    "summary: omega_ucb, S-GBr": functools.partial(_of_omega, {f"S-GBr-{k}": "figure3b" for k in _K}),
+    "summary: omega_ucb, S-Br": functools.partial(
+        _of_omega, {f"S-Br-{k}": "figure3a" for k in _K}, star=False
+    ),
+    "summary: omega_ucb, S-GBr": functools.partial(
+        _of_omega, {f"S-GBr-{k}": "figure3b" for k in _K}
+    ),
     "summary: omega_ucb, S-Bt": functools.partial(_of_omega, {f"S-Bt-{k}": "figure3c" for k in _K}),
-    "summary: omega_ucb, ads": functools.partial(_of_omega, {"FB-Br": "figure3d", "FB-Bt": "figure3e"}),
+    "summary: omega_ucb, ads": functools.partial(
+        _of_omega, {"FB-Br": "figure3d", "FB-Bt": "figure3e"}
+    ),
     "summary: suak, regret": _of_suak,
     "summary: suak, over the gap": _over_gap,
     "summary: rcucb, gap": _gap,
@@ -759,8 +1009,13 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: b_zoom, claims, table 2": _claims2,
     "summary: b_zoom, scale": _scale,
     **{f"summary: b_zoom, table 1, {b}": functools.partial(_table1, b) for b in _OF_B_ZOOM},
-    **{f"summary: b_zoom, table 2, {x}": functools.partial(_table2, x) for x in ("printed peak 0.2", "peak 0.1")},
-    **{f"summary: b_zoom, independent, {b}": functools.partial(_independent, b) for b in _OF_B_ZOOM},
+    **{
+        f"summary: b_zoom, table 2, {x}": functools.partial(_table2, x)
+        for x in ("printed peak 0.2", "peak 0.1")
+    },
+    **{
+        f"summary: b_zoom, independent, {b}": functools.partial(_independent, b) for b in _OF_B_ZOOM
+    },
     "summary: rcb, exponents": _exponents,
     "summary: rcb, far": _far,
     "summary: drift, lines": _lines,
@@ -773,13 +1028,21 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: router, prices": _price_falls,
     "summary: gradients, tuned": _tuned,
     "summary: sensitivity, figure 4": functools.partial(_side_by_side, "figure4", "rho", _OMEGAS),
-    "summary: sensitivity, censored": functools.partial(_side_by_side, "alpha_censored", "alpha", _SURVIVALS),
+    "summary: sensitivity, censored": functools.partial(
+        _side_by_side, "alpha_censored", "alpha", _SURVIVALS
+    ),
     "summary: sensitivity, alpha": _alphas,
-    **{f"omega_ucb_tails: by ρ, {x}": functools.partial(_by_rho, x) for x in ("S-Br-10", "S-Br-50", "S-Bt-10")},
+    **{
+        f"omega_ucb_tails: by ρ, {x}": functools.partial(_by_rho, x)
+        for x in ("S-Br-10", "S-Br-50", "S-Bt-10")
+    },
     "omega_ucb_tails: best": functools.partial(_best, PAPER),
     "omega_ucb_tails: best, a tenth": functools.partial(_best, PAPER / 10),
     "omega_ucb_tails: best, ten times": functools.partial(_best, 10 * PAPER),
-    **{f"omega_ucb_tails: replayed, {x}": functools.partial(_replayed, x) for x in ("S-Br", "S-GBr", "S-Bt")},
+    **{
+        f"omega_ucb_tails: replayed, {x}": functools.partial(_replayed, x)
+        for x in ("S-Br", "S-GBr", "S-Bt")
+    },
     "omega_ucb_tails: BTS and m-UCB": _distributions,
     "omega_ucb_tails: seldom": _seldom,
 }
@@ -787,7 +1050,10 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
 
 def pages() -> dict[str, str]:
     """All pages that quote a table."""
-    texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    texts = {
+        str(path.relative_to(DOCS)): path.read_text(encoding="utf-8")
+        for path in sorted(DOCS.rglob("*.md"))
+    }
     return {name: text for name, text in texts.items() if BLOCK.search(text)}
 
 
@@ -797,9 +1063,11 @@ def rendered(page: str) -> str:
 
 
 def quoted(entry: Line) -> str:
-    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row.
+    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its
+    row.
 
-    In whole units, or as the row has them where it measured less than 10; ``{error}``: a standard error or an interval.
+    In whole units, or as the row has them where it measured less than 10; ``{error}``: a standard
+    error or an interval.
     """
     each = found(entry["summary"], entry["item"])
     small = abs(float(each.measured)) < 10

@@ -1,11 +1,12 @@
-"""Infinitely many arms with a budget (the RCB paper): the first empirical study of RCB-I and RCB-AIR.
+"""Infinitely many arms with a budget (the RCB paper): the first empirical study of RCB-I and
+RCB-AIR.
 
     python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads,
-claims (what the text says of optimal play), proof (the steps of Theorem 1's proof). The paper has theory only, so
-``published`` holds the bounds. Instances:
-ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, one reservoir for each replicate. The last rows say how fast.
+Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier,
+exploration, ads, claims (what the text says of optimal play), proof (the steps of Theorem 1's
+proof). The paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1,
+Bernoulli outcomes unless said, one reservoir for each replicate. The last rows say how fast.
 """
 
 from __future__ import annotations
@@ -22,12 +23,40 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments import common
-from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
-from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
+from experiments.common import (
+    OURS,
+    Experiment,
+    Options,
+    Row,
+    above_zero,
+    clocks,
+    is_above,
+    mean_row,
+    mean_se,
+    row,
+)
+from experiments.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    figure,
+    intervals,
+    look,
+    name_ticks,
+    save,
+)
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
-from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, SampledArms, arms_to_sample, room_needed
+from jaxbandits.policies import (
+    RCB,
+    ArmIncreasing,
+    LogExploration,
+    SampledArms,
+    arms_to_sample,
+    room_needed,
+)
 
 ARMS_KEY, RUN_KEY = jax.random.key(15), jax.random.key(16)
 BEST, LEAST = 2.0, 0.1  # ρ*, λ
@@ -58,7 +87,9 @@ class Lanes(NamedTuple):
 
     budget: np.ndarray  # [mark]: what may be spent by then
     regret: np.ndarray
-    infinite: np.ndarray  # share of all pulls made while the pulled arm's index was infinite (RCB, 𝓔 = ln t)
+    infinite: (
+        np.ndarray
+    )  # share of all pulls made while the pulled arm's index was infinite (RCB, 𝓔 = ln t)
     opened: np.ndarray  # arms pulled
 
     @property
@@ -66,23 +97,32 @@ class Lanes(NamedTuple):
         return self.regret[:, -1]
 
 
-def ruled(rule: str, formula: str, budget: Any, believed: Any, multiplier: Any = 1.0) -> SampledArms | ArmIncreasing:
-    """A formula under the arm-increasing rule, or on ``K arms``: UCB-V on rewards, which knows no costs, takes the
-    horizon B/λ for its own."""
+def ruled(
+    rule: str, formula: str, budget: Any, believed: Any, multiplier: Any = 1.0
+) -> SampledArms | ArmIncreasing:
+    """A formula under the arm-increasing rule, or on ``K arms``: UCB-V on rewards, which knows no
+    costs, takes the horizon B/λ for its own.
+    """
     if rule == "increasing":
-        return ArmIncreasing(FORMULAS[formula], np.broadcast_to(believed, (len(np.atleast_2d(believed)), budget.size)))
+        return ArmIncreasing(
+            FORMULAS[formula],
+            np.broadcast_to(believed, (len(np.atleast_2d(believed)), budget.size)),
+        )
     horizon = np.asarray(budget) / LEAST if formula == "UCB-V (reward)" else budget
-    return SampledArms(FORMULAS[formula], np.atleast_2d(arms_to_sample(horizon, believed, multiplier)))
+    return SampledArms(
+        FORMULAS[formula], np.atleast_2d(arms_to_sample(horizon, believed, multiplier))
+    )
 
 
 def play(
     name: str, points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
     outcomes: str = "Bernoulli", shares: Sequence[float] = SHARES, arms: Reservoir | None = None, rounds: float = 7.0,
 ) -> list[list[Lanes]]:  # fmt: skip
-    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1, instance]`` each.
+    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1,
+    instance]`` each.
 
-    Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit of budget may
-    pay for: the room of growing sets (doubled if that was not enough).
+    Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit
+    of budget may pay for: the room of growing sets (doubled if that was not enough).
     """
     counts = [point.replicates for point in points]
     beta = np.repeat([point.beta for point in points], counts)
@@ -94,11 +134,17 @@ def play(
             outcomes=OUTCOMES[outcomes],
         )  # fmt: skip
     constraint = jb.TotalBudget(budget, last_pull="forfeits")
-    how: dict[str, Any] = {"key": RUN_KEY, "marks": tuple(shares), "slots": 64 if options.quick else None}
+    how: dict[str, Any] = {
+        "key": RUN_KEY,
+        "marks": tuple(shares),
+        "slots": 64 if options.quick else None,
+    }
 
     def run(room: int) -> jb.Result:
         began = clocks()
-        result = jb.simulate(made, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **how)
+        result = jb.simulate(
+            made, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **how
+        )
         count = result.ledger["rounds"][..., -1].sum()
         CLOCK[name] = CLOCK.get(name, np.zeros(3)) + np.array([*(clocks() - began), count])
         return result
@@ -114,11 +160,17 @@ def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) ->
         if isinstance(policy, SampledArms):
             needed = max(needed, int(np.max(policy.arms)))
             continue
-        beta = np.broadcast_to(policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size)))
+        beta = np.broadcast_to(
+            policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size))
+        )
         pairs = zip(np.tile(budget, len(beta)), beta.ravel(), strict=True)
         needed = max(needed, *(room_needed(rounds * b, x) for b, x in pairs))
     # In a quick run all calls share two programs; else room is a multiple of 8.
-    return (128 if needed <= 128 else 320 if needed <= 320 else needed) if options.quick else -(-needed // 8) * 8
+    return (
+        (128 if needed <= 128 else 320 if needed <= 320 else needed)
+        if options.quick
+        else -(-needed // 8) * 8
+    )
 
 
 def timings() -> list[Row]:
@@ -130,7 +182,9 @@ def timings() -> list[Row]:
     return found
 
 
-def _lanes(result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndarray) -> list[list[Lanes]]:
+def _lanes(
+    result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndarray
+) -> list[list[Lanes]]:
     full = result.ended == jb.Status.CAPACITY
     assert not full.any(), f"{full.sum()} lanes were full"
     _, cost = arms.first_arms(arms.capacity)
@@ -142,7 +196,12 @@ def _lanes(result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndar
         opened = (pulls > 0).sum(axis=1)
         regret = result.regret.values[i, :, 0]
         spent = budget[:, None] * np.asarray(result.marks)
-        found.append([Lanes(spent[a], regret[a:b], infinite[a:b], opened[a:b]) for a, b in itertools.pairwise(ends)])
+        found.append(
+            [
+                Lanes(spent[a], regret[a:b], infinite[a:b], opened[a:b])
+                for a, b in itertools.pairwise(ends)
+            ]
+        )
     return found
 
 
@@ -151,9 +210,15 @@ NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, incr
 MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
 LAST = {"RCB": {0.5: 6.0, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
 # ten to the …: where ``far`` begins, the last budget of ``regret``, and where it ends
-FAR = {"RCB": {1.0: (5.0, 5.5), 2.0: (4.5, 5.0)}, "ω-UCB": {0.5: (4.0, 5.0), 1.0: (4.0, 5.0), 2.0: (3.5, 4.5)}}
+FAR = {
+    "RCB": {1.0: (5.0, 5.5), 2.0: (4.5, 5.0)},
+    "ω-UCB": {0.5: (4.0, 5.0), 1.0: (4.0, 5.0), 2.0: (3.5, 4.5)},
+}
 ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.6}  # most rounds that a unit of budget pays for (measured)
-_SIMILAR, _CHEAP = 1.3, 32  # what costs less than compiling another program: so many times the arms, so many arms
+_SIMILAR, _CHEAP = (
+    1.3,
+    32,
+)  # what costs less than compiling another program: so many times the arms, so many arms
 
 
 class Curve(NamedTuple):
@@ -167,25 +232,40 @@ class Curve(NamedTuple):
     opened: np.ndarray
 
     def exponents(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(geometric mid budget, d ln R / d ln B between neighbours, its standard error by the delta method).
+        """(geometric mid budget, d ln R / d ln B between neighbours, its standard error by the
+        delta method).
 
-        Neighbours are taken as independent: for marks of one run, which are positively correlated, that is too wide.
+        Neighbours are taken as independent: for marks of one run, which are positively correlated,
+        that is too wide.
         """
         step = np.diff(np.log(self.budget))
         slope = np.diff(np.log(self.mean)) / step
         relative = self.se / self.mean
-        return np.sqrt(self.budget[1:] * self.budget[:-1]), slope, np.hypot(relative[1:], relative[:-1]) / step
+        return (
+            np.sqrt(self.budget[1:] * self.budget[:-1]),
+            slope,
+            np.hypot(relative[1:], relative[:-1]) / step,
+        )
 
 
 def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates count."""
+    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates
+    count.
+    """
     rows: dict[float, tuple[float, ...]] = {}
     for lanes in sorted(parts, key=lambda part: len(part.regret)):
         mean, se = mean_se(lanes.regret)
         last = len(lanes.budget) - 1
         for i in range(0 if passed else last, last + 1):
-            ends = [float(x.mean()) if i == last else np.nan for x in (lanes.infinite, lanes.opened)]
-            rows[float(f"{lanes.budget[i]:.3g}")] = (float(mean[i]), float(se[i]), len(lanes.regret), *ends)
+            ends = [
+                float(x.mean()) if i == last else np.nan for x in (lanes.infinite, lanes.opened)
+            ]
+            rows[float(f"{lanes.budget[i]:.3g}")] = (
+                float(mean[i]),
+                float(se[i]),
+                len(lanes.regret),
+                *ends,
+            )
     budgets = np.array(sorted(rows))
     return Curve(budgets, *np.array([rows[b] for b in budgets]).T)
 
@@ -195,7 +275,9 @@ def _powers(low: float, high: float) -> list[float]:
     return [float(f"{10**e:.3g}") for e in np.arange(low, high + 0.1, 0.5)]
 
 
-def sizes(formula: str, beta: float, options: Options, far: bool = False) -> list[tuple[float, int]]:
+def sizes(
+    formula: str, beta: float, options: Options, far: bool = False
+) -> list[tuple[float, int]]:
     """(budget, replicates)."""
     if far:
         if beta not in FAR[formula]:
@@ -218,19 +300,29 @@ def curves(formula: str, options: Options, far: bool = False) -> dict[float, dic
     points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options, far)]
     found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     for together in _alike(points, options):
-        lanes = play(known_name, together, lambda beta, budget: ruled("K arms", formula, budget, beta), options)[0]
+        lanes = play(
+            known_name,
+            together,
+            lambda beta, budget: ruled("K arms", formula, budget, beta),
+            options,
+        )[0]
         for point, x in zip(together, lanes, strict=True):
             found[point.beta].append(x)
     grown = _increasing(formula, any_name, options, far)
     return {
-        beta: {known_name: join(found[beta], passed=False), any_name: join(grown[beta], passed=True)}
+        beta: {
+            known_name: join(found[beta], passed=False),
+            any_name: join(grown[beta], passed=True),
+        }
         for beta in BETAS
         if found[beta]
     }
 
 
 def _alike(points: list[Point], options: Options) -> list[list[Point]]:
-    """Points that want about as many arms are played together: what the widest needs costs all of them."""
+    """Points that want about as many arms are played together: what the widest needs costs all of
+    them.
+    """
     if options.quick:
         return [points]
     groups: list[list[Point]] = []
@@ -271,7 +363,8 @@ def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[fl
 def bound_exponents(beta: float, budget: np.ndarray, policy: str) -> tuple[np.ndarray, float]:
     """(local exponent of the upper bound with its logarithms, exponent of the lower bound).
 
-    RCB-I: √B ln B (β < 1), √B ln²B (β = 1), B^{β/(1+β)} ln B (β > 1); RCB-AIR: ln²B times √B (β < 1) or B^{β/(1+β)}.
+    RCB-I: √B ln B (β < 1), √B ln²B (β = 1), B^{β/(1+β)} ln B (β > 1); RCB-AIR: ln²B times √B (β <
+    1) or B^{β/(1+β)}.
     """
     power = 0.5 if beta < 1 else beta / (1 + beta)
     logs = 2 if policy == "RCB-AIR" or beta == 1 else 1
@@ -297,8 +390,12 @@ def regret(options: Options) -> list[Row]:
         line = one.mean[0] * (one.budget / one.budget[0]) ** lower
         top.plot(one.budget, line, color=GREY, ls=":", label="slope of the lower bound")
         bottom.axhline(lower, color=GREY, ls=":")
-        bottom.plot(one.budget, upper, color=GREY, ls="--", label="local slope of RCB-I's upper bound")
-        top.set(xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title=f"β = {beta:g}")
+        bottom.plot(
+            one.budget, upper, color=GREY, ls="--", label="local slope of RCB-I's upper bound"
+        )
+        top.set(
+            xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title=f"β = {beta:g}"
+        )
         bottom.set(xscale="log", xlabel="budget B", ylabel="local exponent d ln R / d ln B")
     title = "Regret B·ρ* − reward, mean and 95 % interval (ρ* = 2, λ = 0.1)"
     save(picture, options.out / "regret.png", title, legend=[axes[0], axes[3]])
@@ -327,43 +424,69 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
         item = f"exponent: {name}, β = {beta:g}, B ≈ {budget:.3g}"
         said = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
         holds = above_zero(upper[i] - slope[i], se[i])
-        rows.append(row(item, slope[i], se[i], published=said, holds=holds, note=note, digits=".3f"))
+        rows.append(
+            row(item, slope[i], se[i], published=said, holds=holds, note=note, digits=".3f")
+        )
     rows.append(_above_the_lower_bound(name, beta, middle, slope, se))
     if name == "RCB-AIR":
         rows += _as_printed(beta, middle, slope, se)
     fall, error = slope[0] - slope[-1], np.hypot(se[0], se[-1])
-    item, note = f"exponent: {name}, β = {beta:g}: it falls with B", f"first minus last of {len(middle)}"
+    item, note = (
+        f"exponent: {name}, β = {beta:g}: it falls with B",
+        f"first minus last of {len(middle)}",
+    )
     holds = above_zero(fall, error)
     return [*rows, row(item, fall, error, published=OURS, holds=holds, note=note, digits=".3f")]
 
 
-def _above_the_lower_bound(name: str, beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> Row:
+def _above_the_lower_bound(
+    name: str, beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray
+) -> Row:
     """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
     lower = beta / (1 + beta)
     apart = (slope - lower) / se
-    i, item = int(apart.argmin()), f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2"
+    i, item = (
+        int(apart.argmin()),
+        f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2",
+    )
     note = f"at B ≈ {middle[i]:.3g}, {apart[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
     holds = above_zero(slope[i] - lower, se[i])
-    return row(item, slope[i] - lower, se[i], published="≥ 0 (Theorem 2)", holds=holds, note=note, digits=".3f")
+    return row(
+        item,
+        slope[i] - lower,
+        se[i],
+        published="≥ 0 (Theorem 2)",
+        holds=holds,
+        note=note,
+        digits=".3f",
+    )
 
 
 def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> list[Row]:
-    """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1, times ln²B."""
+    """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1,
+    times ln²B.
+    """
     power = 0.5 if beta > 1 else beta / (1 + beta)
     bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
     item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
     note = "exponent; yes: below that bound's own local exponent, at the largest budget"
     holds = above_zero(bound - slope[i], se[i])
-    return [row(item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=holds, note=note, digits=".3f")]
+    return [
+        row(item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=holds, note=note, digits=".3f")
+    ]
 
 
 def far(options: Options) -> list[Row]:
-    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of its runs."""
+    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of
+    its runs.
+    """
     rows: list[Row] = []
     for formula in NAMES:
         for beta, found in curves(formula, options, far=True).items():
             for name, curve in found.items():
-                rows += _levels(name, beta, curve) + (_exponents(name, beta, curve)[:-1] if formula == "RCB" else [])
+                rows += _levels(name, beta, curve) + (
+                    _exponents(name, beta, curve)[:-1] if formula == "RCB" else []
+                )
             rows += _ratios(formula, beta, found)
     return [each._replace(item=f"far: {each.item}") for each in rows]
 
@@ -377,7 +500,9 @@ def known(options: Options) -> list[Row]:
             both = curves(formula, options)[beta]
             ratio, error = _ratio(both[air], both[i])
             axis.errorbar(both[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
-            rows += [told._replace(item=f"known: {told.item}") for told in _ratios(formula, beta, both)]
+            rows += [
+                told._replace(item=f"known: {told.item}") for told in _ratios(formula, beta, both)
+            ]
         axis.axhline(1, color=GREY, lw=1)
         axis.set(xscale="log", xlabel="budget B", ylabel="ratio of regrets", title=f"β = {beta:g}")
     title = "What it costs not to know the budget: unknown over known, 95 % interval"
@@ -415,7 +540,9 @@ def _row(item: str, lanes: Lanes, note: str = "", best: float = 2.0) -> Row:
 
 
 def _paired(item: str, better: Lanes, worse: Lanes, note: str) -> Row:
-    """Is the regret of ``better`` the smaller? Same worlds. A question of ours: the paper has no numbers."""
+    """Is the regret of ``better`` the smaller? Same worlds. A question of ours: the paper has no
+    numbers.
+    """
     gap = worse.last - better.last
     return mean_row(item, gap, OURS, holds=is_above(gap), note=note + "; paired", digits=".4g")
 
@@ -431,11 +558,14 @@ def baselines(options: Options) -> list[Row]:
         skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
         skipped += ["UCB-V (ratio)"] if options.quick else []
         for rule in rules:
-            # UCB-V on rewards samples five times as many arms, which all that play beside it would pay for.
+            # UCB-V on rewards samples five times as many arms, which all that play beside it would
+            # pay for.
             formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
             for together in (formulas, ["UCB-V (reward)"]):
                 played = play("baselines", points, _rules(together, rule), options, outcomes=kind)
-                found |= {(formula, rule): lanes for formula, lanes in zip(together, played, strict=True)}
+                found |= {
+                    (formula, rule): lanes for formula, lanes in zip(together, played, strict=True)
+                }
         for i, (axis, beta) in enumerate(zip(axes[3 * line :], BETAS, strict=False)):
             where = f"β = {beta:g}, {kind}"
             for (formula, rule), lanes in found.items():
@@ -447,12 +577,21 @@ def baselines(options: Options) -> list[Row]:
                 intervals(axis, [x], [lanes[i].last], **style)
             for rule in rules:
                 rcb, omega, reward = (found[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)"))
-                rows.append(_paired(f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"))
-                item, note = f"baselines: UCB-V (reward) − RCB, {rule}, {where}", "costs ignored against costs learnt"
+                rows.append(
+                    _paired(
+                        f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"
+                    )
+                )
+                item, note = (
+                    f"baselines: UCB-V (reward) − RCB, {rule}, {where}",
+                    "costs ignored against costs learnt",
+                )
                 rows.append(_paired(item, rcb, reward, note))
             axis.set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
             axis.set_xlim(-0.5, len(FORMULAS) - 0.5)
-            axis.set_xticks(range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8)
+            axis.set_xticks(
+                range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8
+            )
     axes[0].plot([], [], "ko", label="K arms")
     axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
     budget = points[0].budget
@@ -476,13 +615,17 @@ def wrong_beta(options: Options) -> list[Row]:
             return ruled(rule, "RCB", budget, beliefs)
 
         lanes = play("wrong β", points, policy, options)
-        for i, (beta, colour, mark) in enumerate(zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)):
+        for i, (beta, colour, mark) in enumerate(
+            zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)
+        ):
             column = [of_belief[i] for of_belief in lanes]
             style = {"label": f"true β = {beta:g}", "color": colour, "marker": mark}
             intervals(axis, BETAS, [x.last for x in column], **style)
             for believed, x in zip(BETAS, column, strict=True):
                 if believed == beta:
-                    rows.append(_row(f"wrong_beta: {name}, true β = {beta:g}, believed {believed:g}", x))
+                    rows.append(
+                        _row(f"wrong_beta: {name}, true β = {beta:g}, believed {believed:g}", x)
+                    )
                     continue
                 item = f"wrong_beta: {name}, true β = {beta:g}: believing {believed:g} costs"
                 note = f"R = {x.last.mean():.4g} instead of {column[i].last.mean():.4g}"
@@ -497,7 +640,9 @@ def wrong_beta(options: Options) -> list[Row]:
 def multiplier(options: Options) -> list[Row]:
     """K = max(2, ⌈m·B^e⌉) for several m."""
     points, rows = _points(options), []
-    factors = options.pick(np.array([1 / 16, 1 / 4, 1.0]), 2.0 ** np.arange(-6, 2), 2.0 ** np.arange(-6, 2))
+    factors = options.pick(
+        np.array([1 / 16, 1 / 4, 1.0]), 2.0 ** np.arange(-6, 2), 2.0 ** np.arange(-6, 2)
+    )
     picture, axes = figure(1, 3, (12.5, 4.2))
     for formula, name in (("RCB", "RCB-I"), ("ω-UCB", "ω-UCB, K arms")):
 
@@ -514,8 +659,12 @@ def multiplier(options: Options) -> list[Row]:
             best = int(np.argmin([x.last.mean() for x in column]))
             item = f"multiplier: {name}, β = {beta:g}: the best m beats m = 1 by"
             at_one = column[list(factors).index(1.0)]
-            rows.append(_paired(item, column[best], at_one, f"best m = {factors[best]:g} of those tried"))
-            axis.set(xlabel="multiplier m of K", ylabel="regret", title=f"β = {beta:g}", ylim=(0, None))
+            rows.append(
+                _paired(item, column[best], at_one, f"best m = {factors[best]:g} of those tried")
+            )
+            axis.set(
+                xlabel="multiplier m of K", ylabel="regret", title=f"β = {beta:g}", ylim=(0, None)
+            )
             axis.set_xscale("log", base=2)
     title = f"The constant that the theory leaves open, B = {points[0].budget:g}, 95 % intervals"
     save(picture, options.out / "multiplier.png", title, legend=axes[:1])
@@ -529,12 +678,18 @@ def exploration(options: Options) -> list[Row]:
     names = list(scales)
     sequences: list[Any] = [LogExploration(np.array(list(scales.values())))]
     if not options.quick:
-        names, sequences = [*names, "2 ln(4(log₂ t + 1))"], [*sequences, jb.policies.LogLogExploration()]
+        names, sequences = (
+            [*names, "2 ln(4(log₂ t + 1))"],
+            [*sequences, jb.policies.LogLogExploration()],
+        )
     for rule, name in RULES.items():
 
         def policies(true: np.ndarray, budget: np.ndarray, rule: str = rule) -> list[Any]:
             if rule == "K arms":
-                return [SampledArms(RCB(sequence), arms_to_sample(budget, true)) for sequence in sequences]
+                return [
+                    SampledArms(RCB(sequence), arms_to_sample(budget, true))
+                    for sequence in sequences
+                ]
             return [ArmIncreasing(RCB(sequence), true) for sequence in sequences]
 
         found = dict(zip(names, play("exploration", points, policies, options), strict=True))
@@ -542,7 +697,11 @@ def exploration(options: Options) -> list[Row]:
             for sequence, lanes in found.items():
                 rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
                 if sequence != "ln t":
-                    note = "smaller than the theory allows" if "/" in sequence else "the lower end of the theory"
+                    note = (
+                        "smaller than the theory allows"
+                        if "/" in sequence
+                        else "the lower end of the theory"
+                    )
                     item = f"exploration: {name}, β = {beta:g}: 𝓔 = {sequence} beats ln t by"
                     rows.append(_paired(item, lanes[i], found["ln t"][i], note))
     return rows
@@ -551,12 +710,16 @@ def exploration(options: Options) -> list[Row]:
 def ads(options: Options) -> list[Row]:
     """Arms drawn from all Facebook ads together: a law that has its best arm (no β is true)."""
     table = read_arms(options.data / ADS_FILE).instances
-    reward, cost = (np.concatenate([getattr(x, f"mean_{what}") for x in table]) for what in ("reward", "cost"))
+    reward, cost = (
+        np.concatenate([getattr(x, f"mean_{what}") for x in table]) for what in ("reward", "cost")
+    )
     reward, cost = 0.99 * reward / reward.max(), np.maximum(0.99 * cost / cost.max(), 0.01)
     best = float((reward / cost).max())
     budget, replicates = options.pick((100.0, 20), (300.0, 50), (1e3, 100))
     points, rows = [Point(beta, budget, replicates) for beta in BETAS], []
-    arms = Reservoir.empirical(reward, cost, ARMS_KEY, instances=len(BETAS) * replicates, capacity=1)
+    arms = Reservoir.empirical(
+        reward, cost, ARMS_KEY, instances=len(BETAS) * replicates, capacity=1
+    )
     formulas = options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB"))
     note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
     for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
@@ -570,38 +733,50 @@ def ads(options: Options) -> list[Row]:
 
 
 def best_ratio_alone(instances: int) -> tuple[float, float]:
-    """Of budgeted play with four known arms, the worst of some instances: how far always playing the best ratio is
-    from the optimum, in units of that ratio ρ, and the optimum as a share of (B + 1)ρ. Exact."""
+    """Of budgeted play with four known arms, the worst of some instances: how far always playing
+    the best ratio is from the optimum, in units of that ratio ρ, and the optimum as a share of (B +
+    1)ρ. Exact.
+    """
     rng, gap, value = np.random.default_rng(17), np.zeros(instances), np.zeros(instances)
     for i in range(instances):
         budget = float(rng.integers(1, 20))
-        size, mean = rng.integers(1, 5, 4) / 4, rng.uniform(0.05, 0.95, (2, 4))  # an arm costs its size, or nothing
+        size, mean = (
+            rng.integers(1, 5, 4) / 4,
+            rng.uniform(0.05, 0.95, (2, 4)),
+        )  # an arm costs its size, or nothing
         laws = [
             independent_law([(1 - r, 0.0), (r, 1.0)], [(1 - c, 0.0), (c, float(s))])
             for (r, c), s in zip(mean.T, size, strict=True)
         ]
         ratio = mean[0] / (mean[1] * size)
         optimum, alone = (
-            budgeted_optimum(some, budget, last_pull="forfeits").value for some in (laws, [laws[int(ratio.argmax())]])
+            budgeted_optimum(some, budget, last_pull="forfeits").value
+            for some in (laws, [laws[int(ratio.argmax())]])
         )
         gap[i], value[i] = (optimum - alone) / ratio.max(), optimum / ((budget + 1) * ratio.max())
     return float(gap.max()), float(value.max())
 
 
 def claims(options: Options) -> list[Row]:
-    """What the text says of optimal play and of how long a budget lasts, by dynamic programming and binomials."""
+    """What the text says of optimal play and of how long a budget lasts, by dynamic programming and
+    binomials.
+    """
     instances = options.pick(40, 200, 500)
     gap, value = best_ratio_alone(instances)
     of = f"the worst of {instances} instances of four arms, B = 1 to 19"
     item = "claims: always the best ratio, distance from the optimum over ρ"
     rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=of)]
-    rows.append(row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of))
+    rows.append(
+        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of)
+    )
     for budget in (200, 400):
         chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
         bound = budget / LEAST * np.exp(-budget * LEAST / 2)
         item = f"claims: P(rounds > 2B/λ) of the cheapest arm, B = {budget}"
         note = "exact, costs of 0 or 1 with mean λ = 0.1; of a dearer arm it is less"
-        rows.append(row(item, chance, published=f"≤ {bound:.3g}", holds=bool(chance <= bound), note=note))
+        rows.append(
+            row(item, chance, published=f"≤ {bound:.3g}", holds=bool(chance <= bound), note=note)
+        )
     return rows
 
 
@@ -633,7 +808,9 @@ def _in_closed_form(options: Options) -> list[Row]:
         worst = ((reward + away) / (cost - away) / (ratio + gap / 2))[inside].max()
         note = f"the worst of {tried:,} random means, λ = {lam:g}"
         item = f"proof: right side of (11) over its left side, λ = {lam:g}"
-        rows.append(row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note))
+        rows.append(
+            row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
+        )
     # Δ = ρ* U^{1/β}, U on a grid that is even in its logarithm
     log_u = np.linspace(-80.0, 0.0, 400_001)
 
@@ -650,12 +827,17 @@ def _in_closed_form(options: Options) -> list[Row]:
         def rarely(k: float, gap: np.ndarray = gap, beta: float = beta) -> float:
             return mean(gap * np.exp((k - 1) * np.log1p(-((gap / (2 * BEST)) ** beta) / 2)))
 
-        if beta == 1:  # no power: its local exponent comes down to that of ln² at no finite B, so with a constant
+        if (
+            beta == 1
+        ):  # no power: its local exponent comes down to that of ln² at no finite B, so with a constant
             over = max(
                 regrets(b) * eta(LEAST) ** 2 * BEST / (10 * np.log(2 * b / LEAST) ** 2)
                 for b in 10.0 ** np.arange(2, 17)
             )
-            item, note = "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)", "the largest from B = 10² to 10¹⁶; our constant"
+            item, note = (
+                "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)",
+                "the largest from B = 10² to 10¹⁶; our constant",
+            )
             rows.append(row(item, over, published="≤ 1", holds=bool(over <= 1), note=note))
         steps: list[Any] = [("(21)", rarely, 1e6, -1 - 1 / beta)]
         steps += [] if beta == 1 else [("S2-1", regrets, 1e14, max(0.0, (1 - beta) / 2))]
@@ -664,21 +846,32 @@ def _in_closed_form(options: Options) -> list[Row]:
             bound = np.log(np.log(10 * low) / np.log(low)) / np.log(10) + power
             note = f"by quadrature, from {low:g} to {10 * low:g}; yes: at most that of the bound with its logarithms"
             said, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
-            rows.append(row(item, slope, published=said, holds=bool(slope <= bound), note=note, digits=".3f"))
+            rows.append(
+                row(
+                    item, slope, published=said, holds=bool(slope <= bound), note=note, digits=".3f"
+                )
+            )
     return rows
 
 
 def _below_its_ratio(options: Options) -> list[Row]:
-    """Eq. (18): how often the index of an arm, at one 𝓔, is below its ratio after any number of its pulls."""
+    """Eq. (18): how often the index of an arm, at one 𝓔, is below its ratio after any number of its
+    pulls.
+    """
     pulls, lanes = options.pick((1_000, 2_000), (10_000, 4_000), (10_000, 4_000))
     rng, t = np.random.default_rng(19), pulls + 1
     rows, n = [], np.arange(1, pulls + 1)
-    for name, level in (("ln t", np.log(t)), ("2 ln(4(log₂ t + 1))", 2 * np.log(4 * (np.log2(t) + 1)))):
+    for name, level in (
+        ("ln t", np.log(t)),
+        ("2 ln(4(log₂ t + 1))", 2 * np.log(4 * (np.log2(t) + 1))),
+    ):
         worst = 0
         for reward, cost in ((0.5, 0.5), (0.9, 0.5), (0.1, 0.2), (0.5, 0.1)):
             found = 0
             for _ in range(lanes // 200):
-                paid, earned = (np.cumsum(rng.random((200, pulls)) < x, axis=1) / n for x in (cost, reward))
+                paid, earned = (
+                    np.cumsum(rng.random((200, pulls)) < x, axis=1) / n for x in (cost, reward)
+                )
                 away = np.sqrt(level / (2 * n))
                 top, bottom = np.minimum(earned + away, 1), np.maximum(paid - away, 0)
                 found += int((top * cost <= reward * bottom).any(axis=1).sum())
@@ -686,8 +879,13 @@ def _below_its_ratio(options: Options) -> list[Row]:
         least, most = common.clopper_pearson(worst, lanes, 0.05 / 4)
         note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {least:.2g}"
         note += f" to {most:.2g}"
-        item, holds = f"proof: P(an index is ever below its ratio), 𝓔 = {name}", common.between(least, most, 0.0, 0.5)
-        rows.append(row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g"))
+        item, holds = (
+            f"proof: P(an index is ever below its ratio), 𝓔 = {name}",
+            common.between(least, most, 0.0, 0.5),
+        )
+        rows.append(
+            row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
+        )
     return rows
 
 
@@ -726,7 +924,8 @@ EXPERIMENT = Experiment.of(
     "rcb",
     (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims, proof),
     not_in_quick=("far",),
-    # a bound's exponent is one of large budgets; what is asked besides names the budget it was asked at
+    # a bound's exponent is one of large budgets; what is asked besides names the budget it was
+    # asked at
     any_size=lambda row: row.published in ("", OURS) or row.made_by in ("claims", "proof"),
     closing=timings,
     needs={"ads": ADS_FILE},

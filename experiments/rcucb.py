@@ -1,15 +1,17 @@
-"""Censored consumption of resources (Bengs, Hüllermeier, Machine Learning 2023): figures, table and studies.
+"""Censored consumption of resources (Bengs, Hüllermeier, Machine Learning 2023): figures, table and
+studies.
 
-The laws of the paper's instances are in a supplement that could not be found. PosCorr, NegCorr and Indep are here the
-stand-in G1 (``jaxbandits.environments.g1``): **ours, not the authors'**. It matches the published oracle censoring and
-nothing else by construction, so agreement or disagreement with other published numbers says little.
+The laws of the paper's instances are in a supplement that could not be found. PosCorr, NegCorr and
+Indep are here the stand-in G1 (``jaxbandits.environments.g1``): **ours, not the authors'**. It
+matches the published oracle censoring and nothing else by construction, so agreement or
+disagreement with other published numbers says little.
 
     python -m experiments rcucb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: fig1, fig2, fig4 (with the censoring table), sizes, alpha, zoom, smooth (an instance of Theorem 2; StoOO on
-pairs), exploration (§3.3), aslib, fig5, theorem1, propositions. ``--quick`` leaves out sizes and alpha. fig5 needs the
-table of ``python -m experiments.data_ames``, aslib the folder ``../shared/data``; both are skipped, and say so,
-without.
+Items: fig1, fig2, fig4 (with the censoring table), sizes, alpha, zoom, smooth (an instance of
+Theorem 2; StoOO on pairs), exploration (§3.3), aslib, fig5, theorem1, propositions. ``--quick``
+leaves out sizes and alpha. fig5 needs the table of ``python -m experiments.data_ames``, aslib the
+folder ``../shared/data``; both are skipped, and say so, without.
 """
 
 from __future__ import annotations
@@ -29,9 +31,30 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments import common
-from experiments.common import Experiment, Options, Row, above_zero, all_of, is_above, mean_row, mean_se, ranking, row
+from experiments.common import (
+    Experiment,
+    Options,
+    Row,
+    above_zero,
+    all_of,
+    is_above,
+    mean_row,
+    mean_se,
+    ranking,
+    row,
+)
 from experiments.data_ames import DEFAULT_OUT
-from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, intervals, look, name_ticks, save
+from experiments.figures import (
+    BLUE,
+    ORANGE,
+    VERMILION,
+    curve,
+    figure,
+    intervals,
+    look,
+    name_ticks,
+    save,
+)
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
@@ -56,25 +79,43 @@ ROUNDED = 0.5e-4  # half of the last digit: the paper prints shares with four
 
 
 def play(
-    options: Options, name: str, policies: dict[str, Any], worlds: Any, rounds: int, runs: int, **how: Any
+    options: Options,
+    name: str,
+    policies: dict[str, Any],
+    worlds: Any,
+    rounds: int,
+    runs: int,
+    **how: Any,
 ) -> dict[str, xarray.Dataset]:
-    """By policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays in worlds that reveal their
-    consumption. ``worlds``: one, or several by name; ``how``: other fields of a sweep."""
+    """By policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays in
+    worlds that reveal their consumption. ``worlds``: one, or several by name; ``how``: other fields
+    of a sweep.
+    """
     worlds = worlds if isinstance(worlds, dict) else {"world": worlds}
     how = {"constraint": jb.Horizon(rounds), "replicates": runs, "seed": 6, **how}
     found: dict[str, xarray.Dataset] = {}
     for reveals in (True, False):
-        chosen = {x: y for x, y in policies.items() if (getattr(y, "survival", "") == "literal") == reveals}
+        chosen = {
+            x: y
+            for x, y in policies.items()
+            if (getattr(y, "survival", "") == "literal") == reveals
+        }
         if chosen:
-            seen = {at: RevealConsumption(world) if reveals else world for at, world in worlds.items()}
+            seen = {
+                at: RevealConsumption(world) if reveals else world for at, world in worlds.items()
+            }
             kept_as = f"{name}, revealed" if reveals else name
-            made = common.swept(options, kept_as, policies=chosen, environments=seen, **how).isel(budget=0)
+            made = common.swept(options, kept_as, policies=chosen, environments=seen, **how).isel(
+                budget=0
+            )
             found |= {x: made.isel(setting=made["policy"].values == x) for x in chosen}
     return {x: found[x] for x in policies}
 
 
 def estimate(item: str, published: Any, values: Any, note: str) -> Row:
-    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no; without, unclear."""
+    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no;
+    without, unclear.
+    """
     mean, se = (float(v) for v in mean_se(values))
     holds = None
     if published != "":
@@ -126,7 +167,14 @@ def fig1(options: Options) -> list[Row]:
         axis.set_xlabel(label)
     save(picture, options.out / "fig1.png", "Fig. 1: three arms of Example 1 (our laws, κ = 0.6)")
     ordered = all(a[0] > b[0] and a[1] > b[1] for a, b in itertools.pairwise(means))
-    return [row("Fig. 1: more reward goes with more consumption", str(ordered), published="yes", note=OURS)]
+    return [
+        row(
+            "Fig. 1: more reward goes with more consumption",
+            str(ordered),
+            published="yes",
+            note=OURS,
+        )
+    ]
 
 
 def fig2(options: Options) -> list[Row]:
@@ -137,15 +185,22 @@ def fig2(options: Options) -> list[Row]:
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
     for axis, (name, penalty, shown) in zip(axes, cases, strict=True):
-        world = copula_arms(REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0)
+        world = copula_arms(
+            REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0
+        )
         v = world.values()[0][0].reshape(3, -1)
         for k, model in enumerate(MODELS):
             axis.plot(limits[:shown], v[k, :shown], color=COLOURS[k], label=model)
-        axis.set(title=f"{name}: promise {penalty.promise:g}, L = {penalty.compensation:g}", xlabel="limit τ")
+        axis.set(
+            title=f"{name}: promise {penalty.promise:g}, L = {penalty.compensation:g}",
+            xlabel="limit τ",
+        )
         best = v[:, :shown].argmax(axis=0)
         simple = float((best == 2).mean())
         found = f"{MODELS[best[-1]]} at τ = {limits[shown - 1]:g}; simple for {simple:.0%} of the τ shown"
-        rows.append(row(f"Fig. 2 {name} promise: best model", found, published=published[name], note=OURS))
+        rows.append(
+            row(f"Fig. 2 {name} promise: best model", found, published=published[name], note=OURS)
+        )
         if name == "strict":
             item, most = "Fig. 2 strict: largest v for τ > 0.5", v[:, shown:].max()
             rows.append(row(item, most, published="negative", note=OURS, digits=".3f"))
@@ -160,13 +215,28 @@ def fig4(options: Options) -> list[Row]:
     rounds, replicates = options.pick((1_500, 8), (20_000, 30), (100_000, 100))
     runs: dict[str, xarray.Dataset] = {}
     times = []
-    for what, bound, names in (("six index policies", 300, (*RCUCBS, *BASELINES[:2])), ("TS", 1800, BASELINES[2:])):
+    for what, bound, names in (
+        ("six index policies", 300, (*RCUCBS, *BASELINES[:2])),
+        ("TS", 1800, BASELINES[2:]),
+    ):
         began = time.perf_counter()
-        runs |= play(options, f"fig4 {what}", {x: POLICIES[x] for x in names}, g1(), rounds, replicates, marks=40)
+        runs |= play(
+            options,
+            f"fig4 {what}",
+            {x: POLICIES[x] for x in names},
+            g1(),
+            rounds,
+            replicates,
+            marks=40,
+        )
         seconds, said = time.perf_counter() - began, f"≤ {bound} (issue)"
         holds = None if rounds < 100_000 else seconds <= bound
         note = f"T = {rounds}, {replicates} replicates, 3 instances, compile included"
-        times.append(row(f"seconds for {what}", seconds, published=said, holds=holds, note=note, digits=".0f"))
+        times.append(
+            row(
+                f"seconds for {what}", seconds, published=said, holds=holds, note=note, digits=".0f"
+            )
+        )
     picture, axes = figure(1, 3, (13, 4.6))
     rows, note = [], f"T = {rounds}; {STAND_IN}"
     for i, (axis, instance) in enumerate(zip(axes, G1_NAMES, strict=True)):
@@ -177,7 +247,9 @@ def fig4(options: Options) -> list[Row]:
         axis.set_xlim(rounds / 200, rounds)
         axis.set_ylim(20, None)
         last = {name: x[:, -1] for name, x in regret.items()}
-        share = {name: run["censored"].values[0, 0, i, :, -1] / rounds for name, run in runs.items()}
+        share = {
+            name: run["censored"].values[0, 0, i, :, -1] / rounds for name, run in runs.items()
+        }
         rows += _regrets(instance, last, note) + _shares(instance, share, note)
         rows.append(ranking(f"Fig. 4 {instance}: order of the regrets", last, note))
     axes[0].set_ylabel("cumulative regret")
@@ -188,9 +260,14 @@ def fig4(options: Options) -> list[Row]:
 
 
 def _regrets(instance: str, regret: dict[str, np.ndarray], note: str) -> list[Row]:
-    rows = [estimate(f"Fig. 4 {instance}: regret {name}", "", x, note) for name, x in regret.items()]
+    rows = [
+        estimate(f"Fig. 4 {instance}: regret {name}", "", x, note) for name, x in regret.items()
+    ]
     for one, name in itertools.product(("literal", "legal"), BASELINES):
-        item, gap = f"Fig. 4 {instance}: RCUCB {one} below {name}", regret[f"RCUCB {one}"] - regret[name]
+        item, gap = (
+            f"Fig. 4 {instance}: RCUCB {one} below {name}",
+            regret[f"RCUCB {one}"] - regret[name],
+        )
         rows.append(difference(item, "RCUCB lowest", gap, note))
     literal, legal, infinite, km = (regret[name] for name in RCUCBS)
     return [
@@ -212,25 +289,46 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
     for name in BASELINES:
         item = f"table {instance}: RCUCB literal censors less than {name}"
         rows.append(difference(item, "yes", share["RCUCB literal"] - share[name], note))
-        item, more = f"table {instance}: {name} censors more than the optimal pair", share[name] - ours
+        item, more = (
+            f"table {instance}: {name} censors more than the optimal pair",
+            share[name] - ours,
+        )
         said = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
         of = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
         rows.append(mean_row(item, more, said, holds=is_above(more, 0.05), note=of, digits=".4f"))
-    item, said, holds = f"table {instance}: oracle 1 − P(τ*)", f"{oracle:.4f}", abs(ours - oracle) < 1e-3
-    return [*rows, row(item, ours, published=said, holds=holds, note="by construction of G1", digits=".4f")]
+    item, said, holds = (
+        f"table {instance}: oracle 1 − P(τ*)",
+        f"{oracle:.4f}",
+        abs(ours - oracle) < 1e-3,
+    )
+    return [
+        *rows,
+        row(item, ours, published=said, holds=holds, note="by construction of G1", digits=".4f"),
+    ]
 
 
 def _gap(name: str, ours: np.ndarray, theirs: np.ndarray) -> Row:
-    """Is RCUCB ahead, and more so with correlation? Regrets ``[instance, run]``, the correlated instances first.
+    """Is RCUCB ahead, and more so with correlation? Regrets ``[instance, run]``, the correlated
+    instances first.
 
-    From ln(theirs/ours) and its standard error by the delta method, paired by run: on both correlated instances it
-    must be above 0, else there is no gap to be larger, and above that on Indep.
+    From ln(theirs/ours) and its standard error by the delta method, paired by run: on both
+    correlated instances it must be above 0, else there is no gap to be larger, and above that on
+    Indep.
     """
     ratio = theirs.mean(axis=1) / ours.mean(axis=1)
-    _, se = mean_se(theirs / theirs.mean(axis=1, keepdims=True) - ours / ours.mean(axis=1, keepdims=True), axis=1)
+    _, se = mean_se(
+        theirs / theirs.mean(axis=1, keepdims=True) - ours / ours.mean(axis=1, keepdims=True),
+        axis=1,
+    )
     ahead = [above_zero(np.log(x), e) for x, e in zip(ratio[:2], se[:2], strict=True)]
-    larger = [above_zero(np.log(x / ratio[2]), np.hypot(e, se[2])) for x, e in zip(ratio[:2], se[:2], strict=True)]
-    item, text = f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}", " ".join(f"{x:.2f}" for x in ratio)
+    larger = [
+        above_zero(np.log(x / ratio[2]), np.hypot(e, se[2]))
+        for x, e in zip(ratio[:2], se[:2], strict=True)
+    ]
+    item, text = (
+        f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}",
+        " ".join(f"{x:.2f}" for x in ratio),
+    )
     note = f"yes: above 1 on the first two, and more than on the last, by 2 s.e. each; {STAND_IN}"
     error = " ".join(f"{x:.2g}" for x in ratio * se)
     said = "larger with correlation"
@@ -241,7 +339,9 @@ def sizes(options: Options) -> list[Row]:
     """Regret against the number of limits, and of arms."""
     rounds, replicates = options.pick((500, 4), (10_000, 10), (50_000, 20))
     counts = options.pick((5, 10), (5, 10, 20, 40), (5, 10, 20, 40))
-    chosen = {x: POLICIES[x] for x in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")}
+    chosen = {
+        x: POLICIES[x] for x in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
+    }
     rows = []
     picture, axes = figure(2, 3, (12, 6.5))
     for line, what in zip(axes.reshape(2, 3), ("limits", "arms"), strict=True):
@@ -251,7 +351,11 @@ def sizes(options: Options) -> list[Row]:
                 regret = run["regret"].values[0, :, i, :, -1]
                 intervals(axis, counts, regret, label=name, capsize=2, **look(name))
                 for at, x in zip(worlds, regret, strict=True):
-                    rows.append(estimate(f"{at}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"))
+                    rows.append(
+                        estimate(
+                            f"{at}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
+                        )
+                    )
                 axis.set(title=instance, xlabel=f"number of {what}", xscale="log", ylim=(0, None))
                 name_ticks(axis, counts)
         line[0].set_ylabel(f"regret at T = {rounds:,}")
@@ -264,7 +368,11 @@ def alpha(options: Options) -> list[Row]:
     """Regret of RCUCB against α."""
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 30))
     values = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0])
-    readings = {"RCUCB literal": "literal", "RCUCB legal": "legal", "RCUCB Kaplan-Meier": "kaplan_meier"}
+    readings = {
+        "RCUCB literal": "literal",
+        "RCUCB legal": "legal",
+        "RCUCB Kaplan-Meier": "kaplan_meier",
+    }
     chosen = {name: RCUCB(survival, alpha=values) for name, survival in readings.items()}
     rows = []
     picture, axes = figure(1, 3, (12, 4))
@@ -274,20 +382,33 @@ def alpha(options: Options) -> list[Row]:
             intervals(axis, values, regret, label=name, capsize=2, **look(name))
             axis.set(title=instance, xlabel="α", xscale="log", yscale="log")
             for a, x in zip(values, regret, strict=True):
-                rows.append(estimate(f"α = {a:g}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"))
+                rows.append(
+                    estimate(
+                        f"α = {a:g}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
+                    )
+                )
     axes[0].set_ylabel(f"regret at T = {rounds:,}")
-    save(picture, options.out / "alpha.png", "Sweep over α, stand-in G1 (ours), 95 % intervals", legend=axes[:1])
+    save(
+        picture,
+        options.out / "alpha.png",
+        "Sweep over α, stand-in G1 (ours), 95 % intervals",
+        legend=axes[:1],
+    )
     return rows
 
 
 def zoom(options: Options) -> list[Row]:
-    """Simple regret of z-RCUCB against T: the pseudo-regret of the round after T, in which it plays what it returns."""
+    """Simple regret of z-RCUCB against T: the pseudo-regret of the round after T, in which it plays
+    what it returns.
+    """
     usual, full = (1_000, 3_000, 10_000, 30_000), (1_000, 3_000, 10_000, 30_000, 100_000)
     horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), (full, 30, 6))
     world, found = g1(limits=fine_limits(depth).tolist()), []
     for horizon in horizons:
         chosen, marks = {"zoom": ZRCUCB("legal", horizon=horizon)}, [horizon / (horizon + 1), 1.0]
-        run = play(options, f"zoom {horizon}", chosen, world, horizon + 1, replicates, marks=marks)["zoom"]
+        run = play(options, f"zoom {horizon}", chosen, world, horizon + 1, replicates, marks=marks)[
+            "zoom"
+        ]
         found.append(np.diff(run["regret"].values[0, 0])[..., 0])
     rows, note = [], f"{2**depth} limits in the finest grid; {STAND_IN}"
     picture, axes = figure(1, 3, (12, 4))
@@ -295,7 +416,9 @@ def zoom(options: Options) -> list[Row]:
         intervals(axis, horizons, regret, capsize=2, **look("RCUCB legal"))
         axis.set(title=instance, xlabel="T", xscale="log", ylim=(0, None))
         for t, x in zip(horizons, regret, strict=True):
-            rows.append(estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note))
+            rows.append(
+                estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note)
+            )
         item = f"z-RCUCB {instance}: simple regret falls from T = {horizons[0]} to {horizons[-1]}"
         rows.append(difference(item, "falls with T (Theorem 2)", regret[-1] - regret[0], note))
     axes[0].set_ylabel("simple regret")
@@ -305,18 +428,24 @@ def zoom(options: Options) -> list[Row]:
 
 
 def theorem1(options: Options) -> list[Row]:
-    """Theorem 1 wants α > 1: the regret at α = 2 beside Σ Δ u, its bound without the part that is subtracted."""
+    """Theorem 1 wants α > 1: the regret at α = 2 beside Σ Δ u, its bound without the part that is
+    subtracted.
+    """
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
     limits, alpha = np.arange(1, 11) / 10, 2.0
     world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
     chosen, rows = {"literal": RCUCB("literal", alpha=alpha)}, []
-    regrets = play(options, "theorem1", chosen, world, rounds, replicates)["literal"]["regret"].values[0, 0, ..., -1]
+    regrets = play(options, "theorem1", chosen, world, rounds, replicates)["literal"][
+        "regret"
+    ].values[0, 0, ..., -1]
     for instance, value, regret in zip(G1_NAMES, world.values()[0], regrets, strict=True):
         bound = regret_bound(value, penalty, alpha, rounds)
         most = rounds * (value.max() - value.min())
         note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {most:.3g}; {STAND_IN}"
         item, said = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
-        rows.append(mean_row(item, regret, said, holds=is_above(-regret, -bound), note=note, digits=".4g"))
+        rows.append(
+            mean_row(item, regret, said, holds=is_above(-regret, -bound), note=note, digits=".4g")
+        )
     return rows
 
 
@@ -324,7 +453,9 @@ EPSILONS = (0.1, 0.25, 0.5, 0.75, 0.9)  # of Theorem 1's event A_ε
 
 
 def propositions(options: Options) -> list[Row]:
-    """Proposition 1 pair by pair, Theorem 1's event A_ε and what its probability takes off the bound, Proposition 2."""
+    """Proposition 1 pair by pair, Theorem 1's event A_ε and what its probability takes off the
+    bound, Proposition 2.
+    """
     rounds, lanes = options.pick((300, 60), (3_000, 200), (10_000, 400))
     times, alpha = [t for t in (10, 100, 1_000, 10_000) if t <= rounds], 2.0
     world, policy = g1(), RCUCB("literal", alpha=alpha)
@@ -334,7 +465,12 @@ def propositions(options: Options) -> list[Row]:
     for i, value in enumerate(world.values()[0].astype(np.float32)):
 
         def watched(replicate: Any, i: int = i, value: Any = value) -> Any:
-            how: dict[str, Any] = {"key": jax.random.key(61), "rounds": rounds, "instance": i, "replicate": replicate}
+            how: dict[str, Any] = {
+                "key": jax.random.key(61),
+                "rounds": rounds,
+                "instance": i,
+                "replicate": replicate,
+            }
             states = jb.rollout(policy, RevealConsumption(world), jb.Horizon(rounds), **how).state
             log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
             pairs = jax.vmap(lambda sums, at: pairs_of(sums, SURVIVALS["literal"], at))(states, log)
@@ -343,7 +479,9 @@ def propositions(options: Options) -> list[Row]:
             at = np.array(times) - 1
             return (known & (away > c))[at], (known & (away < -c))[at], jnp.stack(inside)
 
-        found = jax.jit(lambda ids, f=watched: jax.lax.map(f, ids, batch_size=20))(jnp.arange(lanes))
+        found = jax.jit(lambda ids, f=watched: jax.lax.map(f, ids, batch_size=20))(
+            jnp.arange(lanes)
+        )
         for all_, x in zip((above, below, held), found, strict=True):
             all_.append(np.asarray(x))
     rows = []
@@ -355,26 +493,51 @@ def propositions(options: Options) -> list[Row]:
             least, most = common.clopper_pearson(worst, lanes, level)
             note = f"the worst of {missed.size} pairs, α = 2, {lanes} runs; "
             note += f"95 % for all pairs: {least:.2g} to {most:.2g}"
-            item, holds = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)", common.between(0.0, most, 0.0, bound)
+            item, holds = (
+                f"Proposition 1, t = {t}: P(v̂ is {side} its interval)",
+                common.between(0.0, most, 0.0, bound),
+            )
             holds = False if least > bound else holds or None
-            rows.append(row(item, worst / lanes, published=f"≤ {bound:.3g}", holds=holds, note=f"{note}; {STAND_IN}"))
+            rows.append(
+                row(
+                    item,
+                    worst / lanes,
+                    published=f"≤ {bound:.3g}",
+                    holds=holds,
+                    note=f"{note}; {STAND_IN}",
+                )
+            )
     penalty = np.asarray(world.spec.penalties)
     for name, value, inside in zip(G1_NAMES, world.values()[0], held, strict=True):
         share = inside.mean(axis=0)
-        bound, off = regret_bound(value, penalty, alpha, rounds), _taken_off(value, penalty, alpha, rounds)
+        bound, off = (
+            regret_bound(value, penalty, alpha, rounds),
+            _taken_off(value, penalty, alpha, rounds),
+        )
         most = max(e * p for e, p in zip(EPSILONS, share, strict=True)) * off
         said = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
         item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
         note = f"P(A_ε) {said}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
         rows.append(
-            row(item, most / bound, published="why RCUCB is better", holds=bool(most >= bound / 100), note=note)
+            row(
+                item,
+                most / bound,
+                published="why RCUCB is better",
+                holds=bool(most >= bound / 100),
+                note=note,
+            )
         )
     return [*rows, _update_cost(options)]
 
 
 def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
-    """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as large as may be."""
-    gap, of_pair = (value.max() - value).reshape(-1, penalty.size), np.tile(penalty, value.size // penalty.size)
+    """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as
+    large as may be.
+    """
+    gap, of_pair = (
+        (value.max() - value).reshape(-1, penalty.size),
+        np.tile(penalty, value.size // penalty.size),
+    )
     log, pairs = np.log(rounds), np.log(value.size - 1)
     delta = min(0.5, (log - pairs) / (2 * log - pairs))
     apart = gap.ravel()[:, None] - gap.ravel()[None, :]
@@ -392,7 +555,14 @@ def _update_cost(options: Options) -> Row:
         world, found = g1(limits=limits), []
         for seed in range(4):  # the first compiles
             began = time.perf_counter()
-            jb.simulate(RCUCB("legal"), world, jb.Horizon(rounds), key=jax.random.key(seed), replicates=64, marks=1)
+            jb.simulate(
+                RCUCB("legal"),
+                world,
+                jb.Horizon(rounds),
+                key=jax.random.key(seed),
+                replicates=64,
+                marks=1,
+            )
             found.append(time.perf_counter() - began)
         seconds.append(float(np.median(found[1:])))
     slope = np.log(seconds[1] / seconds[0]) / np.log(counts[1] / counts[0])
@@ -415,7 +585,9 @@ def regret_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: i
 
 @jb.pytree
 class StoOOPairs(ZRCUCB):
-    """StoOO on pairs (§4.2): z-RCUCB in which a round tells of its own limit alone. Points keep what they have seen."""
+    """StoOO on pairs (§4.2): z-RCUCB in which a round tells of its own limit alone. Points keep
+    what they have seen.
+    """
 
     def update(self, state: Any, key: jax.Array, observation: Any) -> Any:
         """Book the round at its pair, then refine."""
@@ -435,17 +607,25 @@ BEST, LINEAR = SLOPE[0] ** 2 / (4 * QUADRATIC), Linear(0.2)  # v*, λ
 
 
 def smooth_arms(depth: int) -> Any:
-    """C uniform on [0, 1] and independent of R, c(x) = x, λ(τ) = τ/5: v(τ) = (E R − 0.2) τ − 0.3 τ², for both arms."""
+    """C uniform on [0, 1] and independent of R, c(x) = x, λ(τ) = τ/5: v(τ) = (E R − 0.2) τ − 0.3
+    τ², for both arms.
+    """
     rewards = [stats.beta(5 * (a + 0.2), 5 * (0.8 - a)) for a in SLOPE]
     seconds = [stats.uniform()] * 2
     limits = fine_limits(depth)
-    return copula_arms(rewards, seconds, 0.0, limits=limits, cost=Linear(1.0), penalty=LINEAR, tau_max=1.0)
+    return copula_arms(
+        rewards, seconds, 0.0, limits=limits, cost=Linear(1.0), penalty=LINEAR, tau_max=1.0
+    )
 
 
 def smooth(options: Options) -> list[Row]:
-    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)² ≤ |τ* − τ|, so that d = ½; StoOO on pairs beside z-RCUCB; H and H̃."""
+    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)² ≤ |τ* − τ|, so that d = ½; StoOO on pairs beside
+    z-RCUCB; H and H̃.
+    """
     usual = (1_000, 10_000)
-    horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6))
+    horizons, replicates, depth = options.pick(
+        ((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6)
+    )
     worlds, found = {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())}, {}
     for horizon in horizons:
         marks = [horizon / (horizon + 1), 1.0]
@@ -454,17 +634,33 @@ def smooth(options: Options) -> list[Row]:
         }  # fmt: skip
         for at, world in worlds.items():
             if at == "smooth" or horizon == horizons[-1]:
-                played = play(options, f"smooth {at} {horizon}", chosen, world, horizon + 1, replicates, marks=marks)
+                played = play(
+                    options,
+                    f"smooth {at} {horizon}",
+                    chosen,
+                    world,
+                    horizon + 1,
+                    replicates,
+                    marks=marks,
+                )
                 for name, run in played.items():
-                    found[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]  # [instance, run]
+                    found[name, at, horizon] = np.diff(run["regret"].values[0, 0])[
+                        ..., 0
+                    ]  # [instance, run]
     rows, ends = [], [found["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
     for t in horizons:
         for name in ("z-RCUCB", "StoOO"):
             item = f"smooth instance: simple regret of {name} at T = {t}"
             rows.append(estimate(item, "", found[name, "smooth", t][0], f"{replicates} runs"))
-    (first, last), (mean, se) = horizons[:: len(horizons) - 1], zip(*map(mean_se, ends), strict=True)
+    (first, last), (mean, se) = (
+        horizons[:: len(horizons) - 1],
+        zip(*map(mean_se, ends), strict=True),
+    )
     step, d = np.log(last / first), 0.5
-    slope, error = np.log(mean[1] / mean[0]) / step, float(np.hypot(se[0] / mean[0], se[1] / mean[1])) / step
+    slope, error = (
+        np.log(mean[1] / mean[0]) / step,
+        float(np.hypot(se[0] / mean[0], se[1] / mean[1])) / step,
+    )
     bound = np.log((3 * np.log(last) / last) / (3 * np.log(first) / first)) / step / (d + 2)
     note = "δ = 1/T, d = ½; yes: falls at least as fast as the bound, by 2 s.e."
     item = f"Theorem 2, smooth instance: exponent of the simple regret, T = {first} to {last}"
@@ -477,12 +673,18 @@ def smooth(options: Options) -> list[Row]:
         for i, name in enumerate(names):
             gap = found["z-RCUCB", at, last][i] - found["StoOO", at, last][i]
             item = f"§4.2 {name}: simple regret of z-RCUCB below StoOO's on pairs, T = {last}"
-            rows.append(difference(item, "an improvement", gap, "StoOO: points keep what they have seen (ours)"))
+            rows.append(
+                difference(
+                    item, "an improvement", gap, "StoOO: points keep what they have seen (ours)"
+                )
+            )
     return [*rows, _constants(last)]
 
 
 def _near_optimal(d: float) -> float:
-    """C of Definition 1 on the smooth instance: intervals of length ε/3 that end in an ε-best limit, times ε^d."""
+    """C of Definition 1 on the smooth instance: intervals of length ε/3 that end in an ε-best
+    limit, times ε^d.
+    """
     tau = np.linspace(1e-5, 1, 100_000)
     loss = BEST - np.stack([a * tau - QUADRATIC * tau**2 for a in SLOPE])
     shares = ((e, (loss <= e).mean(axis=1)) for e in np.geomspace(1e-4, 1, 400))
@@ -491,7 +693,9 @@ def _near_optimal(d: float) -> float:
 
 def _h(penalty: Any, arms: int, rounds: int, alpha: float, m: int) -> tuple[float, float]:
     """(H_T of Theorem 2, StoOO's H̃_T), levels to 12, δ = 1/T."""
-    c = (1 + float(penalty(jnp.float32(1.0)))) * np.sqrt(2 * alpha * np.log(arms * rounds**3) / rounds)
+    c = (1 + float(penalty(jnp.float32(1.0)))) * np.sqrt(
+        2 * alpha * np.log(arms * rounds**3) / rounds
+    )
     ours = theirs = 0.0
     for level in range(1, 13):
         here = np.arange(1, m**level) / m**level
@@ -505,12 +709,21 @@ def _h(penalty: Any, arms: int, rounds: int, alpha: float, m: int) -> tuple[floa
 def _theorem2(loss: np.ndarray, rounds: int, d: float, alpha: float = 1.01, m: int = 2) -> Row:
     """The simple regret beside C̃ (ln(T²/δ)/T)^{1/(d+2)}, δ = 1/T."""
     c, (h, _) = _near_optimal(d), _h(LINEAR, len(SLOPE), rounds, alpha, m)
-    inside = 4 * alpha * c * m**2 * (h + (1 + float(LINEAR(jnp.float32(1.0)))) ** 2) / (3**d * (1 - m ** -(d + 2)))
+    inside = (
+        4
+        * alpha
+        * c
+        * m**2
+        * (h + (1 + float(LINEAR(jnp.float32(1.0)))) ** 2)
+        / (3**d * (1 - m ** -(d + 2)))
+    )
     bound = float((inside * 3 * np.log(rounds) / rounds) ** (1 / (d + 2)))
     note = f"C = {c:.3g} by counting, H_T = {h:.3g}; largest of {loss.size} runs {loss.max():.3g}; "
     note += f"the worst pair loses {BEST - (SLOPE[1] - QUADRATIC):.3g}"
     item = f"Theorem 2, smooth instance: simple regret of z-RCUCB at T = {rounds}"
-    return mean_row(item, loss, f"≤ {bound:.3g}", holds=is_above(-loss, -bound), note=note, digits=".4g")
+    return mean_row(
+        item, loss, f"≤ {bound:.3g}", holds=is_above(-loss, -bound), note=note, digits=".4g"
+    )
 
 
 def _constants(rounds: int, alpha: float = 1.01, m: int = 2) -> Row:
@@ -532,11 +745,21 @@ def exploration(options: Options) -> list[Row]:
         for name in names:
             seen_by = RevealConsumption(world) if name.endswith("literal") else world
 
-            def limit(replicate: Any, i: int = i, name: str = name, seen_by: Any = seen_by, best: int = best) -> Any:
+            def limit(
+                replicate: Any,
+                i: int = i,
+                name: str = name,
+                seen_by: Any = seen_by,
+                best: int = best,
+            ) -> Any:
                 how: dict[str, Any] = {"key": jax.random.key(62), "rounds": rounds, "instance": i}
-                action = jb.rollout(POLICIES[name], seen_by, jb.Horizon(rounds), replicate=replicate, **how).action
+                action = jb.rollout(
+                    POLICIES[name], seen_by, jb.Horizon(rounds), replicate=replicate, **how
+                ).action
                 other = action.arm * limits.size + action.limit != best
-                return jnp.sum(jnp.where(other, jnp.asarray(limits)[action.limit], 0)) / jnp.sum(other)
+                return jnp.sum(jnp.where(other, jnp.asarray(limits)[action.limit], 0)) / jnp.sum(
+                    other
+                )
 
             found[name] = np.asarray(
                 jax.jit(lambda ids, f=limit: jax.lax.map(f, ids, batch_size=20))(jnp.arange(lanes))
@@ -545,7 +768,9 @@ def exploration(options: Options) -> list[Row]:
             item = f"§3.3 {instance}: mean limit of other pairs, {one} − {other}"
             more = found[one] - found[other]
             note = f"T = {rounds}, {lanes} runs, paired; yes: above 0 by 2 s.e.; {STAND_IN}"
-            rows.append(mean_row(item, more, "higher", holds=is_above(more), note=note, digits=".4f"))
+            rows.append(
+                mean_row(item, more, "higher", holds=is_above(more), note=note, digits=".4f")
+            )
     return rows
 
 
@@ -579,16 +804,20 @@ class Scenario(NamedTuple):
 
     @property
     def virtual_best(self) -> float:
-        """Mean PAR10 of the best solver of every instance, seconds: no policy without features can reach it."""
+        """Mean PAR10 of the best solver of every instance, seconds: no policy without features can
+        reach it.
+        """
         return float(self.par10.min(axis=1).mean())
 
 
 def read(data: Path, name: str) -> Scenario:
-    """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of its own.
+    """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of
+    its own.
 
-    Either ``aslib/NAME/`` as ASlib ships it (``algorithm_runs.arff`` and ``description.txt``), or ``aslib/NAME.csv``:
-    an instance a line, a solver a column, seconds, inf where unsolved. The cut-off is the description's
-    (``aslib/NAME/description.txt``); a CSV may do without for the scenarios of :data:`SCENARIOS`.
+    Either ``aslib/NAME/`` as ASlib ships it (``algorithm_runs.arff`` and ``description.txt``), or
+    ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where unsolved. The
+    cut-off is the description's (``aslib/NAME/description.txt``); a CSV may do without for the
+    scenarios of :data:`SCENARIOS`.
     """
     folder, table = data / "aslib" / name, data / "aslib" / f"{name}.csv"
     description = folder / "description.txt"
@@ -597,7 +826,10 @@ def read(data: Path, name: str) -> Scenario:
     if table.is_file():
         with table.open(newline="", encoding="utf-8") as file:
             header, *lines = list(csv.reader(file))
-        solvers, seconds = tuple(header[1:]), np.array([[float(x) for x in line[1:]] for line in lines])
+        solvers, seconds = (
+            tuple(header[1:]),
+            np.array([[float(x) for x in line[1:]] for line in lines]),
+        )
     elif (folder / "algorithm_runs.arff").is_file():
         solvers, seconds = _from_arff(folder / "algorithm_runs.arff", said)
     else:
@@ -607,7 +839,9 @@ def read(data: Path, name: str) -> Scenario:
 
 
 def _field(description: str, field: str) -> str:
-    """The first value of a field of a description: ``field: value``, ``field: [value, …]`` or a list of lines."""
+    """The first value of a field of a description: ``field: value``, ``field: [value, …]`` or a
+    list of lines.
+    """
     found = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
     return found[1].strip("\"'") if found else ""
 
@@ -623,14 +857,23 @@ def _cutoff(description: str, name: str, path: Path) -> float:
     except ValueError:
         cutoff = 0.0
     if not 0 < cutoff < np.inf:
-        raise bad("name", name, f"a scenario whose cut-off is known: write algorithm_cutoff_time: SECONDS to {path}")
+        raise bad(
+            "name",
+            name,
+            f"a scenario whose cut-off is known: write algorithm_cutoff_time: SECONDS to {path}",
+        )
     return cutoff
 
 
 def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(solvers, seconds ``[instance and repetition, solver]``); a run whose status is not ok is unsolved."""
+    """(solvers, seconds ``[instance and repetition, solver]``); a run whose status is not ok is
+    unsolved.
+    """
     head, _, body = re.split(r"(?im)^\s*(@data)\s*$", path.read_text(encoding="utf-8"), maxsplit=1)
-    names = [x.strip("\"'").lower() for x in re.findall(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head)]
+    names = [
+        x.strip("\"'").lower()
+        for x in re.findall(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head)
+    ]
     measure = (_field(description, "performance_measures") or "runtime").lower()
     kept = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
     runs: dict[tuple[str, str], dict[str, float]] = {}
@@ -641,7 +884,11 @@ def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarra
     solvers = tuple(sorted({solver for of in runs.values() for solver in of}))
     missing = [place for place, of in runs.items() if len(of) < len(solvers)]
     if missing:
-        raise bad(str(path), f"no run of some solver on {missing[0][0]}", "a table with every solver on every instance")
+        raise bad(
+            str(path),
+            f"no run of some solver on {missing[0][0]}",
+            "a table with every solver on every instance",
+        )
     return solvers, np.array([[of[solver] for solver in solvers] for of in runs.values()])
 
 
@@ -653,12 +900,16 @@ SETTINGS: dict[str, Any] = {
 
 
 def par10(found: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
-    """Mean PAR10 in seconds of the rounds up to every mark, and of those since mark −2: ``[instance, replicate, 2]``.
+    """Mean PAR10 in seconds of the rounds up to every mark, and of those since mark −2:
+    ``[instance, replicate, 2]``.
 
-    With c(x) = x/10 and λ(τ) = τ, in cut-offs, gain = solved − 0.1 A − B and spent = A + B, where A is the time of
-    solved rounds and B the limits of the others: A = (spent + gain − solved)/0.9. An unsolved round costs 10 cut-offs.
+    With c(x) = x/10 and λ(τ) = τ, in cut-offs, gain = solved − 0.1 A − B and spent = A + B, where A
+    is the time of solved rounds and B the limits of the others: A = (spent + gain − solved)/0.9. An
+    unsolved round costs 10 cut-offs.
     """
-    rounds, failed, spent, gain = (found[x].values[0, 0] for x in ("rounds", "censored", "spent", "reward"))
+    rounds, failed, spent, gain = (
+        found[x].values[0, 0] for x in ("rounds", "censored", "spent", "reward")
+    )
     seconds = (spent + gain - (rounds - failed)) / 0.9
     total = (seconds + 10 * failed) * cutoffs[:, None, None]
     late = (total[..., -1] - total[..., -2]) / (rounds[..., -1] - rounds[..., -2])
@@ -666,7 +917,9 @@ def par10(found: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
 
 
 def aslib(options: Options) -> list[Row]:
-    """Algorithm selection: solver and limit for a random instance; PAR10 against single best and virtual best."""
+    """Algorithm selection: solver and limit for a random instance; PAR10 against single best and
+    virtual best.
+    """
     scenarios = [read(options.data, name) for name in list(SCENARIOS)[:: options.pick(5, 1, 1)]]
     # (reward, consumption) of a solver: 1 if solved, and the time in cut-offs
     arms = [[(np.isfinite(t).astype(float), t) for t in s.times.T] for s in scenarios]
@@ -675,17 +928,25 @@ def aslib(options: Options) -> list[Row]:
     cutoffs = np.array([s.cutoff for s in scenarios])
     chosen = dict(list(SETTINGS.items())[: options.pick(1, 7, 7)])
     found = play(options, "aslib", chosen, world, rounds, replicates, marks=[0.8, 1.0], seed=7)
-    table = {name: par10(of_name, cutoffs) for name, of_name in found.items()}  # [scenario, replicate, 2]
+    table = {
+        name: par10(of_name, cutoffs) for name, of_name in found.items()
+    }  # [scenario, replicate, 2]
     rows = []
     for i, (s, (arm, limit, _)) in enumerate(zip(scenarios, world.best_pair(), strict=True)):
         note = f"{len(s.solvers)} solvers, {len(s.times)} instances, T = {rounds}, 5 limits"
         best = np.where(s.times[:, arm] <= limit, s.times[:, arm], 10.0).mean() * s.cutoff
         pair = f"PAR10 of the best pair of the game ({s.solvers[arm]}, {limit:g} of the cut-off)"
-        for what, x in (("single best PAR10", s.single_best), ("virtual best PAR10", s.virtual_best), (pair, best)):
+        for what, x in (
+            ("single best PAR10", s.single_best),
+            ("virtual best PAR10", s.virtual_best),
+            (pair, best),
+        ):
             rows.append(row(f"ASlib {s.name} {what}, s", x, note=note, digits=".1f"))
         for name, of_name in table.items():
             for j, when in enumerate(("all rounds", "last fifth")):
-                rows.append(estimate(f"ASlib {s.name} PAR10 {name}, {when}, s", "", of_name[i, :, j], note))
+                rows.append(
+                    estimate(f"ASlib {s.name} PAR10 {name}, {when}, s", "", of_name[i, :, j], note)
+                )
     picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
     for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):
         for k, (name, of_name) in enumerate(table.items()):
@@ -696,13 +957,17 @@ def aslib(options: Options) -> list[Row]:
         axis.set_title(s.name.removesuffix("-2016"), fontsize=9)
         axis.set_xticks([])
     axes[0].set_ylabel("PAR10 / single best, last fifth")
-    title = "ASlib: PAR10 of solver and limit chosen online (line: single best, dotted: virtual best)"
+    title = (
+        "ASlib: PAR10 of solver and limit chosen online (line: single best, dotted: virtual best)"
+    )
     save(picture, options.out / "aslib.png", title, legend=axes[:1])
     return rows
 
 
 def fig5(options: Options) -> list[Row]:
-    """Fig. 5: random-forest configurations on Ames housing, replayed from the table of ``experiments.data_ames``."""
+    """Fig. 5: random-forest configurations on Ames housing, replayed from the table of
+    ``experiments.data_ames``.
+    """
     path = next((p for p in (options.out / DEFAULT_OUT.name, DEFAULT_OUT) if p.exists()), None)
     if path is None:
         note = "make the table first: python -m experiments.data_ames (10 minutes)"
@@ -718,8 +983,14 @@ def fig5(options: Options) -> list[Row]:
     picture, (axis,) = figure(1, 1, (7, 4.6))
     note = f"{len(arms)} of 672 configurations × {seconds.shape[1]} splits, T = 2nm = {rounds}; our times"
     rows, gains = [], {}
-    chosen = {name: SETTINGS[name] for name in list(SETTINGS)[: options.pick(1, 7, 7)] if "0.03" not in name}
-    for name, found in play(options, "ames", chosen, world, rounds, replicates, marks=40, seed=7).items():
+    chosen = {
+        name: SETTINGS[name]
+        for name in list(SETTINGS)[: options.pick(1, 7, 7)]
+        if "0.03" not in name
+    }
+    for name, found in play(
+        options, "ames", chosen, world, rounds, replicates, marks=40, seed=7
+    ).items():
         gain = found["reward"].values[0, 0, 0]
         curve(axis, found["mark"].values * rounds, gain, name)
         published = {"RC": 0.0589, "TS": 0.2843, "UC": 0.2853}[name[:2]]
@@ -731,13 +1002,30 @@ def fig5(options: Options) -> list[Row]:
     title = f"Fig. 5: Ames random forests, {replicates} replicates, bands of 95 %"
     save(picture, options.out / "fig5.png", title, legend=[axis])
     for name, x in list(gains.items())[2:]:
-        rows.append(difference(f"Fig. 5 {name} earns less than RCUCB legal", "yes", x - gains["RCUCB legal"], note))
+        rows.append(
+            difference(
+                f"Fig. 5 {name} earns less than RCUCB legal", "yes", x - gains["RCUCB legal"], note
+            )
+        )
     return rows
 
 
 EXPERIMENT = Experiment.of(
     "rcucb",
-    (fig1, fig2, fig4, sizes, alpha, zoom, smooth, exploration, aslib, fig5, theorem1, propositions),
+    (
+        fig1,
+        fig2,
+        fig4,
+        sizes,
+        alpha,
+        zoom,
+        smooth,
+        exploration,
+        aslib,
+        fig5,
+        theorem1,
+        propositions,
+    ),
     not_in_quick=("sizes", "alpha"),
     # laws and closed forms; what is said of 100,000 rounds is neither shown nor refuted by fewer
     any_size=lambda row: row.made_by in ("fig1", "fig2", "theorem1") or "oracle" in row.item,

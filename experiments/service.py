@@ -1,4 +1,5 @@
-"""Requests in flight and budgets that renew: who wins under delay and in batches, who gets most out of 30 days.
+"""Requests in flight and budgets that renew: who wins under delay and in batches, who gets most out
+of 30 days.
 
     python -m experiments service [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
@@ -16,7 +17,17 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, difference_row, mean_row, ranking, row, simulated, swept
+from experiments.common import (
+    Experiment,
+    Options,
+    Row,
+    difference_row,
+    mean_row,
+    ranking,
+    row,
+    simulated,
+    swept,
+)
 from experiments.figures import figure, intervals, look, save
 from experiments.suak import LOG, load
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
@@ -48,33 +59,59 @@ def delay(options: Options) -> list[Row]:
     }
     names = list(POLICIES)[: options.pick(1, None, None)]
     # means drawn uniformly, the same at every size
-    reward, cost = np.random.default_rng(26).random((2, 10, 10))[:, :instances, : options.pick(4, 10, 10)]
+    reward, cost = np.random.default_rng(26).random((2, 10, 10))[
+        :, :instances, : options.pick(4, 10, 10)
+    ]
     arms = FiniteArms.bernoulli(reward, 0.05 + 0.95 * cost)
     # with a fixed delay one outcome is due after each round: one place is enough for what is told
-    worlds = {f"delay {n}": Delayed(arms, FixedDelay(n), room=n + 1, arrivals=1) for n in kinds["delay"]}
-    worlds |= {f"batch {n}": Delayed(arms, Batched(n), room=n, arrivals=None) for n in kinds["batch"] if n > 1}
+    worlds = {
+        f"delay {n}": Delayed(arms, FixedDelay(n), room=n + 1, arrivals=1) for n in kinds["delay"]
+    }
+    worlds |= {
+        f"batch {n}": Delayed(arms, Batched(n), room=n, arrivals=None)
+        for n in kinds["batch"]
+        if n > 1
+    }
     policies = {name.replace("1/4", "¼"): InFlight(POLICIES[name]) for name in names}
-    how: dict[str, Any] = {"constraint": jb.TotalBudget([budget], last_pull="counts"), "replicates": runs, "seed": 26}
+    how: dict[str, Any] = {
+        "constraint": jb.TotalBudget([budget], last_pull="counts"),
+        "replicates": runs,
+        "seed": 26,
+    }
     found = swept(options, "delay", policies=policies, environments=worlds, **how)
     reward, cost = arms.values()
     best = (reward / cost).max(axis=-1)[:, None] * budget
     share = {
-        at: x / best for at, x in zip(worlds, found["regret"].values[:, :, 0, :, :, -1].swapaxes(0, 1), strict=True)
+        at: x / best
+        for at, x in zip(
+            worlds, found["regret"].values[:, :, 0, :, :, -1].swapaxes(0, 1), strict=True
+        )
     }
     share["batch 1"] = share["delay 0"]  # the same world
     rows = []
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, (kind, numbers) in zip(axes, kinds.items(), strict=True):
-        means = {number: share[f"{kind} {number}"].mean(axis=1) for number in numbers}  # [policy, run]
+        means = {
+            number: share[f"{kind} {number}"].mean(axis=1) for number in numbers
+        }  # [policy, run]
         for number, samples in means.items():
             for name, x in zip(names, samples, strict=True):
                 note = f"share of the best reward; budget {budget:g}, {instances} instances, {runs} runs"
-                rows.append(mean_row(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note))
+                rows.append(
+                    mean_row(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note)
+                )
             of_policy = dict(zip(names, samples, strict=True))
             rows.append(ranking(f"delay: ranking at {kind} {number}", of_policy))
         for k, name in enumerate(names):
             x = np.arange(len(numbers)) + 0.06 * (k - 2)
-            intervals(axis, x, np.stack([each[k] for each in means.values()]), label=name, capsize=2, **look(name))
+            intervals(
+                axis,
+                x,
+                np.stack([each[k] for each in means.values()]),
+                label=name,
+                capsize=2,
+                **look(name),
+            )
         axis.set_xticks(range(len(numbers)), [f"{x:,}" for x in numbers])
         axis.set(ylabel="regret, share of the best reward", ylim=(0, None))
     axes[0].set(xlabel="delay, rounds", title="Outcomes come late")
@@ -84,7 +121,8 @@ def delay(options: Options) -> list[Row]:
     return rows
 
 
-# Thirty days of a budget that renews daily: routing prompts to four LLMs under the traffic of a real week.
+# Thirty days of a budget that renews daily: routing prompts to four LLMs under the traffic of a
+# real week.
 LATE = 5.0  # requests, on average
 CAP = 0.99  # dearer answers are cut off, as a limit on tokens does: so much is held for a request
 TRAFFIC = "traffic/traffic_share.csv"
@@ -115,7 +153,9 @@ def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def week(path: Path) -> np.ndarray:
-    """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven times."""
+    """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven
+    times.
+    """
     if not path.exists():
         hours = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
         return np.tile(hours / hours.sum() / 7, 7)
@@ -129,9 +169,13 @@ def week(path: Path) -> np.ndarray:
 
 
 def month(options: Options) -> Month:
-    """Days of an hourly forecast, and the traffic that came: days are busier or quieter than expected."""
+    """Days of an hourly forecast, and the traffic that came: days are busier or quieter than
+    expected.
+    """
     days, a_day = options.pick((3, 60), (30, 500), (30, 4000))
-    a_request = np.array(options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3]))
+    a_request = np.array(
+        options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3])
+    )
     logs = [(r, np.minimum(c, np.quantile(c, CAP))) for r, c in models(options.data / LOG)]
     unit = max(float(cost.max()) for _, cost in logs)
     shares = np.tile(week(options.data / TRAFFIC), -(-days // 7))[: 24 * days]
@@ -166,7 +210,9 @@ def renewing(options: Options) -> list[Row]:
     day, greedy = it.dollars[:, None] / it.unit, PricePacer(start=0.0)
     found = {"PricePacer": _outcome(options, "PricePacer", it, PricePacer(), day, [24], runs)}
     if not options.quick:
-        caps = np.concatenate([day, 2.5 * day / 24], axis=1)  # an hour may have 2.5 times its even share
+        caps = np.concatenate(
+            [day, 2.5 * day / 24], axis=1
+        )  # an hour may have 2.5 times its even share
         rivals: dict[str, tuple[Any, np.ndarray, list[int]]] = {
             "even pace": (EvenPace(greedy), day, [24]),
             "spend until gone": (greedy, day, [24]),
@@ -178,22 +224,38 @@ def renewing(options: Options) -> list[Row]:
     requests, rows = int(it.requests[0].sum()), []
     for name, x in found.items():
         note = "exact; 0: never overspent"
-        rows.append(row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0))
+        rows.append(
+            row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
+        )
         for i, dollars in enumerate(it.dollars):
-            at, note = f"at {dollars:g} $", f"{dollars:g} $ a day, {requests} requests in {it.days} days, {runs} runs"
+            at, note = (
+                f"at {dollars:g} $",
+                f"{dollars:g} $ a day, {requests} requests in {it.days} days, {runs} runs",
+            )
             rows += [
                 mean_row(f"renewing: {name}, quality {at}", x.quality[i], digits=".4f", note=note),
                 mean_row(f"renewing: {name}, share spent {at}", x.money[i], digits=".4f"),
                 mean_row(f"renewing: {name}, skipped {at}", x.skipped[i], digits=".4f"),
             ]
-    for (name, x), (i, dollars) in itertools.product(list(found.items())[1:], enumerate(it.dollars)):
-        item, more = f"renewing: PricePacer − {name} at {dollars:g} $", found["PricePacer"].quality[i] - x.quality[i]
+    for (name, x), (i, dollars) in itertools.product(
+        list(found.items())[1:], enumerate(it.dollars)
+    ):
+        item, more = (
+            f"renewing: PricePacer − {name} at {dollars:g} $",
+            found["PricePacer"].quality[i] - x.quality[i],
+        )
         rows.append(difference_row(item, more, "paired over runs; ± is 1.96 standard errors"))
     return rows
 
 
 def _outcome(
-    options: Options, name: str, it: Month, policy: Any, amount: np.ndarray, every: list[int], runs: int
+    options: Options,
+    name: str,
+    it: Month,
+    policy: Any,
+    amount: np.ndarray,
+    every: list[int],
+    runs: int,
 ) -> Outcome:
     """The first budget counts."""
     law = TableDelay.geometric(LATE, lost=0.001, instances=it.dollars.size)
@@ -202,10 +264,14 @@ def _outcome(
     in_flight = InFlight(policy, bound=it.bound)
     how: dict[str, Any] = {"key": jax.random.key(30), "replicates": runs, "marks": [1.0]}
     result, _ = simulated(options, f"renewing {name}", in_flight, world, constraint, **how)
-    quality, skips = (x.values[0, ..., -1] / it.requests[0].sum() for x in (result.reward, result.count("skips")))
+    quality, skips = (
+        x.values[0, ..., -1] / it.requests[0].sum() for x in (result.reward, result.count("skips"))
+    )
     money = result.spent.values[0, ..., -1, 0] * it.unit / (it.dollars[:, None] * it.days)
     best = result.best_rate
-    return Outcome(quality, quality / best[:, None], money, skips, float(result.violation.max()), best)
+    return Outcome(
+        quality, quality / best[:, None], money, skips, float(result.violation.max()), best
+    )
 
 
 def _picture(options: Options, it: Month, found: dict[str, Outcome]) -> None:

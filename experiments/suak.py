@@ -1,9 +1,10 @@
-"""Anytime knapsacks (the SUAK paper): both figures, every statement about them, sweeps, an audit, LLM routing.
+"""Anytime knapsacks (the SUAK paper): both figures, every statement about them, sweeps, an audit,
+LLM routing.
 
     python -m experiments suak [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial (the second naive approach), routing.
-``--full`` plays the published horizons 200 times.
+Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial (the second naive
+approach), routing. ``--full`` plays the published horizons 200 times.
 """
 
 from __future__ import annotations
@@ -25,22 +26,56 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 import jaxbandits as jb
 from experiments import common
-from experiments.common import Experiment, Options, Row, all_of, is_above, is_within, mean_row, mean_se, ranking, row
-from experiments.figures import BLACK, GREEN, GREY, SKY, VERMILION, curve, figure, intervals, look, name_ticks, save
+from experiments.common import (
+    Experiment,
+    Options,
+    Row,
+    all_of,
+    is_above,
+    is_within,
+    mean_row,
+    mean_se,
+    ranking,
+    row,
+)
+from experiments.figures import (
+    BLACK,
+    GREEN,
+    GREY,
+    SKY,
+    VERMILION,
+    curve,
+    figure,
+    intervals,
+    look,
+    name_ticks,
+    save,
+)
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import ticks
 from jaxbandits.core.pytrees import leaf
 from jaxbandits.core.specs import SKIP
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.environments.finite import uniforms
-from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
+from jaxbandits.policies import (
+    SUAK,
+    FluidOracle,
+    Guarded,
+    OnePhase,
+    Pacer,
+    PrimalDualTwoPhase,
+    UCBSimplex,
+)
 from jaxbandits.policies.base import alone, either, floor_ticks
 
 SEED = 8
 C = 0.5
 MEANS = {
     1: ([0.45, 0.70, 0.80], [0.30, 0.75, 0.80]),
-    2: ([0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]),
+    2: (
+        [0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90],
+        [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85],
+    ),
 }
 ROUNDS = {1: 500_000, 2: 2_500_000}
 RADII = (3.0, 2.4, 2.0)
@@ -65,7 +100,14 @@ class Played(NamedTuple):
 
 def violation(item: str, largest: float, note: str) -> Row:
     """The row that says whether the constraint held in every round."""
-    return row(f"{item}: largest violation", largest, published="0", holds=largest == 0, note=note, digits="g")
+    return row(
+        f"{item}: largest violation",
+        largest,
+        published="0",
+        holds=largest == 0,
+        note=note,
+        digits="g",
+    )
 
 
 def beta_arms(mean_reward: Any, mean_cost: Any) -> WithNullArm:
@@ -76,13 +118,33 @@ def beta_arms(mean_reward: Any, mean_cost: Any) -> WithNullArm:
 
 def marks() -> np.ndarray:
     """Some early ones, then a hundred equally spaced ones."""
-    return np.unique(np.round(np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)]), 6))
+    return np.unique(
+        np.round(np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)]), 6)
+    )
 
 
-def paced(options: Options, name: str, policies: dict[str, Any], arms: Any, c: Any, rounds: int, **more: Any) -> Any:
-    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see :func:`experiments.common.swept`."""
+def paced(
+    options: Options,
+    name: str,
+    policies: dict[str, Any],
+    arms: Any,
+    c: Any,
+    rounds: int,
+    **more: Any,
+) -> Any:
+    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see
+    :func:`experiments.common.swept`.
+    """
     constraint = jb.AverageCost(c=c, rounds=rounds)
-    found = common.swept(options, name, policies=policies, environments=arms, constraint=constraint, seed=SEED, **more)
+    found = common.swept(
+        options,
+        name,
+        policies=policies,
+        environments=arms,
+        constraint=constraint,
+        seed=SEED,
+        **more,
+    )
     return found.isel(environment=0, budget=0)
 
 
@@ -97,13 +159,18 @@ def play(figure: int, options: Options) -> Played:
     quick = (20_000, 20) if figure == 1 else (50_000, 12)
     rounds, runs = options.pick(quick, (ROUNDS[figure] // 5, 50), (ROUNDS[figure], 200))
     names = ["SUAK", *(f"OPS, a = {a:g}" for a in RADII)]
-    policies: dict[str, Any] = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds, a=np.array(RADII)))}
+    policies: dict[str, Any] = {
+        "SUAK": SUAK(c=C),
+        "OPS": Guarded(OnePhase(c=C, horizon=rounds, a=np.array(RADII))),
+    }
     if figure == 2:
         names += ["PDS", *(f"USS, λ = {x:g}" for x in LAMBDAS)]
         policies["PDS"] = Guarded(PrimalDualTwoPhase(c=C, horizon=rounds))
         policies["USS"] = Guarded(UCBSimplex(c=C, lam=np.array(LAMBDAS)))
     arms = beta_arms(*MEANS[figure])
-    found = paced(options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks())
+    found = paced(
+        options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks()
+    )
 
     def by_name(values: xarray.DataArray) -> dict[str, np.ndarray]:
         return dict(zip(names, values.values[:, 0], strict=True))
@@ -119,9 +186,18 @@ def figure1(options: Options) -> list[Row]:
     played = play(1, options)
     picture, axes = figure(1, 3, (12, 4.2))
     _panels(played, axes)
-    save(picture, options.out / "figure1.png", _title("Instance 1 (K = 3, c = 0.5)", played), legend=axes[:1])
+    save(
+        picture,
+        options.out / "figure1.png",
+        _title("Instance 1 (K = 3, c = 0.5)", played),
+        legend=axes[:1],
+    )
     rows = _levels("figure1", played, 0.59)
-    for a, note in ((3, "a = 3, paired"), (2.4, "paired; other radius"), (2, "paired; other radius")):
+    for a, note in (
+        (3, "a = 3, paired"),
+        (2.4, "paired; other radius"),
+        (2, "paired; other radius"),
+    ):
         gap = played.last(f"OPS, a = {a}") - played.last("SUAK")
         item = "figure1: regret of OPS − SUAK at T" + ("" if a == 3 else f", a = {a}")
         rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
@@ -137,24 +213,41 @@ def figure2(options: Options) -> list[Row]:
         curve(axes[1], played.t, played.regret[name], name, spread=True)
     axes[1].set(title="Regret, enlarged: SUAK and OPS", xlabel="round t", ylabel="T·r* − Σ reward")
     _count_rounds(axes[1])
-    save(picture, options.out / "figure2.png", _title("Instance 2 (K = 8, c = 0.5)", played), legend=axes[:1])
+    save(
+        picture,
+        options.out / "figure2.png",
+        _title("Instance 2 (K = 8, c = 0.5)", played),
+        legend=axes[:1],
+    )
     pds = played.last("PDS")
     lead = pds - np.max([played.last(name) for name in played.regret if name != "PDS"], axis=0)
     item, said = "figure2: PDS is worst: its regret − largest other", "1.20e5 (our calculation)"
-    near, note = is_within(*mean_se(pds), 1.14e5, 1.26e5), "phase 1 does not end; yes: within 5 %, by 2 s.e."
+    near, note = (
+        is_within(*mean_se(pds), 1.14e5, 1.26e5),
+        "phase 1 does not end; yes: within 5 %, by 2 s.e.",
+    )
     rows = [
         *_levels("figure2", played, 0.65),
         mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
         mean_row("figure2: regret of PDS", pds, said, holds=near, note=note),
     ]
-    for name, note in (("USS, λ = 9", "USS performs poorly; paired"), ("USS, λ = 5", "λ = 5 is valid here; paired")):
+    for name, note in (
+        ("USS, λ = 9", "USS performs poorly; paired"),
+        ("USS, λ = 5", "λ = 5 is valid here; paired"),
+    ):
         gap = played.last(name) - played.last("SUAK")
-        rows.append(mean_row(f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note))
+        rows.append(
+            mean_row(
+                f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note
+            )
+        )
     return rows + [_crossing(played, f"{a:g}") for a in RADII] + _average_cost(played)
 
 
 def _crossing(played: Played, a: str) -> Row:
-    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap over runs."""
+    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap
+    over runs.
+    """
     ahead = played.regret["SUAK"] - played.regret[f"OPS, a = {a}"]
     count = ahead.shape[0]
     rng = np.random.default_rng(0)
@@ -162,8 +255,16 @@ def _crossing(played: Played, a: str) -> Row:
     item, said = f"figure2: SUAK overtakes OPS at round, a = {a}", "≈ 1.4e6"
     if np.isnan(at):
         final, se = mean_se(ahead[:, -1])
-        return row(item, "none", published=said, holds=False, note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}")
-    error = np.nanstd([_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)])
+        return row(
+            item,
+            "none",
+            published=said,
+            holds=False,
+            note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}",
+        )
+    error = np.nanstd(
+        [_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)]
+    )
     first = _last_crossing(played.t, ahead[: min(10, count)])
     note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6, by 2 s.e."
     return row(item, at, error, published=said, holds=is_within(at, error, 1.2e6, 1.6e6), note=note)
@@ -198,7 +299,9 @@ def _average_cost(played: Played) -> list[Row]:
     for name, x in played.gap.items():
         if name != "SUAK":
             item, holds = f"figure2: c − average cost of {name} at T", is_above(-x[:, -1], -2e-3)
-            rows.append(mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e."))
+            rows.append(
+                mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e.")
+            )
     return rows
 
 
@@ -213,7 +316,9 @@ def _panels(played: Played, axes: Any) -> None:
             curve(axis, played.t, x, name, spread=True)
         axis.set(title=title, xlabel="round t", ylabel=label)
         _count_rounds(axis)
-    gaps = np.concatenate([x.mean(axis=0)[played.t >= 0.02 * played.t[-1]] for x in played.gap.values()])
+    gaps = np.concatenate(
+        [x.mean(axis=0)[played.t >= 0.02 * played.t[-1]] for x in played.gap.values()]
+    )
     axes[2].set_ylim(-0.05 * gaps.max(), 1.25 * gaps.max())
 
 
@@ -235,14 +340,26 @@ def _levels(item: str, played: Played, best: float) -> list[Row]:
     right = abs(played.best - best) < 5e-4
     rows = [
         row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
-        row(f"{item}: r*", played.best, published=best, holds=right, note="closed form", digits=".5f"),
+        row(
+            f"{item}: r*",
+            played.best,
+            published=best,
+            holds=right,
+            note="closed form",
+            digits=".5f",
+        ),
         violation(item, played.violation, "exact"),
     ]
-    bound, suak = regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(played.t[-1])), played.last("SUAK")
+    bound, suak = (
+        regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(played.t[-1])),
+        played.last("SUAK"),
+    )
     note = f"constants as printed; playing nothing loses {played.best * played.t[-1]:.3g}"
     note += "; the bound is larger" if bound > played.best * played.t[-1] else ""
     below = is_above(-suak, -bound)
-    rows.append(mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note))
+    rows.append(
+        mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note)
+    )
     for name in played.regret:
         ten = mean_se(played.last(name)[:10])
         note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
@@ -251,11 +368,13 @@ def _levels(item: str, played: Played, best: float) -> list[Row]:
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
 
 
-def of_bases(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float) -> tuple[float, float]:
+def of_bases(
+    mean_reward: Sequence[float], mean_cost: Sequence[float], c: float
+) -> tuple[float, float]:
     """(r*, the sum over arms of Lemma D.6 without its ln T).
 
-    A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least gap of a base with
-    arm i that is not the best one.
+    A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least
+    gap of a base with arm i that is not the best one.
     """
     arms = [(0.0, 0.0), *zip(mean_reward, mean_cost, strict=True)]  # the null arm first
     rates: dict[tuple[int, int], float] = {}
@@ -274,12 +393,19 @@ def of_bases(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float)
     return best, float(total)
 
 
-def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int) -> float:
+def regret_bound(
+    mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int
+) -> float:
     """Theorem 3.2 at T = ``rounds``, Eq. (11)."""
     best, bases = of_bases(mean_reward, mean_cost, c)
     delta, log = np.abs(np.array(mean_cost) - c), np.log(rounds)
     total = 241 * len(delta) * best * log / (c * delta.min() ** 2)
-    return float(total + 3 * np.pi**2 * best / delta.min() ** 2 + 2 * np.pi**2 * len(delta) ** 2 + bases * log)
+    return float(
+        total
+        + 3 * np.pi**2 * best / delta.min() ** 2
+        + 2 * np.pi**2 * len(delta) ** 2
+        + bases * log
+    )
 
 
 LEAST = {1: 4.5e3, 2: 1.35e4}  # our estimates for SUAK, 73.5 ln T / δ² pulls an arm
@@ -295,18 +421,37 @@ def skips(options: Options) -> list[Row]:
     for number, played in both.items():
         rows += [_sublinear(number, played, name) for name in played.skips]
     for number, final in ((1, one["SUAK"]), (2, two["SUAK"])):
-        said, holds = f"at least ≈ {LEAST[number]:g} (our estimate)", bool(LEAST[number] <= final.mean())
+        said, holds = (
+            f"at least ≈ {LEAST[number]:g} (our estimate)",
+            bool(LEAST[number] <= final.mean()),
+        )
         rows.append(
-            mean_row(f"skips {number}: SUAK at T", final, said, holds=holds, note="73.5 ln T / δ² pulls an arm")
+            mean_row(
+                f"skips {number}: SUAK at T",
+                final,
+                said,
+                holds=holds,
+                note="73.5 ln T / δ² pulls an arm",
+            )
         )
     for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
         share, note = two[name] / two["OPS, a = 3"], "a = 3; yes: below a quarter of OPS's"
-        rows.append(mean_row(f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note))
+        rows.append(
+            mean_row(
+                f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note
+            )
+        )
     picture, axes = figure(1, 2, (10, 4.4))
     for axis, (number, played) in zip(axes, both.items(), strict=True):
         for name, values in played.skips.items():
             curve(axis, played.t, np.maximum(values, 0.5), name)
-        axis.set(xscale="log", yscale="log", xlabel="round t", ylabel="skipped rounds", title=f"Instance {number}")
+        axis.set(
+            xscale="log",
+            yscale="log",
+            xlabel="round t",
+            ylabel="skipped rounds",
+            title=f"Instance {number}",
+        )
     title = "Skips so far (mean and 95 % interval; a slope below 1 is sublinear)"
     save(picture, options.out / "skips.png", title, legend=[axes[1]])
     return rows
@@ -319,7 +464,9 @@ def _sublinear(number: int, played: Played, name: str) -> Row:
     if mean[0] < 1:
         return row(item, 0, published=said, holds=True, note=f"{mean[-1]:.3g} skips in all")
     logs = np.log(played.t[half])
-    slopes = np.array([np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in played.skips[name]])
+    slopes = np.array(
+        [np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in played.skips[name]]
+    )
     note = "slope of log skips over log t, second half; yes: below 0.98"
     return mean_row(item, slopes, said, holds=is_above(0.98 - slopes), note=note)
 
@@ -332,12 +479,23 @@ def sweep_c(options: Options) -> list[Row]:
     """Regret, skips and violation over c, on the arms of instance 1."""
     mu, rho = (np.broadcast_to(x, (BUDGETS.size, 3)) for x in MEANS[1])
     found, rounds = _sweep(options, "sweep_c", mu, rho, BUDGETS)
-    _draw_sweep(options, "sweep_c", found, BUDGETS, f"Instance 1 with another c, T = {rounds:,}", "c (cost per round)")
+    _draw_sweep(
+        options,
+        "sweep_c",
+        found,
+        BUDGETS,
+        f"Instance 1 with another c, T = {rounds:,}",
+        "c (cost per round)",
+    )
     rows = [violation("sweep_c", float(found["violation"].max()), "c from 0.15 to 0.9")]
     for c, suak, ops in zip(BUDGETS, *found["realised_regret"].values[..., -1], strict=True):
         delta = np.abs(np.array(MEANS[1][1]) - c).min()
         note = f"T = {rounds}, δ_min = {delta:.2g}, SUAK {suak.mean():.4g}; paired"
-        rows.append(mean_row(f"sweep_c: regret of OPS − SUAK, c = {c:g}", ops - suak, note=note, digits=".4g"))
+        rows.append(
+            mean_row(
+                f"sweep_c: regret of OPS − SUAK, c = {c:g}", ops - suak, note=note, digits=".4g"
+            )
+        )
     return rows
 
 
@@ -352,7 +510,10 @@ def sweep_gap(options: Options) -> list[Row]:
     fall, item = regret[0, 0] - regret[0, -1], "sweep_gap: regret of SUAK at δ = 0.02 − at 0.3"
     said, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
     steps = [is_above(a - b) for a, b in itertools.pairwise(regret[0])] if options.full else [None]
-    means, rule = ", ".join(f"{x.mean():,.0f}" for x in regret[0]), "yes: each by 2 s.e., no: one rises by 2 s.e."
+    means, rule = (
+        ", ".join(f"{x.mean():,.0f}" for x in regret[0]),
+        "yes: each by 2 s.e., no: one rises by 2 s.e.",
+    )
     falls = "sweep_gap: regret of SUAK falls from each δ to the next"
     rows = [
         violation("sweep_gap", float(found["violation"].max()), "δ from 0.02 to 0.3"),
@@ -361,21 +522,38 @@ def sweep_gap(options: Options) -> list[Row]:
     ]
     for gap, suak, ops in zip(GAPS, *regret, strict=True):
         note = f"SUAK {suak.mean():.4g}, OPS {ops.mean():.4g}; paired"
-        rows.append(mean_row(f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}", ops - suak, note=note, digits=".4g"))
+        rows.append(
+            mean_row(
+                f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}", ops - suak, note=note, digits=".4g"
+            )
+        )
     return rows
 
 
-def _sweep(options: Options, name: str, mu: Any, rho: Any, c: np.ndarray) -> tuple[xarray.Dataset, int]:
+def _sweep(
+    options: Options, name: str, mu: Any, rho: Any, c: np.ndarray
+) -> tuple[xarray.Dataset, int]:
     rounds, runs = options.pick((10_000, 8), (100_000, 20), (200_000, 60))
     policies = {"SUAK": SUAK(c=c[None]), "OPS, a = 3": Guarded(OnePhase(c=c[None], horizon=rounds))}
-    return paced(options, name, policies, beta_arms(mu, rho), c, rounds, replicates=runs, marks=10), rounds
+    return paced(
+        options, name, policies, beta_arms(mu, rho), c, rounds, replicates=runs, marks=10
+    ), rounds
 
 
 def _draw_sweep(
-    options: Options, name: str, found: xarray.Dataset, x: np.ndarray, title: str, across: str, log: bool = False
+    options: Options,
+    name: str,
+    found: xarray.Dataset,
+    x: np.ndarray,
+    title: str,
+    across: str,
+    log: bool = False,
 ) -> None:
     picture, axes = figure(1, 2, (10, 4.4))
-    panels = (("realised_regret", "Regret at T", "T·r* − Σ reward"), ("skips", "Skips until T", "skipped rounds"))
+    panels = (
+        ("realised_regret", "Regret at T", "T·r* − Σ reward"),
+        ("skips", "Skips until T", "skipped rounds"),
+    )
     for axis, (what, head, label) in zip(axes, panels, strict=True):
         for policy, values in zip(("SUAK", "OPS, a = 3"), found[what].values[..., -1], strict=True):
             intervals(axis, x, values, label=policy, capsize=2, **look(policy))
@@ -389,27 +567,47 @@ def _draw_sweep(
 
 
 def audit(options: Options) -> list[Row]:
-    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1): every round is checked, in ticks."""
+    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1): every round is
+    checked, in ticks.
+    """
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
     began, checked, rows, spread = time.perf_counter(), 0.0, [], {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
-        found = paced(options, f"audit {law}", policies, arms, c, rounds, replicates=runs, marks=[0.1, 0.5, 1])
+        found = paced(
+            options, f"audit {law}", policies, arms, c, rounds, replicates=runs, marks=[0.1, 0.5, 1]
+        )
         for k, name in enumerate(policies):
             mine = found.isel(setting=k)
-            played, worst = float(mine["rounds"][..., -1].sum()), round(float(mine["violation"].max()) * ticks.ONE)
-            used = spread[f"{name}, {law}"] = mine["spent"].values[..., -1].mean(axis=1) / (c * rounds)
+            played, worst = (
+                float(mine["rounds"][..., -1].sum()),
+                round(float(mine["violation"].max()) * ticks.ONE),
+            )
+            used = spread[f"{name}, {law}"] = mine["spent"].values[..., -1].mean(axis=1) / (
+                c * rounds
+            )
             checked += played
             note = f"{played:.3g} rounds of {instances} instances, {used.mean():.3f} of the budget used; ticks of 2^-24"
-            rows.append(row(f"audit: violation of {name}, {law}", worst, published="0", holds=worst == 0, note=note))
+            rows.append(
+                row(
+                    f"audit: violation of {name}, {law}",
+                    worst,
+                    published="0",
+                    holds=worst == 0,
+                    note=note,
+                )
+            )
     note, done = f"{time.perf_counter() - began:.0f} s", checked >= 10**9 if options.full else None
     rows.append(row("audit: audited rounds", checked, published="≥ 1e9", holds=done, note=note))
     picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
     axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
     axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
     axes[0].invert_yaxis()
-    axes[0].set(xlabel="average cost at T / c, over instances", title="Share of the budget used; no round above c·t")
+    axes[0].set(
+        xlabel="average cost at T / c, over instances",
+        title="Share of the budget used; no round above c·t",
+    )
     save(picture, options.out / "audit.png", legend=axes[:1])
     return rows
 
@@ -420,7 +618,9 @@ def _random(law: str, instances: int) -> tuple[WithNullArm, np.ndarray]:
     if law == "Bernoulli":
         arms = FiniteArms.bernoulli(u[0], u[1], present)
     elif law == "quarters":
-        arms = FiniteArms.generalised_bernoulli(np.moveaxis(u[:5], 0, -1), np.moveaxis(u[5:10], 0, -1), present)
+        arms = FiniteArms.generalised_bernoulli(
+            np.moveaxis(u[:5], 0, -1), np.moveaxis(u[5:10], 0, -1), present
+        )
     else:
         a, b, c, d = 0.05 + 5 * u[:4]
         arms = FiniteArms.beta(a, b, c, d, present)
@@ -442,14 +642,18 @@ def _promising(arms: WithNullArm, c: np.ndarray, rounds: int, quick: bool) -> di
 
 
 def lemmas(options: Options) -> list[Row]:
-    """Lemmas 3.1, D.4 and D.5 in every round of runs of instance 1, from the states and actions of each round."""
+    """Lemmas 3.1, D.4 and D.5 in every round of runs of instance 1, from the states and actions of
+    each round.
+    """
     rounds, runs = options.pick((50_000, 4), (200_000, 8), (ROUNDS[1], 20))
     (_, mean_cost), arms = MEANS[1], beta_arms(*MEANS[1])
     delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
     best = float(limit.prepare(arms).best_rate(*arms.values())[0])
 
     def watched(replicate: jax.Array) -> dict[str, jax.Array]:
-        lane = jb.rollout(SUAK(c=C), arms, limit, key=jax.random.key(SEED), rounds=rounds, replicate=replicate)
+        lane = jb.rollout(
+            SUAK(c=C), arms, limit, key=jax.random.key(SEED), rounds=rounds, replicate=replicate
+        )
         log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
         pulls = lane.state.learnt.pulls.astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(lane.state.margin)) / jnp.maximum(pulls, 1)
@@ -475,16 +679,28 @@ def lemmas(options: Options) -> list[Row]:
     dear = 104 * log / (C * delta[np.array(mean_cost) > C])
     at_most = {
         "2δ_min/9 over the least ω(t)": 2 * least / 9 / seen["least ω"].min(),
-        "largest ω(t) over δ_min/(2 + δ_min − c)": seen["largest ω"].max() / (least / (2 + least - C)),
+        "largest ω(t) over δ_min/(2 + δ_min − c)": seen["largest ω"].max()
+        / (least / (2 + least - C)),
         "pulls to learn a cost over 96 ln T/δ²": (seen["pulls"] / (96 * log / delta**2)).max(),
-        "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max() / dear.sum(),
-        "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean() / (3 * np.pi**2 / least**2),
+        "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max()
+        / dear.sum(),
+        "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean()
+        / (3 * np.pi**2 / least**2),
         "regret of rounds that play a base over Lemma D.6's bound": (
-            (seen["regret of bases"] / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * least**2))).max()
+            (
+                seen["regret of bases"]
+                / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * least**2))
+            ).max()
         ),
     }
     rows = [
-        row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
+        row(
+            f"lemmas: {item}",
+            measured,
+            published="≤ 1",
+            holds=bool(measured <= 1),
+            note=f"worst of {of}",
+        )
         for item, measured in at_most.items()
     ]
     share = seen["regret of phase 1"] / seen["regret"]
@@ -493,7 +709,9 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def growth(options: Options) -> list[Row]:
-    """How regret grows with T and with K: SUAK's, and that of the best mixture, which does not adapt."""
+    """How regret grows with T and with K: SUAK's, and that of the best mixture, which does not
+    adapt.
+    """
     rounds, runs = options.pick((80_000, 20), (800_000, 40), (3_200_000, 100))
     shares = [1 / 16, 1 / 4, 1.0]
     arms = beta_arms(*MEANS[1])
@@ -519,7 +737,13 @@ def growth(options: Options) -> list[Row]:
     for n in copies:
         mean_reward, mean_cost = (np.tile(x, n) for x in MEANS[1])
         made = paced(
-            options, f"growth K {n}", {"SUAK": SUAK(c=C)}, beta_arms(mean_reward, mean_cost), C, few, replicates=runs
+            options,
+            f"growth K {n}",
+            {"SUAK": SUAK(c=C)},
+            beta_arms(mean_reward, mean_cost),
+            C,
+            few,
+            replicates=runs,
         )
         last.append(made["regret"].values[0, 0, :, -1])
     exponent, spread = _log_ratio(last[-1], last[0], copies[-1] / copies[0])
@@ -539,12 +763,16 @@ def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float]:
 def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float, float]:
     """ln(mean/mean)/ln base and its standard error, as if the two were independent."""
     errors = [x.std(ddof=1) / np.sqrt(x.size) / x.mean() for x in (top, bottom)]
-    return float(np.log(top.mean() / bottom.mean()) / np.log(base)), float(np.hypot(*errors) / np.log(base))
+    return float(np.log(top.mean() / bottom.mean()) / np.log(base)), float(
+        np.hypot(*errors) / np.log(base)
+    )
 
 
 @jb.pytree
 class SkipFirst(OnePhase):
-    """The second naive approach of §1.1: skip the first rounds, never spend what they saved, and have no guard."""
+    """The second naive approach of §1.1: skip the first rounds, never spend what they saved, and
+    have no guard.
+    """
 
     first: ArrayLike = leaf(default=0, integer=True, at_least=0)
 
@@ -556,14 +784,19 @@ class SkipFirst(OnePhase):
 
 
 def initial(options: Options) -> list[Row]:
-    """How many rounds must be skipped at first so that no run breaks the constraint, and what that costs."""
+    """How many rounds must be skipped at first so that no run breaks the constraint, and what that
+    costs.
+    """
     rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
     times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     first = np.rint(times * np.sqrt(4 * rounds)).astype(int)
     policies = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds)),
                 "first": SkipFirst(c=C, horizon=rounds, first=first)}  # fmt: skip
     found = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
-    regret, broken = found["realised_regret"].values[:, 0, :, -1], found["violation"].values[:, 0, :, -1] > 0
+    regret, broken = (
+        found["realised_regret"].values[:, 0, :, -1],
+        found["violation"].values[:, 0, :, -1] > 0,
+    )
     rows = []
     for m, n, mine, bad in zip(times, first, regret[2:], broken[2:], strict=True):
         item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"
@@ -599,7 +832,9 @@ def load(path: Path) -> tuple[list[str], list[Log]]:
 
 
 def routing(options: Options) -> list[Row]:
-    """Judged quality a request against dollars a request, for learners and for the best fixed mixture."""
+    """Judged quality a request against dollars a request, for learners and for the best fixed
+    mixture.
+    """
     models, logs = load(options.data / LOG)
     bound = max(float(cost.max()) for _, cost in logs)  # dollars of one unit of cost
     arms = FiniteArms.empirical([[(r, c / bound) for r, c in logs]] * DOLLARS.size)
@@ -607,7 +842,10 @@ def routing(options: Options) -> list[Row]:
     c = DOLLARS / bound
     policies = learners(c[None], rounds, *(x[None] for x in arms.values()))
     found = paced(options, "routing", policies, WithNullArm(arms), c, rounds, replicates=runs)
-    earned, best = found["reward"].values[..., -1] / rounds, best_rate(found)  # [policy, budget, run], [budget]
+    earned, best = (
+        found["reward"].values[..., -1] / rounds,
+        best_rate(found),
+    )  # [policy, budget, run], [budget]
     shares = dict(zip(policies, earned / best[:, None], strict=True))
     _draw_routing(options, dict(zip(models, logs, strict=True)), shares, best, rounds)
     rows = [violation("routing", float(found["violation"].max()), "all policies")]
@@ -634,7 +872,11 @@ def learners(c: np.ndarray, rounds: int, reward: np.ndarray, cost: np.ndarray) -
 
 
 def _draw_routing(
-    options: Options, models: dict[str, Log], shares: dict[str, np.ndarray], best: np.ndarray, rounds: int
+    options: Options,
+    models: dict[str, Log],
+    shares: dict[str, np.ndarray],
+    best: np.ndarray,
+    rounds: int,
 ) -> None:
     picture, axes = figure(1, 2, (12, 5.2))
     for name, share in shares.items():
@@ -642,12 +884,16 @@ def _draw_routing(
             intervals(axis, DOLLARS, values, label=name, capsize=2, **look(name))
     axes[0].plot(DOLLARS, best, color=BLACK, linewidth=3, alpha=0.35, label="best fixed mixture r*")
     sides = {"mistral-large-2512": ((-6, 10), "right"), "gemini-2.5-flash": ((6, 10), "left")}
-    for (model, (reward, cost)), colour in zip(models.items(), (VERMILION, GREEN, GREY, SKY), strict=True):
+    for (model, (reward, cost)), colour in zip(
+        models.items(), (VERMILION, GREEN, GREY, SKY), strict=True
+    ):
         at = (cost.mean(), reward.mean())
         axes[0].scatter(*at, color=colour, edgecolor=BLACK, zorder=5, s=60)
         offset, side = sides.get(model, ((0, 10), "center"))
         axes[0].annotate(model, at, offset, textcoords="offset points", fontsize=8, ha=side)
-    for axis, label, top in zip(axes, ("judged quality per request", "share of r*"), (1.1, 1.05), strict=True):
+    for axis, label, top in zip(
+        axes, ("judged quality per request", "share of r*"), (1.1, 1.05), strict=True
+    ):
         axis.set(xscale="log", xlabel="budget, $ per request", ylabel=label, ylim=(0, top))
     axes[0].set(xlim=(1.2e-5, 3.5e-2), title="Quality (dots: one model alone, at its mean cost)")
     axes[1].set_title("Against the best fixed mixture")

@@ -1,6 +1,7 @@
 """jaxbandits: a vectorised JAX simulator for bandits whose arms cost something.
 
-Names are imported when they are first used: ``__init__.pyi`` lists them, for Python and for type checkers alike.
+Names are imported when they are first used: ``__init__.pyi`` lists them, for Python and for type
+checkers alike.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 
-# Another project's distribution has this name, too. Its only version is 1.0.0, and ours is never that.
+# Another project's distribution has this name, too. Its only version is 1.0.0, and ours is never
+# that.
 for _folder in sys.path:
     if os.path.isdir(os.path.join(_folder, "jaxbandits-1.0.0.dist-info")):
         warnings.warn(

@@ -1,4 +1,6 @@
-"""Files and folders: written whole or not at all, read without unpickling; results as tables of pandas and polars."""
+"""Files and folders: written whole or not at all, read without unpickling; results as tables of
+pandas and polars.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody else gives: a killed run leaves such
+UNFINISHED = re.compile(
+    r"\.jaxbandits-[0-9a-f]{16}\.tmp"
+)  # a name that nobody else gives: a killed run leaves such
 
 
 def path_of(argument: str, path: Any) -> Path:
@@ -34,7 +38,9 @@ def path_of(argument: str, path: Any) -> Path:
 
 
 def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk."""
+    """Call ``write(binary file)`` and put the file in place only when it is complete and on the
+    disk.
+    """
     target = Path(path)
     name = target.parent / f".jaxbandits-{secrets.token_hex(8)}.tmp"
     try:
@@ -61,47 +67,78 @@ def reason_of(problem: OSError) -> str:
 def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = False) -> None:
     """Write arrays of numbers, truth values or text; equal arrays are equal bytes."""
     for name, value in arrays.items():
-        if getattr(getattr(value, "dtype", None), "kind", None) not in tuple("biufU"):  # an object, a key of jax
-            raise bad(f"arrays: {name}", value, "an array of numbers, truth values or text (nothing is pickled)")
+        if getattr(getattr(value, "dtype", None), "kind", None) not in tuple(
+            "biufU"
+        ):  # an object, a key of jax
+            raise bad(
+                f"arrays: {name}",
+                value,
+                "an array of numbers, truth values or text (nothing is pickled)",
+            )
     save = np.savez_compressed if compressed else np.savez
     save(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote, by name; a ValueError says what is wrong, to be read after "it"."""
+    """What :func:`write_arrays` wrote, by name; a ValueError says what is wrong, to be read after
+    "it".
+    """
     try:
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, AttributeError) as problem:
-        raise ValueError(f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})") from None
+        raise ValueError(
+            f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})"
+        ) from None
 
 
-def save_arrays(argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False) -> None:
-    """:func:`write_arrays` to a file, whole or not at all; an OSError if the disk is full, or broken."""
+def save_arrays(
+    argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False
+) -> None:
+    """:func:`write_arrays` to a file, whole or not at all; an OSError if the disk is full, or
+    broken.
+    """
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):  # no fault of the name
+        if problem.errno in (
+            errno.ENOSPC,
+            errno.EDQUOT,
+            errno.EFBIG,
+            errno.EIO,
+        ):  # no fault of the name
             raise
-        raise bad(argument, str(path), f"a file that can be written ({reason_of(problem)})") from None
+        raise bad(
+            argument, str(path), f"a file that can be written ({reason_of(problem)})"
+        ) from None
 
 
 # --- results as tables of pandas and polars; neither is imported before it is asked for ------------------------
 
 
 def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
-    """One row for each place of a dataset, the columns ``first`` before the others, units in ``attrs``.
+    """One row for each place of a dataset, the columns ``first`` before the others, units in
+    ``attrs``.
 
     What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
     """
     for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
-        split = {f"{name}_{i}": data[name].isel(resource=i, drop=True) for i in range(data.sizes["resource"])}
+        split = {
+            f"{name}_{i}": data[name].isel(resource=i, drop=True)
+            for i in range(data.sizes["resource"])
+        }
         data = data.drop_vars([name]).assign(split)
     data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
     columns = dict.fromkeys([*(name for name in first if name in table), *table.columns])
     frame = table[list(columns)]
-    frame.attrs = {"units": {str(name): x.attrs["units"] for name, x in data.variables.items() if x.attrs.get("units")}}
+    frame.attrs = {
+        "units": {
+            str(name): x.attrs["units"]
+            for name, x in data.variables.items()
+            if x.attrs.get("units")
+        }
+    }
     return frame
 
 
@@ -110,7 +147,9 @@ def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pand
     import pandas
 
     frame = pandas.DataFrame(list(rows))
-    frame.attrs = {"units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}}
+    frame.attrs = {
+        "units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}
+    }
     return frame
 
 
@@ -132,7 +171,9 @@ _WIDTHS = {"column": 3.25, "page": 6.75}  # inches: no journal in two columns ha
 
 
 def inches_of(width: float | str | None) -> float | None:
-    """A width in inches, if there is one; InputError for another word or a number that is not from 1 to 40."""
+    """A width in inches, if there is one; InputError for another word or a number that is not from
+    1 to 40.
+    """
     if width is None:
         return None
     inches = _WIDTHS.get(width) if isinstance(width, str) else width
@@ -141,13 +182,17 @@ def inches_of(width: float | str | None) -> float | None:
     return float(inches)
 
 
-def finished(figure: Figure, path: str | os.PathLike[str] | None = None, width: float | str | None = None) -> Figure:
-    """A figure whose axes say where they are logarithmic, of this width, and written to a file, if there are such.
+def finished(
+    figure: Figure, path: str | os.PathLike[str] | None = None, width: float | str | None = None
+) -> Figure:
+    """A figure whose axes say where they are logarithmic, of this width, and written to a file, if
+    there are such.
 
     Args:
         figure: as it was drawn.
         path: ends in ``.pdf``, ``.svg`` or ``.png``; the file is replaced.
-        width: in inches, from 1 to 40, or ``"column"`` or ``"page"`` of a paper: then letters and lines are for print.
+        width: in inches, from 1 to 40, or ``"column"`` or ``"page"`` of a paper: then letters and
+            lines are for print.
 
     Raises:
         InputError: another ending or width, or a file that cannot be written.
@@ -165,7 +210,9 @@ def finished(figure: Figure, path: str | os.PathLike[str] | None = None, width: 
         try:
             write_whole(place, lambda file: file.write(content))
         except OSError as problem:
-            raise bad("path", str(path), f"a file that can be written ({reason_of(problem)})") from None
+            raise bad(
+                "path", str(path), f"a file that can be written ({reason_of(problem)})"
+            ) from None
     return figure
 
 
@@ -173,9 +220,11 @@ def finished(figure: Figure, path: str | os.PathLike[str] | None = None, width: 
 
 
 def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> None:
-    """Find out before the work whether the files can be written, and replace nothing but results of the same job.
+    """Find out before the work whether the files can be written, and replace nothing but results of
+    the same job.
 
-    ``files`` are those that the command ``job`` will write, ``run.json`` among them; the folder need not be there yet.
+    ``files`` are those that the command ``job`` will write, ``run.json`` among them; the folder
+    need not be there yet.
     """
     if not out.strip():
         raise bad(argument, out, "the name of a folder")
@@ -194,4 +243,8 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
         writer = ""
     if existing and writer != job:
         names = ", ".join(existing)
-        raise bad(argument, out, f"another folder: {names} in it would be replaced, not written by this job")
+        raise bad(
+            argument,
+            out,
+            f"another folder: {names} in it would be replaced, not written by this job",
+        )

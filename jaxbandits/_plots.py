@@ -1,6 +1,8 @@
-"""All pictures: one set of colours, markers and dashes, told apart with any colour vision and in grey.
+"""All pictures: one set of colours, markers and dashes, told apart with any colour vision and in
+grey.
 
-This module imports matplotlib, through its objects only (no pyplot), and is itself imported when a picture is drawn.
+This module imports matplotlib, through its objects only (no pyplot), and is itself imported when a
+picture is drawn.
 """
 
 from __future__ import annotations
@@ -39,11 +41,17 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 def nth_look(number: int) -> tuple[str, str, Any]:
     """Colour, marker and dashes of a picture's n-th curve, n from 0."""
-    return COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)]
+    return (
+        COLOURS[number % len(COLOURS)],
+        MARKERS[number % len(MARKERS)],
+        DASHES[number % len(DASHES)],
+    )
 
 
 class Picture(Figure):
-    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was ever imported."""
+    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was
+    ever imported.
+    """
 
     def __init__(self, **options: Any):
         super().__init__(**options)
@@ -54,9 +62,11 @@ class Picture(Figure):
 
 
 def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
-    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures are equal bytes.
+    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures are
+    equal bytes.
 
-    A PDF holds its fonts as TrueType (journals refuse matplotlib's default, Type 3); an SVG needs none.
+    A PDF holds its fonts as TrueType (journals refuse matplotlib's default, Type 3); an SVG needs
+    none.
     """
     file, undated = io.BytesIO(), {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "jaxbandits"}):
@@ -69,8 +79,15 @@ def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
 
 def say_logarithmic(figure: Figure) -> Figure:
     """The labels of logarithmic axes say so, those that panels share too."""
-    across, up = ({axes.get_xscale() for axes in figure.axes}, {axes.get_yscale() for axes in figure.axes})
-    texts = [(text, kinds) for text, kinds in ((figure._supxlabel, across), (figure._supylabel, up)) if text]  # type: ignore[attr-defined]
+    across, up = (
+        {axes.get_xscale() for axes in figure.axes},
+        {axes.get_yscale() for axes in figure.axes},
+    )
+    texts = [
+        (text, kinds)
+        for text, kinds in ((figure._supxlabel, across), (figure._supylabel, up))
+        if text
+    ]  # type: ignore[attr-defined]
     for axes in figure.axes:
         texts += [(axes.xaxis.label, {axes.get_xscale()}), (axes.yaxis.label, {axes.get_yscale()})]
     for text, kinds in texts:
@@ -80,17 +97,26 @@ def say_logarithmic(figure: Figure) -> Figure:
 
 
 def resized(figure: Figure, width: float) -> Figure:
-    """The figure ``width`` inches wide, with letters of 7 and 8 points; a narrow one has its key below."""
+    """The figure ``width`` inches wide, with letters of 7 and 8 points; a narrow one has its key
+    below.
+    """
     old, height = figure.get_size_inches()
     rows = 0
     if width < 5:  # a key at the side would leave nothing of the curves
         for legend in list(figure.legends):
             handles = [x for x in legend.legend_handles if x is not None]
             labels = [text.get_text() for text in legend.get_texts()]
-            across = max(1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1))))  # inches, 7 points
+            across = max(
+                1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1)))
+            )  # inches, 7 points
             rows += -(-len(labels) // across)
             legend.remove()
-            below: Any = {"loc": "outside lower center", "ncols": across, "handlelength": 2, "columnspacing": 1}
+            below: Any = {
+                "loc": "outside lower center",
+                "ncols": across,
+                "handlelength": 2,
+                "columnspacing": 1,
+            }
             figure.legend(handles, labels, frameon=False, fontsize=7, **below)
     tall = max(height * width / old, 2.2)
     figure.set_size_inches(width, tall + 0.15 * rows)
@@ -100,7 +126,9 @@ def resized(figure: Figure, width: float) -> Figure:
     room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
     for text in figure.findobj(Text):
         if text in room and text.get_text():
-            text.set_text(textwrap.fill(text.get_text(), int(room[text] / 0.062)))  # inches: a letter of 8 points
+            text.set_text(
+                textwrap.fill(text.get_text(), int(room[text] / 0.062))
+            )  # inches: a letter of 8 points
         text.set_fontsize(8)
     keys: list[Any] = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     for text in (text for legend in keys for text in legend.get_texts()):
@@ -113,9 +141,13 @@ def resized(figure: Figure, width: float) -> Figure:
 
 
 def _plain(text: str, limit: int = 200) -> str:
-    """Text for a picture: cut to ``limit`` characters, with escapes for letters that the font lacks, no formula."""
+    """Text for a picture: cut to ``limit`` characters, with escapes for letters that the font
+    lacks, no formula.
+    """
     letters = text.translate(NARROW)
-    drawable = (x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in letters)
+    drawable = (
+        x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in letters
+    )
     text, half = "".join(drawable), (limit - 1) // 2
     text = text if len(text) <= limit else f"{text[: limit - 1 - half]}…{text[-half:]}"
     return text.replace("$", r"\$")
@@ -131,7 +163,10 @@ def _labels(names: Sequence[str], limit: int) -> list[str]:
     labels = [_plain(name, limit) for name in names]
     for n, name in enumerate(names):
         number = 1
-        while any(earlier != name and label == labels[n] for earlier, label in zip(names[:n], labels, strict=False)):
+        while any(
+            earlier != name and label == labels[n]
+            for earlier, label in zip(names[:n], labels, strict=False)
+        ):
             number += 1
             labels[n] = f"{_plain(name, limit - len(f', {number}'))}, {number}"
     return labels
@@ -174,15 +209,24 @@ def line_chart(
     x = np.concatenate([[0.0], x])
     middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
     apart, count = max(1, (x.size - 1) // 8), len(names)
-    for number, (name, middle, low, high) in enumerate(zip(names, middles, lows, highs, strict=True)):
+    for number, (name, middle, low, high) in enumerate(
+        zip(names, middles, lows, highs, strict=True)
+    ):
         colour, marker, dashes = nth_look(number)
         # markers of several curves side by side rather than one over the other
         every = (min(x.size - 1, 1 + number * apart // count), apart)
-        style = {"color": colour, "linestyle": dashes, "marker": marker, **({"lw": 1.8, "ms": 5} if is_new else {})}
+        style = {
+            "color": colour,
+            "linestyle": dashes,
+            "marker": marker,
+            **({"lw": 1.8, "ms": 5} if is_new else {}),
+        }
         axes.plot(x, middle, **style, markevery=every, label=_plain(name))
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    room = axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]  # letters, half as wide as high
+    room = (
+        axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]
+    )  # letters, half as wide as high
     axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
@@ -193,7 +237,10 @@ def line_chart(
     order = np.argsort(-middles[:, -1], kind="stable")
     lines = axes.get_lines()[-count:]
     labels = _labels(names, 60)
-    keys = [lines[i] for i in order], [labels[i] for i in order]  # from top to bottom as the curves end
+    keys = (
+        [lines[i] for i in order],
+        [labels[i] for i in order],
+    )  # from top to bottom as the curves end
     if is_new:
         size = {"fontsize": 9 if count <= 12 else 7}
         figure.legend(*keys, **LEGEND | size, ncols=1 if count <= 20 else 2, handlelength=3.5)
@@ -206,7 +253,12 @@ def line_chart(
 
 
 def stacked(
-    x: np.ndarray, panels: Sequence[Mapping[str, Any]], *, across: str, up: str, number_format: Callable[[float], str]
+    x: np.ndarray,
+    panels: Sequence[Mapping[str, Any]],
+    *,
+    across: str,
+    up: str,
+    number_format: Callable[[float], str],
 ) -> Figure:
     """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
 
@@ -229,7 +281,13 @@ def stacked(
 
 
 def _stack(
-    axes: Axes, x: np.ndarray, title: str, names: Sequence[str], heights: np.ndarray, rest: str, small: bool
+    axes: Axes,
+    x: np.ndarray,
+    title: str,
+    names: Sequence[str],
+    heights: np.ndarray,
+    rest: str,
+    small: bool,
 ) -> None:
     heights = np.vstack([np.zeros(heights.shape[1]), heights])
     tops = np.cumsum(heights, axis=1)
@@ -239,7 +297,9 @@ def _stack(
         colours[-1] = GREY
     for part, colour in enumerate(colours):
         below = tops[:, part - 1] if part else np.zeros(len(across))
-        axes.fill_between(across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8)
+        axes.fill_between(
+            across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8
+        )
     axes.set_xlim(0, x[-1])
     top = max(float(tops[-1, -1]), 1e-300)
     axes.set_ylim(0, top)
@@ -251,12 +311,20 @@ def _stack(
         _labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True
     ):
         # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
-        axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
+        axes.plot(
+            (1, 1.035),
+            (middle / top, at / top),
+            transform=axes.transAxes,
+            color=colour,
+            lw=1.2,
+            clip_on=False,
+        )
         axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")
 
 
 def _apart(targets: np.ndarray, gap: float, limit: float) -> np.ndarray:
-    """Places in the same order, at least ``gap`` apart, near the ``targets`` and below ``limit`` if they fit.
+    """Places in the same order, at least ``gap`` apart, near the ``targets`` and below ``limit`` if
+    they fit.
 
     Example:
         >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
@@ -271,7 +339,8 @@ def _apart(targets: np.ndarray, gap: float, limit: float) -> np.ndarray:
 
 
 def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
-    """Some of the values, at least ``share`` of the axis apart: the ends, and evenly spaced ones between them.
+    """Some of the values, at least ``share`` of the axis apart: the ends, and evenly spaced ones
+    between them.
 
     Example:
         >>> tick_values(np.array([0.25, 0.5, 1.0, 2.0, 4.0]), log=True, share=0.4).tolist()
@@ -296,14 +365,18 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
 
 
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
-    """Ticks of an axis, its scale set, at values of a grid, none between; a label takes ``share`` of its length."""
+    """Ticks of an axis, its scale set, at values of a grid, none between; a label takes ``share``
+    of its length.
+    """
     positions = tick_values(np.asarray(values, float), log, share)
     axis.set_ticks(positions, [f"{value:.3g}" for value in positions])
     axis.set_minor_locator(NullLocator())
 
 
 def plain_numbers(axis: Any) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, written as plain numbers; none between them."""
+    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, written as plain numbers;
+    none between them.
+    """
     axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_locator(NullLocator())

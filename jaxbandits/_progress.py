@@ -1,4 +1,6 @@
-"""A progress bar with the time left, on stderr; and the count of finished runs, which an interrupted job reports."""
+"""A progress bar with the time left, on stderr; and the count of finished runs, which an
+interrupted job reports.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _PAUSE = 10.0  # seconds before the first line, and between two
 
 
 def usual_progress(choice: bool | None) -> bool | str:
-    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds.
+    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line
+    every ten seconds.
 
     ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
     """
@@ -29,10 +32,11 @@ def usual_progress(choice: bool | None) -> bool | str:
 
 
 class Bar:
-    """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the context takes it away.
+    """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the
+    context takes it away.
 
-    ``style`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
-    and ``{total}`` for the work done and all of it.
+    ``style`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind
+    the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
     """
 
     def __init__(self, style: bool | str, total: float, count: str = ""):
@@ -49,7 +53,9 @@ class Bar:
 
     def show(self, title: str, work: float) -> None:
         """Show the title, and how much of the work is done."""
-        if getattr(signal.getsignal(signal.SIGINT), "came", False):  # the command's handler: its exception was lost
+        if getattr(
+            signal.getsignal(signal.SIGINT), "came", False
+        ):  # the command's handler: its exception was lost
             raise KeyboardInterrupt
         if self._style == LINES:
             self._say(title, work)
@@ -70,20 +76,25 @@ class Bar:
             return
         self._printed_at = now
         share = min(work / self._total, 1.0) if self._total else 1.0
-        remaining = f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        remaining = (
+            f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        )
         count = self._count.format(n=work, total=self._total)
         print(f"{title}: {count}{share:.0%}{remaining}", file=sys.stderr, flush=True)
 
 
 class Progress:
-    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
+    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it
+    takes the bar away.
 
-    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs are counted in any
-    case: ``done`` of ``runs`` are finished.
+    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs
+    are counted in any case: ``done`` of ``runs`` are finished.
     """
 
     def __init__(self, style: bool | str, tasks: int, runs: int):
-        if not isinstance(style, (bool, np.bool_)) and not (isinstance(style, str) and style == LINES):
+        if not isinstance(style, (bool, np.bool_)) and not (
+            isinstance(style, str) and style == LINES
+        ):
             raise bad("progress", style, "True, False, 'lines' or a Progress")
         self.runs, self.done = runs, 0
         self._tasks, self._number = tasks, 0
@@ -98,7 +109,8 @@ class Progress:
     def start(self, names: Sequence[str], runs: int) -> Report:
         """Begin a task for each name, at once; so many runs in all of them.
 
-        The result is to be called with (the runs' worth of work done in these tasks, of which runs finished).
+        The result is to be called with (the runs' worth of work done in these tasks, of which runs
+        finished).
         """
         first, self._number = self._number + 1, self._number + len(names)
         numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
@@ -123,7 +135,9 @@ _REASONS = {
 
 
 def unfinished(ended: np.ndarray) -> list[str]:
-    """A line for each status other than a good one; ``ended`` has a status for each lane, -1 where there is none."""
+    """A line for each status other than a good one; ``ended`` has a status for each lane, -1 where
+    there is none.
+    """
     lanes = int((ended >= 0).sum())
     counts = {status: int((ended == status).sum()) for status in Status}
     return [

@@ -1,4 +1,6 @@
-"""Where a result comes from: versions, machine, sources, and how its world was made; as text and as a table."""
+"""Where a result comes from: versions, machine, sources, and how its world was made; as text and as
+a table.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,18 @@ def processor_name() -> str:
     """The name of the processor, as the system has it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+            names = [
+                line.partition(":")[2].strip() for line in file if line.startswith("model name")
+            ]
     except OSError:
         names = []
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def classes_of(policy: Policy) -> list[str]:
-    """This package's classes that a policy and those inside it are made of: of a user's class the nearest parent."""
+    """This package's classes that a policy and those inside it are made of: of a user's class the
+    nearest parent.
+    """
     policies = [part for part in _parts(policy) if isinstance(part, Policy)]
     return list(dict.fromkeys(name for part in policies for name in nearest_class(type(part))))
 
@@ -58,18 +64,26 @@ def nearest_class(kind: type) -> list[str]:
 
 
 def sources_of(owners: Sequence[Any], program: str | None) -> dict[str, str]:
-    """SHA-256 of the source of every class and function that is neither this package's nor a library's, by its name.
+    """SHA-256 of the source of every class and function that is neither this package's nor a
+    library's, by its name.
 
     Where no source can be read it is the digest of the ``program`` that was traced.
     """
     digests: dict[str, str] = {}
     for part in itertools.chain.from_iterable(map(_parts, owners)):
         classes = (
-            (part,) if isinstance(part, FunctionType) else (part if isinstance(part, type) else type(part)).__mro__
+            (part,)
+            if isinstance(part, FunctionType)
+            else (part if isinstance(part, type) else type(part)).__mro__
         )
         for code in classes:
             root = code.__module__.split(".")[0]
-            if root not in sys.stdlib_module_names and root not in ("jaxbandits", "jax", "jaxlib", "numpy"):
+            if root not in sys.stdlib_module_names and root not in (
+                "jaxbandits",
+                "jax",
+                "jaxlib",
+                "numpy",
+            ):
                 text = _source(code)
                 source = digest(text.encode()) if text else f"jaxpr {program}"
                 digests[f"{code.__module__}.{code.__qualname__}"] = source
@@ -96,7 +110,9 @@ def _parts(owner: Any) -> Iterator[Any]:
 
 
 def _source(code: Any) -> str:
-    """The source of a class or function; of a notebook's class, which has no file, that of its methods."""
+    """The source of a class or function; of a notebook's class, which has no file, that of its
+    methods.
+    """
     try:
         text = textwrap.dedent(inspect.getsource(code))
         # by its line number Python may take a class for what stands there in another file
@@ -105,21 +121,34 @@ def _source(code: Any) -> str:
     except (OSError, TypeError):
         pass
     methods = vars(code).values() if isinstance(code, type) else ()
-    return "".join(_source(x) for x in methods if isinstance(x, FunctionType) and x.__code__.co_filename != "<string>")
+    return "".join(
+        _source(x)
+        for x in methods
+        if isinstance(x, FunctionType) and x.__code__.co_filename != "<string>"
+    )
 
 
 # --- how a world was made
 
 
 def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _Made]:
-    """For a function that makes a world: the call is kept beside what it makes, see :func:`maker_of`."""
+    """For a function that makes a world: the call is kept beside what it makes, see
+    :func:`maker_of`.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def make(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Made:
         world = function(*args, **kwargs)
-        arguments = [(name, x) for name, x in signature.bind(*args, **kwargs).arguments.items() if name != "cls"]
-        words = [_argument_text(x) if name == "key" else f"{name}={_argument_text(x)}" for name, x in arguments]
+        arguments = [
+            (name, x)
+            for name, x in signature.bind(*args, **kwargs).arguments.items()
+            if name != "cls"
+        ]
+        words = [
+            _argument_text(x) if name == "key" else f"{name}={_argument_text(x)}"
+            for name, x in arguments
+        ]
         # no field: what is derived from it with other numbers was not made by this call
         object.__setattr__(world, "_made_by", f"{function.__qualname__}({', '.join(words)})")
         return world
@@ -155,9 +184,17 @@ class Provenance(dict[str, Any]):
 
     def latex(self) -> str:
         r"""A LaTeX table of two columns, as wide as the line; no package is needed."""
-        rows = [rf"{title} & \raggedright {_in_latex(words)} \tabularnewline" for title, words in self._rows().items()]
+        rows = [
+            rf"{title} & \raggedright {_in_latex(words)} \tabularnewline"
+            for title, words in self._rows().items()
+        ]
         width = r"@{}lp{0.74\linewidth}@{}"
-        return "\n".join([rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]) + "\n"
+        return (
+            "\n".join(
+                [rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]
+            )
+            + "\n"
+        )
 
     def _rows(self) -> dict[str, str]:
         """Title and text of every row that is not empty."""
@@ -167,11 +204,15 @@ class Provenance(dict[str, Any]):
         machine = [self["processor"], *([f"device {self['device']}"] if self["device"] else [])]
         seconds = f"{self['seconds']:.3g} s with compilation" if self["seconds"] else ""
         engines = self["engines"] or [""] * len(self["policies"])
-        settings = [f"{x} ({y})" if y else x for x, y in zip(self["policies"], engines, strict=True)]
+        settings = [
+            f"{x} ({y})" if y else x for x, y in zip(self["policies"], engines, strict=True)
+        ]
         constraint = dict(self["constraint"])
         limit = f"{constraint.pop('class', '')}({', '.join(f'{name}={x}' for name, x in constraint.items())})"
         world = self["made_by"] or self["environment"]
-        sizes = [count_of(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")]
+        sizes = [
+            count_of(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")
+        ]
         runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
         sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {
@@ -201,7 +242,12 @@ def _ids(ids: Sequence[int]) -> str:
 
 _LATEX: Mapping[str, str] = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "×": r"$\times$"},
+    **{
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "×": r"$\times$",
+    },
     **{sign: rf"$\{name}$" for name, sign in GREEK.items()},
     **{"<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "−": "$-$", "…": r"\dots{}"},
 }

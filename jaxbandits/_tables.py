@@ -1,4 +1,5 @@
-"""One table, for the terminal, a page and a file; and the few ways in which all texts write numbers and words.
+"""One table, for the terminal, a page and a file; and the few ways in which all texts write numbers
+and words.
 
 It stands on nothing, so that the process that draws pictures starts quickly.
 """
@@ -37,7 +38,10 @@ class Table(NamedTuple):
     def text(self) -> str:
         """Lines for a terminal, two blanks between columns."""
         rows = [[line(str(x)) for x in row] for row in (self.header, *self.rows) if len(row)]
-        widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(len(rows[0]))]
+        widths = [
+            max(len(row[column]) for row in rows if column < len(row))
+            for column in range(len(rows[0]))
+        ]
         return "\n".join(
             "  ".join(
                 text.ljust(width) if column in self.left else text.rjust(width)
@@ -58,14 +62,19 @@ class Table(NamedTuple):
         """The text of a CSV file; equal rows are equal bytes.
 
         Args:
-            digits: of a float; nine are more than the order of a sum can change. NaN and None are empty cells,
-                booleans are yes and no, and text is made fit for a spreadsheet. None: every cell stands as it is.
+            digits: of a float; nine are more than the order of a sum can change. NaN and None are
+                empty cells, booleans are yes and no, and text is made fit for a spreadsheet. None:
+                every cell stands as it is.
             line_end: what ends a line.
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator=line_end)
         writer.writerow(self.header)
-        writer.writerows(self.rows if digits is None else ([_in_csv(x, digits) for x in row] for row in self.rows))
+        writer.writerows(
+            self.rows
+            if digits is None
+            else ([_in_csv(x, digits) for x in row] for row in self.rows)
+        )
         return text.getvalue()
 
 
@@ -78,8 +87,27 @@ def _in_csv(value: Any, digits: int) -> Any:
 
 
 GREEK = {
-    **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ"},
-    **{"kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ"},
+    **{
+        "alpha": "α",
+        "beta": "β",
+        "gamma": "γ",
+        "delta": "δ",
+        "epsilon": "ε",
+        "zeta": "ζ",
+        "eta": "η",
+        "theta": "θ",
+    },
+    **{
+        "kappa": "κ",
+        "lambda": "λ",
+        "mu": "μ",
+        "nu": "ν",
+        "xi": "ξ",
+        "pi": "π",
+        "rho": "ρ",
+        "sigma": "σ",
+        "tau": "τ",
+    },
     **{"phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω"},
 }
 
@@ -104,7 +132,8 @@ class NumberStyle:
     """How the file writes its numbers, so that answers can be written alike.
 
     Attributes:
-        symbol: the currency as the file has it (``"$"``, ``"€"``, ``"CHF"``); empty where it names none.
+        symbol: the currency as the file has it (``"$"``, ``"€"``, ``"CHF"``); empty where it names
+            none.
         symbol_first: whether it stands before the number.
         symbol_apart: whether a space stands between.
         decimal: ``"."`` or ``","``.
@@ -124,7 +153,9 @@ class NumberStyle:
     thousands: str = ""
 
     def number(self, value: float, decimals: int) -> str:
-        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file shows nothing)."""
+        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file
+        shows nothing).
+        """
         return self.written(f"{value:,.{decimals}f}")
 
     def written(self, plain: str) -> str:
@@ -133,7 +164,9 @@ class NumberStyle:
         return plain.translate({ord(","): between, ord("."): self.decimal})
 
     def count(self, value: float) -> str:
-        """A number of clicks or conversions: whole where it is whole, else with two decimals at most."""
+        """A number of clicks or conversions: whole where it is whole, else with two decimals at
+        most.
+        """
         return self.number(value, 0 if float(value).is_integer() else 2)
 
     def amount(self, value: float) -> str:
@@ -142,34 +175,50 @@ class NumberStyle:
         return self.number(value, 0 if size >= 100 or size == 0 else 1 if size >= 1 else 2)
 
     def plus_minus(self, value: float, half: float, sign: str = "") -> str:
-        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"`` shows a plus."""
+        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"``
+        shows a plus.
+        """
         if math.isnan(half):
             return self.written(f"{value:{sign},.5g}")
         decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
         return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
 
     def money(self, value: float, cents: bool = True) -> str:
-        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1 three digits."""
-        decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
+        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1
+        three digits.
+        """
+        decimals = (
+            2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
+        )
         amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
         apart = " " if self.symbol and self.symbol_apart else ""
-        return f"{self.symbol}{apart}{amount}" if self.symbol_first else f"{amount}{apart}{self.symbol}"
+        return (
+            f"{self.symbol}{apart}{amount}"
+            if self.symbol_first
+            else f"{amount}{apart}{self.symbol}"
+        )
 
 
 # --- Text of others: names from files stay mere text on a terminal and in a spreadsheet.
 
-# A spreadsheet takes what follows for a formula at the start of a cell, or behind a semicolon, which separates cells in
-# many countries.
+# A spreadsheet takes what follows for a formula at the start of a cell, or behind a semicolon,
+# which separates cells in many countries.
 _FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
 
 
-NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")  # spaces of other widths are spaces
+NARROW = dict.fromkeys(
+    (*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "
+)  # spaces of other widths are spaces
 
 
 def line(text: str) -> str:
-    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python does."""
+    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python
+    does.
+    """
     text = text.translate(NARROW)
-    return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
+    return "".join(
+        x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text
+    )
 
 
 def cell(value: Any) -> Any:

@@ -1,9 +1,11 @@
-"""Accountants: a total budget, a horizon, an average cost, budgets that renew; and the state of budgets that renew.
+"""Accountants: a total budget, a horizon, an average cost, budgets that renew; and the state of
+budgets that renew.
 
-That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its arm's own bound;
-when its cost is known, the difference is given back to the period in which it was decided. So what is known to be left
-is never more than what is left, and nothing is overspent. The same functions serve the simulator
-(:class:`~jaxbandits.policies.InFlight`) and the service (``jb.live.Agent``).
+That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its
+arm's own bound; when its cost is known, the difference is given back to the period in which it was
+decided. So what is known to be left is never more than what is left, and nothing is overspent. The
+same functions serve the simulator (:class:`~jaxbandits.policies.InFlight`) and the service
+(``jb.live.Agent``).
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 
 
 def _of_resources(argument: str, value: Any, environment: Environment, may_be: str) -> np.ndarray:
-    """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number finite and above 0."""
+    """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number
+    finite and above 0.
+    """
     core = () if environment.resources is None else (environment.resources,)
     return per_instance(argument, positive(argument, value, may_be), environment.instances, core)
 
@@ -47,18 +51,25 @@ def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
 
 
 def _in_prices(whole: np.ndarray, environment: Environment, lowest: bool = False) -> np.ndarray:
-    """A budget that is k times a price that never varies, as far as ticks can tell, is k times the price in ticks.
+    """A budget that is k times a price that never varies, as far as ticks can tell, is k times the
+    price in ticks.
 
-    A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which are four more than
-    1.0. What is told by k/2 must be less than half a price. Of several such arms the dearest in ticks counts, or
-    the ``lowest``: then all bundles that cost no more than the budget in money, or no less, do so in ticks.
+    A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which
+    are four more than 1.0. What is told by k/2 must be less than half a price. Of several such arms
+    the dearest in ticks counts, or the ``lowest``: then all bundles that cost no more than the
+    budget in money, or no less, do so in ticks.
     """
     prices = environment.prices()
     if prices is None:
         return whole
     amount, prices = whole[:, None], np.broadcast_to(prices, (len(whole), *prices.shape[1:]))
     times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
-    fits = (prices > 0) & (times > 0) & (times < prices) & (abs(times * prices - amount) <= times / 2 + 1)
+    fits = (
+        (prices > 0)
+        & (times > 0)
+        & (times < prices)
+        & (abs(times * prices - amount) <= times / 2 + 1)
+    )
     worth = np.where(fits, times * prices, amount)
     if lowest:
         return np.where(fits.any(1), np.where(fits, worth, np.iinfo(np.int64).max).min(1), whole)
@@ -79,29 +90,30 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
 class TotalBudget(Constraint):
     """Play until ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
 
-    A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the rule of Heyden et
-    al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is ever paid, and its expected cost is
-    charged to the regret.
+    A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
+    rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
+    ever paid, and its expected cost is charged to the regret.
 
     With d resources a lane ends when the first of them is spent; the clock is resource 0, for the
-    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may be below 0. The
-    fluid optimum itself is ``best_rate`` times the budget of resource 0: what it is above a lane's reward is the regret
-    of bandits with knapsacks.
+    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may
+    be below 0. The fluid optimum itself is ``best_rate`` times the budget of resource 0: what it is
+    above a lane's reward is the regret of bandits with knapsacks.
 
-    ``rounds`` makes time one more resource: a round uses one of T, none is left after T rounds, and the view tells the
-    rounds that are left behind what is left of the others, ``[d + 1]``.
+    ``rounds`` makes time one more resource: a round uses one of T, none is left after T rounds, and
+    the view tells the rounds that are left behind what is left of the others, ``[d + 1]``.
 
     Args:
-        budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴, or k times the
-            ticks of a price that never varies where it is k times that price. With d resources ``[d]`` or
-            ``[instance, d]``, each in its own units.
+        budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴,
+            or k times the ticks of a price that never varies where it is k times that price. With d
+            resources ``[d]`` or ``[instance, d]``, each in its own units.
         last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
-        rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a vector, if need be
-            of one resource (``mean_cost`` of shape ``[instance, K, 1]``).
+        rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a
+            vector, if need be of one resource (``mean_cost`` of shape ``[instance, K, 1]``).
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or above 2³⁰, another
-            ``last_pull``, or ``rounds`` that are no whole number from 1 to 2³⁰ or stand beside one scalar cost.
+        InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or
+            above 2³⁰, another ``last_pull``, or ``rounds`` that are no whole number from 1 to 2³⁰
+            or stand beside one scalar cost.
 
     Example:
         Money for 40 pulls, tokens for 500 and 60 rounds: the money is gone first.
@@ -130,9 +142,13 @@ class TotalBudget(Constraint):
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
             raise bad(
-                "rounds", int(rounds.flat[0]), "left out where a cost is one number (in a list of one it is a vector)"
+                "rounds",
+                int(rounds.flat[0]),
+                "left out where a cost is one number (in a list of one it is a vector)",
             )
-        return dataclasses.replace(self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources)
+        return dataclasses.replace(
+            self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources
+        )
 
     def _first(self, total: Total) -> Total:
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
@@ -151,7 +167,9 @@ class TotalBudget(Constraint):
         money = ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
         if self.rounds is None:
             return money
-        return jax.tree.map(jnp.append, money, ticks.count(jnp.asarray(self.rounds - ledger.rounds)))
+        return jax.tree.map(
+            jnp.append, money, ticks.count(jnp.asarray(self.rounds - ledger.rounds))
+        )
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round under the rule of the last pull."""
@@ -173,8 +191,8 @@ class TotalBudget(Constraint):
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """max_k μ^r_k / μ^c_k, the reward per unit of money of always playing the best arm.
 
-        With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j, and Σ n_k ≤ T where there
-        is a horizon) per unit of resource 0.
+        With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j, and Σ
+        n_k ≤ T where there is a horizon) per unit of resource 0.
         """
         if self.resources is not None:
             budget = ticks.to_units(ticks.join(self.budget))
@@ -204,7 +222,8 @@ class _RoundClock(Constraint):
 
 @pytree
 class Horizon(_RoundClock):
-    """Play ``rounds`` rounds; rounds are the clock, costs are only reported, the regret is the ordinary one.
+    """Play ``rounds`` rounds; rounds are the clock, costs are only reported, the regret is the
+    ordinary one.
 
     Args:
         rounds: T ≥ 1, scalar or ``[instance]``.
@@ -234,23 +253,25 @@ class Horizon(_RoundClock):
 
 @pytree
 class AverageCost(_RoundClock):
-    """The average cost may exceed c at no round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds are the clock.
+    """The average cost may exceed c at no round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds are
+    the clock.
 
-    This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤ ⌊c·2²⁴⌋·u, and the
-    largest violation so far is part of every result (``result.violation``, exactly 0 for a policy that keeps its
-    promise). Skips count as rounds. The regret is T·r* − reward with r* the value of the fluid LP.
+    This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
+    ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
+    exactly 0 for a policy that keeps its promise). Skips count as rounds. The regret is T·r* −
+    reward with r* the value of the fluid LP.
 
-    The view tells what may be spent in the coming round, c·t − Σ_{s<t} c_s; the horizon reaches a policy only through
-    its own constructor.
+    The view tells what may be spent in the coming round, c·t − Σ_{s<t} c_s; the horizon reaches a
+    policy only through its own constructor.
 
     Args:
-        c: bound on the average cost in (0, 1], scalar or ``[instance]``; rounded down to ticks. With d resources
-            ``[d]`` or ``[instance, d]``.
+        c: bound on the average cost in (0, 1], scalar or ``[instance]``; rounded down to ticks.
+            With d resources ``[d]`` or ``[instance, d]``.
         rounds: T ≥ 1, scalar or ``[instance]``.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for c outside (0, 1], for T that is not a whole number from 1 to
-            2³⁰, and for c below every arm's mean cost if there is no null arm.
+        InputError: at :func:`~jaxbandits.simulate`, for c outside (0, 1], for T that is not a whole
+            number from 1 to 2³⁰, and for c below every arm's mean cost if there is no null arm.
 
     Source: "anytime" knapsack constraint of the SUAK paper, §2.
 
@@ -274,7 +295,9 @@ class AverageCost(_RoundClock):
         if (short := lowest > c).any():
             may_be = f"at least {lowest[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
             raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
-        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment))
+        return dataclasses.replace(
+            self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment)
+        )
 
     def audit(self) -> dict[str, Total]:
         """What was not spent of c·t so far, and the largest violation."""
@@ -291,7 +314,9 @@ class AverageCost(_RoundClock):
         return post(ledger, outcome)._replace(audit={"slack": slack, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most c."""
+        """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most
+        c.
+        """
         return knapsack_lp.mixture_values(reward, cost, ticks.to_units(self.c))
 
 
@@ -299,24 +324,33 @@ class AverageCost(_RoundClock):
 
 
 class Allowance(NamedTuple):
-    """What a constraint tells of d budgets before a round; ``whole`` and ``part`` make it a total: what is left."""
+    """What a constraint tells of d budgets before a round; ``whole`` and ``part`` make it a total:
+    what is left.
+    """
 
     whole: jax.Array  # i32[d]
     part: jax.Array  # i32[d]
-    granted: Total  # [d]: for this period; for all periods so far where what is left is carried over
+    granted: (
+        Total  # [d]: for this period; for all periods so far where what is left is carried over
+    )
     amount: Total  # [d]: what every period brings
     since: jax.Array  # i32[d]: first round of this period; None in a service, which counts by time
     requests: jax.Array  # i32[d]: expected until the period ends, this one included; at least 1
     total: jax.Array  # i32[d]: expected in the whole period; at least 1
     carries: jax.Array  # bool[d]: is what is left carried over?
-    bound: jax.Array | None = None  # i32[K]: ticks, the most that a pull of each arm can cost (set by who decides)
-    scope: jax.Array | None = None  # bool[d, K]: which budget pays for which arm (set by who decides)
+    bound: jax.Array | None = (
+        None  # i32[K]: ticks, the most that a pull of each arm can cost (set by who decides)
+    )
+    scope: jax.Array | None = (
+        None  # bool[d, K]: which budget pays for which arm (set by who decides)
+    )
 
 
 class BudgetState(NamedTuple):
     """What a decider has charged to d budgets in their current periods."""
 
-    # Known costs and held bounds, of this period; of all periods where what is left is carried over.
+    # Known costs and held bounds, of this period; of all periods where what is left is carried
+    # over.
     charged: Total  # [d]
     since: jax.Array  # i32[d]: first round of the period that it knows of
     carries: jax.Array  # bool[d]
@@ -324,11 +358,15 @@ class BudgetState(NamedTuple):
 
 def no_charges(budgets: int) -> BudgetState:
     """The account before round 1, on which nothing is charged."""
-    return BudgetState(ticks.zero((budgets,)), jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool))
+    return BudgetState(
+        ticks.zero((budgets,)), jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool)
+    )
 
 
 def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
-    """The state in the period that the allowance speaks of: what was charged before is forgotten, or carried over."""
+    """The state in the period that the allowance speaks of: what was charged before is forgotten,
+    or carried over.
+    """
     keep = allowance.carries | (allowance.since == state.since)
     charged = Total(jnp.where(keep, state.charged.whole, 0), jnp.where(keep, state.charged.part, 0))
     return BudgetState(charged, allowance.since, allowance.carries)
@@ -341,7 +379,8 @@ def remaining(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks): ``bool[K]``.
+    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks):
+    ``bool[K]``.
 
     An arm whose bound is 0 needs no money, also where a budget is overspent.
     """
@@ -355,7 +394,9 @@ def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
     return state._replace(charged=ticks.add(state.charged, jnp.where(pays, cost, 0)))
 
 
-def settle(state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array) -> BudgetState:
+def settle(
+    state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array
+) -> BudgetState:
     """Give ``difference`` (ticks: bound − cost) back to the period in which ``round`` was decided.
 
     A period that is over and carries nothing over keeps it.
@@ -374,28 +415,33 @@ def pays_for(scope: jax.Array, arm: jax.Array) -> jax.Array:
 
 @pytree
 class Renewing(_RoundClock):
-    """Budgets that renew, on a clock of requests: every round is one request, and slots (hours, say) hold some of them.
+    """Budgets that renew, on a clock of requests: every round is one request, and slots (hours,
+    say) hold some of them.
 
-    Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is lost, or carried
-    over. The environment's resource j is what budget j pays (see ``groups`` of
-    :class:`~jaxbandits.environments.Delayed`). No action is altered: what is overspent, in any round and period, is
-    ``result.violation``, in exact ticks (0 for ``InFlight`` with bounds that hold).
+    Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is
+    lost, or carried over. The environment's resource j is what budget j pays (see ``groups`` of
+    :class:`~jaxbandits.environments.Delayed`). No action is altered: what is overspent, in any
+    round and period, is ``result.violation``, in exact ticks (0 for ``InFlight`` with bounds that
+    hold).
 
-    Rounds are the clock, so the regret is T·r* − reward. r* is the value of a fluid LP: the best mixture of arms and
-    rest whose mean cost is at most what all periods together grant, per request. Renewals only bind tighter, so no
-    policy can have a larger mean reward; traffic that changes from period to period leaves some of it to nobody.
+    Rounds are the clock, so the regret is T·r* − reward. r* is the value of a fluid LP: the best
+    mixture of arms and rest whose mean cost is at most what all periods together grant, per
+    request. Renewals only bind tighter, so no policy can have a larger mean reward; traffic that
+    changes from period to period leaves some of it to nobody.
 
     Args:
-        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded as a
-            :class:`TotalBudget` is.
+        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded as
+            a :class:`TotalBudget` is.
         every: the length of its period in slots, ``[d]``.
-        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic, as it came.
-        expected: how many were expected, same shape; what a pacer plans with. Default: ``requests``.
+        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic,
+            as it came.
+        expected: how many were expected, same shape; what a pacer plans with. Default:
+            ``requests``.
         carry_over: is what is left carried over, ``[d]``.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for numbers that are none of these, or a world without as many
-            resources.
+        InputError: at :func:`~jaxbandits.simulate`, for numbers that are none of these, or a world
+            without as many resources.
 
     Example:
         >>> import jaxbandits as jb
@@ -413,18 +459,39 @@ class Renewing(_RoundClock):
     def prepare(self, environment: Environment) -> Constraint:
         amounts = np.atleast_1d(numbers("amount", self.amount))
         if environment.resources != amounts.shape[-1]:
-            has = "one cost" if environment.resources is None else f"{environment.resources} resources"
-            raise bad("environment", has, f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)")
+            has = (
+                "one cost"
+                if environment.resources is None
+                else f"{environment.resources} resources"
+            )
+            raise bad(
+                "environment",
+                has,
+                f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)",
+            )
         whole = _in_prices(_money("amount", amounts, environment), environment)
         requests = self._table("requests", self.requests, environment.instances)
-        expected = requests if self.expected is None else self._table("expected", self.expected, environment.instances)
+        expected = (
+            requests
+            if self.expected is None
+            else self._table("expected", self.expected, environment.instances)
+        )
         if expected.shape != requests.shape:
             raise bad("expected", expected.shape, f"of the shape of requests, {requests.shape}")
         every = np.atleast_1d(numbers("every", self.every))
-        if every.shape not in ((1,), amounts.shape[-1:]) or ((every < 1) | (every != np.rint(every))).any():
-            raise bad("every", self.every, f"whole numbers of slots, at least 1: one, or {amounts.shape[-1]}")
+        if (
+            every.shape not in ((1,), amounts.shape[-1:])
+            or ((every < 1) | (every != np.rint(every))).any()
+        ):
+            raise bad(
+                "every",
+                self.every,
+                f"whole numbers of slots, at least 1: one, or {amounts.shape[-1]}",
+            )
         every = np.broadcast_to(every, amounts.shape[-1:])
-        carries = booleans("carry_over", np.broadcast_to(booleans("carry_over", self.carry_over), every.shape))
+        carries = booleans(
+            "carry_over", np.broadcast_to(booleans("carry_over", self.carry_over), every.shape)
+        )
         return _tabulated(whole, every.astype(np.int64), requests, expected, carries)
 
     @staticmethod
@@ -434,20 +501,26 @@ class Renewing(_RoundClock):
         if wrong.any():
             raise bad(name, float(table[wrong][0]), "whole numbers of requests, at least 0")
         if table.ndim != 2 or table.shape[0] not in (1, instances) or not table.shape[1]:
-            raise InputError(f"{name}: shape {np.shape(value)} given; it must be [slot] or [{instances}, slot]")
+            raise InputError(
+                f"{name}: shape {np.shape(value)} given; it must be [slot] or [{instances}, slot]"
+            )
         if (table.sum(1) < 1).any() or (table.sum(1) > _MOST).any():
             raise bad(name, float(table.sum(1).max()), "from 1 to 2**30 requests in all")
         return np.broadcast_to(table, (instances, table.shape[1])).astype(np.int64)
 
     def _unprepared(self, *_: Any) -> Any:
-        raise InputError("constraint: Renewing was not prepared; it must be given to simulate, which does that")
+        raise InputError(
+            "constraint: Renewing was not prepared; it must be given to simulate, which does that"
+        )
 
     end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # _Tables does it
 
 
 @pytree
 class _Tables(_RoundClock):
-    """:class:`Renewing` as tables, ``[instance, slot, …]``: what holds in the slot that a round lies in."""
+    """:class:`Renewing` as tables, ``[instance, slot, …]``: what holds in the slot that a round
+    lies in.
+    """
 
     ends: ArrayLike = leaf()  # i32[I, S]: last round of the slot
     expected: ArrayLike = leaf()  # i32[I, S]
@@ -491,7 +564,9 @@ class _Tables(_RoundClock):
         )
 
     def _state(self, ledger: Ledger, allowance: Allowance) -> BudgetState:
-        before = self.since[jnp.minimum(self._slot(jnp.maximum(ledger.rounds, 1)), self.ends.shape[0] - 1)]
+        before = self.since[
+            jnp.minimum(self._slot(jnp.maximum(ledger.rounds, 1)), self.ends.shape[0] - 1)
+        ]
         return renewed(BudgetState(ledger.audit["charged"], before, self.carries), allowance)
 
     def view(self, ledger: Ledger) -> Allowance:  # type: ignore[override]
@@ -515,8 +590,12 @@ class _Tables(_RoundClock):
 class Pace(NamedTuple):
     """What a constraint lets a round spend, for bounds on what a round can earn."""
 
-    budget: np.ndarray | None  # f64[instance, J], none for a horizon; None: money alone is the clock
-    units: np.ndarray  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
+    budget: (
+        np.ndarray | None
+    )  # f64[instance, J], none for a horizon; None: money alone is the clock
+    units: (
+        np.ndarray
+    )  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
 
 
 def a_round(constraint: Constraint) -> Pace | None:
@@ -533,19 +612,29 @@ def a_round(constraint: Constraint) -> Pace | None:
     if isinstance(constraint, TotalBudget):
         budget = ticks.to_units(ticks.join(constraint.budget))
         if constraint.rounds is None:
-            return None if constraint.resources not in (None, 1) else Pace(None, np.ones(len(budget)))
+            return (
+                None if constraint.resources not in (None, 1) else Pace(None, np.ones(len(budget)))
+            )
         budget = budget / np.asarray(constraint.rounds)[:, None]
         return Pace(budget, budget[:, 0])
     return None
 
 
 def _tabulated(
-    amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
+    amount: np.ndarray,
+    every: np.ndarray,
+    requests: np.ndarray,
+    expected: np.ndarray,
+    carries: np.ndarray,
 ) -> _Tables:
-    """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic ``[I, S]``."""
+    """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic
+    ``[I, S]``.
+    """
 
     def granted(amount: np.ndarray, times: np.ndarray) -> Total:
-        """``amount · times``, at most what a total holds: an amount without end, many times, would wrap."""
+        """``amount · times``, at most what a total holds: an amount without end, many times, would
+        wrap.
+        """
         limit = ticks.floor_from_units(2.0**31) - 1
         return ticks.split(np.where(amount > limit // times, limit, amount * times))
 

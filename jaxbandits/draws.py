@@ -1,9 +1,10 @@
-"""What a policy draws: a number for each arm, addressed by round, role and arm, as fast as the built-in policies' own.
+"""What a policy draws: a number for each arm, addressed by round, role and arm, as fast as the
+built-in policies' own.
 
-A policy's key is the same in every round, so ``jax.random.normal(key)`` is one number for ever. Here a draw is a pure
-function of (key, round, role, arm): further arms change none, nor does the order in which things are drawn. A role says
-what is drawn for; take :attr:`Role.USER <jaxbandits.core.streams.Role>` = 34, 36, 38, … up to 62 (a draw owns its role
-and the next one).
+A policy's key is the same in every round, so ``jax.random.normal(key)`` is one number for ever.
+Here a draw is a pure function of (key, round, role, arm): further arms change none, nor does the
+order in which things are drawn. A role says what is drawn for; take :attr:`Role.USER
+<jaxbandits.core.streams.Role>` = 34, 36, 38, … up to 62 (a draw owns its role and the next one).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _MOST = 1e7  # shapes: what the law of a draw was measured up to
 def key(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
     """A key of :mod:`jax.random` for this round, role and arm: for any law that is not here.
 
-    ``jax.vmap`` it over the arms: a draw of shape ``(K,)`` with one key is another one in a table of more columns.
+    ``jax.vmap`` it over the arms: a draw of shape ``(K,)`` with one key is another one in a table
+    of more columns.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -60,7 +62,9 @@ def _of_arms(wide: jax.Array, arms: int) -> jax.Array:
 
 def _open_uniform(word: jax.Array) -> jax.Array:
     """In (0, 1)."""
-    return jnp.minimum((word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32), np.float32(1 - 2.0**-24))
+    return jnp.minimum(
+        (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32), np.float32(1 - 2.0**-24)
+    )
 
 
 def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array:
@@ -76,7 +80,8 @@ def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array
 
 
 def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool = False) -> Any:
-    """Standard normal, ``f32[arms]``, by Box and Muller; at most 6.77 in size. ``pair``: two of them.
+    """Standard normal, ``f32[arms]``, by Box and Muller; at most 6.77 in size. ``pair``: two of
+    them.
 
     Example:
         >>> import jax
@@ -99,7 +104,8 @@ def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Arr
         a, b: shapes above 0 and at most 10⁷, ``[K]``. Whole numbers (int32) are fastest.
 
     Raises:
-        InputError: shapes out of range, where they are known; where they are traced the draw is NaN.
+        InputError: shapes out of range, where they are known; where they are traced the draw is
+            NaN.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -137,11 +143,15 @@ def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1
     z, _ = laws._normal_pair(*_words(key, round, role, width))
     small, _ = _words(key, round, role + 1, width)
     larger, log = _log_gamma(z, jnp.pad(shape, (0, width - arms), constant_values=1), small)
-    return jnp.where(shape > 0, _of_arms(larger * jnp.exp(log), arms) / jnp.asarray(rate, jnp.float32), jnp.nan)
+    return jnp.where(
+        shape > 0, _of_arms(larger * jnp.exp(log), arms) / jnp.asarray(rate, jnp.float32), jnp.nan
+    )
 
 
 def _log_gamma(z: jax.Array, shape: jax.Array, word: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(s, ln(X / s)) of X ~ Gamma(shape), s = shape or shape + 1: below 1, X = Gamma(shape + 1) · U^(1/shape)."""
+    """(s, ln(X / s)) of X ~ Gamma(shape), s = shape or shape + 1: below 1, X = Gamma(shape + 1) ·
+    U^(1/shape).
+    """
     shape = shape.astype(jnp.float32)
     larger = jnp.where(shape < 1, shape + 1, shape)
     less = jnp.where(shape < 1, jnp.log(_open_uniform(word)) / shape, 0)
@@ -158,5 +168,7 @@ def _shapes(**shapes: Any) -> tuple[list[jax.Array], int]:
     arrays = [jnp.asarray(x) for x in shapes.values()]
     arms = max(x.shape[0] if x.ndim else 0 for x in arrays)
     if not arms or any(x.ndim > 1 for x in arrays):
-        raise bad(" and ".join(shapes), [list(x.shape) for x in arrays], "[K], one number for each arm")
+        raise bad(
+            " and ".join(shapes), [list(x.shape) for x in arrays], "[K], one number for each arm"
+        )
     return [jnp.broadcast_to(x, (arms,)) for x in arrays], arms

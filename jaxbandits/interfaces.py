@@ -1,4 +1,6 @@
-"""The worlds of this package for learners of other libraries: an episode is a lane that the engine plays."""
+"""The worlds of this package for learners of other libraries: an episode is a lane that the engine
+plays.
+"""
 
 from __future__ import annotations
 
@@ -54,19 +56,22 @@ class Episode(NamedTuple):
 
 
 class Episodes:
-    """Episodes of a world of finitely many arms under a constraint: pure functions, to jit, vmap and scan.
+    """Episodes of a world of finitely many arms under a constraint: pure functions, to jit, vmap
+    and scan.
 
-    Every episode is a lane that :func:`~jaxbandits.simulate` could have played: an instance drawn uniformly and a
-    replicate id drawn from 2³², under the root key. The account is booked by the engine's own round, in whole ticks.
+    Every episode is a lane that :func:`~jaxbandits.simulate` could have played: an instance drawn
+    uniformly and a replicate id drawn from 2³², under the root key. The account is booked by the
+    engine's own round, in whole ticks.
 
-    What a learner sees is a vector in [0, 1]: of each arm n/(1 + n) for its n pulls, mean reward and mean cost so far
-    (0 and 1 before the first), whether it can be pulled now; then the share of the clock that is left, and what may be
-    spent in the coming round, at most 1. So a learner without memory sees all that an index policy would. The reward of
-    a round
-    is what the accountant let it earn, in the environment's units.
+    What a learner sees is a vector in [0, 1]: of each arm n/(1 + n) for its n pulls, mean reward
+    and mean cost so far (0 and 1 before the first), whether it can be pulled now; then the share of
+    the clock that is left, and what may be spent in the coming round, at most 1. So a learner
+    without memory sees all that an index policy would. The reward of a round is what the accountant
+    let it earn, in the environment's units.
 
     Args:
-        environment: a world of finitely many arms with one cost; with a null arm there is one action more, K: to rest.
+        environment: a world of finitely many arms with one cost; with a null arm there is one
+            action more, K: to rest.
         constraint: when an episode ends, as in ``simulate``.
         key: the root key of the world.
         max_rounds: as in ``simulate``.
@@ -88,15 +93,26 @@ class Episodes:
     """
 
     def __init__(
-        self, environment: Environment, constraint: Constraint, *, key: Any, max_rounds: int | None = None
+        self,
+        environment: Environment,
+        constraint: Constraint,
+        *,
+        key: Any,
+        max_rounds: int | None = None,
     ) -> None:
         spec = environment.spec
         if not isinstance(spec, FiniteSpec) or spec.resources is not None:
-            raise bad("environment", type(environment).__name__, "a world of finitely many arms with one cost")
+            raise bad(
+                "environment",
+                type(environment).__name__,
+                "a world of finitely many arms with one cost",
+            )
         self.arms, self.actions = spec.arms, spec.arms + spec.null_arm
         self.instances = environment.instances
         self._root = streams.root_key(key)
-        self._constraint, self._told, self._cap, _ = prepared(Told(), environment, constraint, max_rounds)
+        self._constraint, self._told, self._cap, _ = prepared(
+            Told(), environment, constraint, max_rounds
+        )
         self._tables = jax.tree.map(jnp.asarray, environment)
         self.max_rounds = int(self._cap.max())
 
@@ -109,7 +125,9 @@ class Episodes:
         lane, state = self._lane(episode.instance, episode.replicate), episode.lane
         world = scan.at_instance(self._tables, lane.row)
         key = streams.typed(lane.world_key)
-        return scan.view_of(world, lane.constraint, key, world.available(), state.environment, state.ledger)
+        return scan.view_of(
+            world, lane.constraint, key, world.available(), state.environment, state.ledger
+        )
 
     def reset(self, key: jax.Array) -> Episode:
         """A new episode: its instance and its replicate id are drawn with ``key``."""
@@ -122,21 +140,28 @@ class Episodes:
         lane = self._lane(instance, replicate)
         state = scan.start_lane(self._tables, lane).state
         statistics = arm_statistics.empty(self.arms)
-        return Episode(jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, statistics)
+        return Episode(
+            jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, statistics
+        )
 
     def step(self, episode: Episode, arm: Any) -> tuple[Episode, jax.Array]:
         """Play an arm: the episode after it, and the reward ``f32[]``.
 
-        An arm that does not exist, or is closed, ends the episode with the status INVALID, unplayed. Where no arm is
-        open the round passes whatever was chosen. What has ended stays as it is.
+        An arm that does not exist, or is closed, ends the episode with the status INVALID,
+        unplayed. Where no arm is open the round passes whatever was chosen. What has ended stays as
+        it is.
         """
         lane = self._lane(episode.instance, episode.replicate, arm)
         before, exists = episode.lane, scan.at_instance(self._tables, lane.row).available()
         after, _ = scan.play(self._tables, lane, exists, before)
         after = select_tree(episode.done, before, after)
-        has_pulled = (after.ledger.rounds > before.ledger.rounds) & jnp.any(self._view(episode).available)
+        has_pulled = (after.ledger.rounds > before.ledger.rounds) & jnp.any(
+            self._view(episode).available
+        )
         feedback = after.feedback
-        learnt = arm_statistics.record(episode.known, jnp.asarray(arm, jnp.int32), feedback.reward, feedback.cost)
+        learnt = arm_statistics.record(
+            episode.known, jnp.asarray(arm, jnp.int32), feedback.reward, feedback.cost
+        )
         statistics = select_tree(has_pulled & ~after.empty, learnt, episode.known)
         earned = ticks.to_float(ticks.minus(after.ledger.reward, before.ledger.reward))
         return episode._replace(time=after.ledger.rounds, lane=after, known=statistics), earned
@@ -149,7 +174,10 @@ class Episodes:
         cost = jnp.where(has_pulls, ticks.to_float(episode.known.cost) / count, 1.0)
         lane = self._lane(episode.instance, episode.replicate)
         view = self._view(episode)
-        clock, end = (ticks.to_float(x) for x in (lane.constraint.clock(episode.ledger), lane.constraint.end()))
+        clock, end = (
+            ticks.to_float(x)
+            for x in (lane.constraint.clock(episode.ledger), lane.constraint.end())
+        )
         spendable = jnp.float32(1.0) if view.left is None else ticks.to_float(view.left)
         rest = jnp.stack([1 - clock / end, spendable])
         pulls = n.astype(jnp.float32)
@@ -164,23 +192,26 @@ class Episodes:
 def gymnax_environment(
     environment: Environment, constraint: Constraint, *, key: Any, max_rounds: int | None = None
 ) -> Any:
-    """A gymnax environment: ``reset``, ``step``, spaces and default parameters, for any learner that takes one.
+    """A gymnax environment: ``reset``, ``step``, spaces and default parameters, for any learner
+    that takes one.
 
-    Observation, reward and end are those of :class:`Episodes`. The state that gymnax hands around is an
-    :class:`Episode`: ``state.ledger`` is the account. ``info`` has the ``cost`` of the round (in the environment's
-    units), the ``status`` after it (a :class:`~jaxbandits.Status`) and gymnax's ``discount``.
+    Observation, reward and end are those of :class:`Episodes`. The state that gymnax hands around
+    is an :class:`Episode`: ``state.ledger`` is the account. ``info`` has the ``cost`` of the round
+    (in the environment's units), the ``status`` after it (a :class:`~jaxbandits.Status`) and
+    gymnax's ``discount``.
 
     Args:
         environment, constraint, key, max_rounds: as for :class:`Episodes`.
 
     Returns:
-        An object of a class that derives from ``gymnax.environments.environment.Environment``, of gymnax 0.0.9 (where
-        ``step`` gives one ``done``) or 1.0 (``terminated`` by the constraint, ``truncated`` by the largest number of
-        steps in the parameters). For a learner that still wants one ``done``, put
-        ``gymnax.wrappers.compat.LegacyStepAPIWrapper`` around it.
+        An object of a class that derives from ``gymnax.environments.environment.Environment``, of
+        gymnax 0.0.9 (where ``step`` gives one ``done``) or 1.0 (``terminated`` by the constraint,
+        ``truncated`` by the largest number of steps in the parameters). For a learner that still
+        wants one ``done``, put ``gymnax.wrappers.compat.LegacyStepAPIWrapper`` around it.
 
     Raises:
-        InputError: gymnax is not installed (``pip install 'jaxbandits[gymnax]'``); whatever :class:`Episodes` refuses.
+        InputError: gymnax is not installed (``pip install 'jaxbandits[gymnax]'``); whatever
+            :class:`Episodes` refuses.
 
     Where gymnax is installed::
 
@@ -217,8 +248,18 @@ def _kind() -> type:
         def step_env(self, key: jax.Array, state: Episode, action: Any, params: Any) -> Any:
             after, reward = self.episodes.step(state, action)
             paid = ticks.to_float(ticks.minus(after.ledger.spent, state.ledger.spent))
-            info = {"cost": paid, "status": after.lane.status, "discount": self.discount(after, params)}
-            return self.episodes.observe(after), after, reward, self.is_terminal(after, params), info
+            info = {
+                "cost": paid,
+                "status": after.lane.status,
+                "discount": self.discount(after, params),
+            }
+            return (
+                self.episodes.observe(after),
+                after,
+                reward,
+                self.is_terminal(after, params),
+                info,
+            )
 
         def get_obs(self, state: Episode, params: Any = None, key: Any = None) -> jax.Array:
             return self.episodes.observe(state)
@@ -229,7 +270,11 @@ def _kind() -> type:
         def is_terminal(self, state: Episode, params: Any) -> jax.Array:
             # Since 1.0 gymnax looks at the limit of steps itself (is_truncated).
             late = state.time >= params.max_steps_in_episode
-            return state.done if hasattr(environment.Environment, "is_truncated") else state.done | late
+            return (
+                state.done
+                if hasattr(environment.Environment, "is_truncated")
+                else state.done | late
+            )
 
         @property
         def num_actions(self) -> int:

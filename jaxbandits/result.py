@@ -51,25 +51,28 @@ class About:
     """What was run. A field is empty where the file of an earlier version does not say it.
 
     Attributes:
-        parameters: of each setting: its ``policy`` (the class's name) and its parameters that are one number.
+        parameters: of each setting: its ``policy`` (the class's name) and its parameters that are
+            one number.
         engines: of each setting, ``"scan"``, ``"leap"`` or ``"merge"``.
         why_scan: why a faster engine was not taken, if one was looked for.
         environment: the class's name.
         constraint: its ``class``, and its fields.
         clock: ``"spent"`` or ``"rounds"``.
         key: the two words of the root key.
-        instance_ids, replicate_ids: by which draws are addressed; replicate ids only where each instance has its own,
-            ``[instance][replicate]``, else they are the labels of the axis.
+        instance_ids, replicate_ids: by which draws are addressed; replicate ids only where each
+            instance has its own, ``[instance][replicate]``, else they are the labels of the axis.
         max_rounds: of each instance, after which a lane ends at the latest.
         jaxbandits, python, jax, jaxlib, numpy: versions.
         code: SHA-256 of this package's source files: two checkouts may bear the same version.
         device, processor: the device's kind, and the name of the machine's processor.
-        seconds: of the call of :func:`~jaxbandits.simulate`, with compilation; 0.0 where it was played in parts.
+        seconds: of the call of :func:`~jaxbandits.simulate`, with compilation; 0.0 where it was
+            played in parts.
         instances_digest: of the environment's numbers.
-        made_by: the call by which a function of this package made the environment, such as ``random_bernoulli(…)``.
+        made_by: the call by which a function of this package made the environment, such as
+            ``random_bernoulli(…)``.
         classes: of each setting, the classes of this package that its policy is made of.
-        sources: of each setting, of each class and function of the user's in it, SHA-256 of its source; ``jaxpr`` and
-            the digest of what was traced where no source can be read.
+        sources: of each setting, of each class and function of the user's in it, SHA-256 of its
+            source; ``jaxpr`` and the digest of what was traced where no source can be read.
     """
 
     parameters: tuple[Mapping[str, Any], ...] = ()
@@ -111,7 +114,9 @@ class About:
 
     @staticmethod
     def from_json(record: Any) -> About:
-        """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such record."""
+        """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such
+        record.
+        """
         if not isinstance(record, dict):
             raise ValueError(f"its about is {quoted(record)}, no record")
         fields: dict[str, Any] = {}
@@ -120,7 +125,9 @@ class About:
                 continue
             kind, of = re.findall(r"\w+", f"{field.type} Any")[:2]
             items = x if kind == "tuple" and isinstance(x, list) else ()
-            if not isinstance(x, _JSON[kind]) or not all(isinstance(item, _JSON[of]) for item in items):
+            if not isinstance(x, _JSON[kind]) or not all(
+                isinstance(item, _JSON[of]) for item in items
+            ):
                 raise ValueError(f"its about has {field.name} {quoted(x)}")
             fields[field.name] = tuple(x) if kind == "tuple" else x
         return About(**fields)
@@ -130,19 +137,23 @@ class About:
 class Result:
     """Exact accounts of every lane at every mark, with labelled, derived views.
 
-    Every view is an :class:`xarray.DataArray` with axes ``setting, instance, replicate, mark`` (``mark`` is the share
-    of the clock: of the budget, or of the horizon). Rewards, money and regret are in the environment's units.
+    Every view is an :class:`xarray.DataArray` with axes ``setting, instance, replicate, mark``
+    (``mark`` is the share of the clock: of the budget, or of the horizon). Rewards, money and
+    regret are in the environment's units.
 
     Attributes:
-        ledger: int64 arrays ``[setting, instance, replicate, mark]``: ``rounds`` and counts as they are, ``reward``,
-            ``spent``, ``expected_reward``, ``expected_clock``, ``clock`` in ticks of 2⁻²⁴.
-        ended: how each lane ended, ``i32[setting, instance, replicate]``, see :class:`~jaxbandits.Status`.
-        final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate, arm]``, and what
-            policies tell in the end. Settings whose policy does not tell a value have NaN there.
-        best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that changes, whose ``ledger``
-            holds what could have been gained instead.
-        settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their ids), unless they
-            were named.
+        ledger: int64 arrays ``[setting, instance, replicate, mark]``: ``rounds`` and counts as they
+            are, ``reward``, ``spent``, ``expected_reward``, ``expected_clock``, ``clock`` in ticks
+            of 2⁻²⁴.
+        ended: how each lane ended, ``i32[setting, instance, replicate]``, see
+            :class:`~jaxbandits.Status`.
+        final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate,
+            arm]``, and what policies tell in the end. Settings whose policy does not tell a value
+            have NaN there.
+        best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that
+            changes, whose ``ledger`` holds what could have been gained instead.
+        settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their
+            ids), unless they were named.
         about: what was run: parameters, constraint, key, versions.
     """
 
@@ -158,33 +169,46 @@ class Result:
 
     def __repr__(self) -> str:
         sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
-        ends = {s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()}
+        ends = {
+            s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()
+        }
         return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
 
     def _repr_html_(self) -> str:
         """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
         _, instances, replicates, marks = self.ledger["rounds"].shape
-        last = {name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")}
+        last = {
+            name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")
+        }
         rows = []
         for row, name in enumerate(self.settings[:_MOST_ROWS]):
             ended = self.ended[row]
-            ends = ", ".join(f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any())
+            ends = ", ".join(
+                f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any()
+            )
             rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
         more = len(self.settings) - _MOST_ROWS
         rest = f"<p>… {more} more settings</p>" if more > 0 else ""
-        sizes = f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
-        return f"<p><b>Result</b>: {sizes}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
+        sizes = (
+            f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
+        )
+        return (
+            f"<p><b>Result</b>: {sizes}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
+        )
 
     @property
     def plot(self) -> ResultPlots:
-        """Pictures: ``plot.regret(over=…)``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
+        """Pictures: ``plot.regret(over=…)``, ``plot.pulls()``, ``plot.distribution()``, each a
+        matplotlib figure.
+        """
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
         """The settings with these parameters, as a result.
 
         Args:
-            parameters: ``policy`` (the class's name) and values of parameters, one or a list of each.
+            parameters: ``policy`` (the class's name) and values of parameters, one or a list of
+                each.
 
         Raises:
             InputError: no setting has them; a parameter that no policy has.
@@ -205,17 +229,26 @@ class Result:
                 raise InputError(f"{name}: no policy of this result has it; it must be {must}")
             members &= np.isin(columns[name], np.atleast_1d(np.asarray(value)))
         if not members.any():
-            raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
+            raise InputError(
+                f"sel: no setting has {parameters}; there are {', '.join(self.settings)}"
+            )
         rows = np.flatnonzero(members)
-        facts: Any = {name: tuple(of[row] for row in rows) for name in _BY_SETTING if (of := getattr(self.about, name))}
-        return dataclasses.replace(pick(self, settings=rows), about=dataclasses.replace(self.about, **facts))
+        facts: Any = {
+            name: tuple(of[row] for row in rows)
+            for name in _BY_SETTING
+            if (of := getattr(self.about, name))
+        }
+        return dataclasses.replace(
+            pick(self, settings=rows), about=dataclasses.replace(self.about, **facts)
+        )
 
     def provenance(self) -> Provenance:
         """What the appendix of a paper needs, to repeat this and to see that it is the same.
 
-        A dict of plain JSON: ``about`` (policies with their parameters and engines, how the environment was made and a
-        digest of its numbers, constraint, key, versions, digests of all source, machine, seconds), the sizes of the
-        axes, and ``digest``, of all exact accounts. Who has the same digest has the same numbers, to the tick.
+        A dict of plain JSON: ``about`` (policies with their parameters and engines, how the
+        environment was made and a digest of its numbers, constraint, key, versions, digests of all
+        source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts. Who
+        has the same digest has the same numbers, to the tick.
 
         ``.text()`` is a paragraph, ``.latex()`` a table that needs no package.
 
@@ -234,15 +267,18 @@ class Result:
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return Provenance(self._about(), sizes=sizes, digest=digest_of_arrays(sorted(accounts.items())))
+        return Provenance(
+            self._about(), sizes=sizes, digest=digest_of_arrays(sorted(accounts.items()))
+        )
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
 
-        Columns: the four labels (``mark``: share of the clock), ``policy`` and its parameters; ``regret``,
-        ``realised_regret`` and ``reward`` in the environment's unit of reward, ``spent`` in its unit of cost,
-        ``rounds`` played so far, and ``status``, how the run ended. ``.attrs["units"]`` says the same. Pulls per arm
-        have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
+        Columns: the four labels (``mark``: share of the clock), ``policy`` and its parameters;
+        ``regret``, ``realised_regret`` and ``reward`` in the environment's unit of reward,
+        ``spent`` in its unit of cost, ``rounds`` played so far, and ``status``, how the run ended.
+        ``.attrs["units"]`` says the same. Pulls per arm have no mark, so they are not in it:
+        ``result.pulls.to_dataframe()``.
 
         Example:
             >>> import jax
@@ -267,19 +303,25 @@ class Result:
         return {"policies": list(self.settings), **self.about.as_json()}
 
     def _parameters(self) -> dict[str, np.ndarray]:
-        """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy has none."""
+        """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy
+        has none.
+        """
         rows = self.about.parameters
         if len(rows) != len(self.settings):
             return {}
         names = dict.fromkeys(name for row in rows for name in row if name != "policy")
-        columns = {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
+        columns = {
+            name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names
+        }
         return {"policy": np.array([row["policy"] for row in rows]), **columns}
 
     def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
         import xarray
 
         axes = (*AXES, "resource")[: values.ndim]
-        coords: dict[str, Any] = {axis: list(getattr(self, f"{axis}s")) for axis in axes if axis in AXES}
+        coords: dict[str, Any] = {
+            axis: list(getattr(self, f"{axis}s")) for axis in axes if axis in AXES
+        }
         for parameter, column in self._parameters().items():
             if parameter not in (*AXES, "resource", "arm"):
                 coords[parameter] = ("setting", column)
@@ -287,26 +329,32 @@ class Result:
 
     @property
     def regret(self) -> xarray.DataArray:
-        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
+        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of
+        conditional means.
 
-        With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
-        against one who knows the means of every round, and whose pulls cost as much on average
-        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
-        benchmark is an estimate, too (:attr:`benchmark_error`). NaN of lanes that ended as invalid.
+        With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world
+        that changes it is against one who knows the means of every round, and whose pulls cost as
+        much on average (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are
+        sampled the benchmark is an estimate, too (:attr:`benchmark_error`). NaN of lanes that ended
+        as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
-        """Of a world that changes: the regret against the best single arm in hindsight; it may be below 0.
+        """Of a world that changes: the regret against the best single arm in hindsight; it may be
+        below 0.
 
         Of a world with contexts: against the best mixture that sees none of them.
 
         Raises:
-            InputError: the world does not change (then :attr:`regret` is that), or the benchmark is not known.
+            InputError: the world does not change (then :attr:`regret` is that), or the benchmark is
+                not known.
         """
         if "fixed:expected_clock" not in self.ledger:
-            raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
+            raise InputError(
+                "fixed_regret: only the results of worlds that change have it; take `regret`"
+            )
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
@@ -321,15 +369,20 @@ class Result:
         return self._array(ticks.to_units(error), "benchmark_error", "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
-        """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent or not.
+        """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent
+        or not.
 
-        A run with several budgets may end when another one is spent. What it leaves of the first was lost as well, and
-        :attr:`regret`, whose clock is what was spent of it, does not count that.
+        A run with several budgets may end when another one is spent. What it leaves of the first
+        was lost as well, and :attr:`regret`, whose clock is what was spent of it, does not count
+        that.
 
         Args:
-            budget: the whole clock, in its units: one number, or ``[instance]``. Of several resources the first one's.
+            budget: the whole clock, in its units: one number, or ``[instance]``. Of several
+                resources the first one's.
         """
-        whole = np.broadcast_to(self.best_rate * np.asarray(budget, np.float64), self.best_rate.shape)
+        whole = np.broadcast_to(
+            self.best_rate * np.asarray(budget, np.float64), self.best_rate.shape
+        )
         possible = whole[None, :, None, None] * np.asarray(self.marks)
         return self._short_of(possible, "budget_regret", "expected_reward")
 
@@ -338,7 +391,9 @@ class Result:
         """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
         return self._regret("realised_regret", "clock", "reward")
 
-    def _regret(self, name: str, clock: str, earned: str, benchmark: str = "moving") -> xarray.DataArray:
+    def _regret(
+        self, name: str, clock: str, earned: str, benchmark: str = "moving"
+    ) -> xarray.DataArray:
         """What could have been gained by the time of this clock, minus what was earned."""
         if (possible_ticks := self.ledger.get(f"{benchmark}:{clock}")) is not None:
             possible = ticks.to_units(possible_ticks)
@@ -347,7 +402,9 @@ class Result:
         return self._short_of(possible, name, earned)
 
     def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
-        """What could have been gained, minus what was earned: the only formula of a regret in the package."""
+        """What could have been gained, minus what was earned: the only formula of a regret in the
+        package.
+        """
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
@@ -364,12 +421,14 @@ class Result:
 
     @property
     def violation(self) -> xarray.DataArray:
-        """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if it never did.
+        """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if
+        it never did.
 
         Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
 
         Raises:
-            InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or :class:`~jaxbandits.Renewing`.
+            InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or
+                :class:`~jaxbandits.Renewing`.
         """
         if "audit:violation" not in self.ledger:
             raise InputError("violation: only the constraints AverageCost and Renewing audit it")
@@ -398,10 +457,13 @@ class Result:
         if "pulls" not in self.final:
             raise InputError("pulls: this environment does not count pulls per arm")
         coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
-        return xarray.DataArray(self.final["pulls"], coords, (*AXES[:3], "arm"), "pulls", {"units": "pulls"})
+        return xarray.DataArray(
+            self.final["pulls"], coords, (*AXES[:3], "arm"), "pulls", {"units": "pulls"}
+        )
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
-        """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark, arm``.
+        """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark,
+        arm``.
 
         Raises:
             InputError: if it was not recorded.
@@ -409,13 +471,16 @@ class Result:
         import xarray
 
         if f"record:{name}" not in self.ledger:
-            raise InputError(f"{name}: not recorded at marks; it must be in simulate(…, record=({name!r},))")
+            raise InputError(
+                f"{name}: not recorded at marks; it must be in simulate(…, record=({name!r},))"
+            )
         table = self.ledger[f"record:{name}"]
         coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES}
         return xarray.DataArray(table, coords, (*AXES, "arm")[: table.ndim], name)
 
     def linear(self, values: Any) -> xarray.DataArray:
-        """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of ``values``.
+        """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of
+        ``values``.
 
         Exact: values are whole ticks (rounded to the nearest), sums are whole numbers.
 
@@ -440,15 +505,23 @@ class Result:
         shapes = (pulls.shape[-1:], (pulls.shape[1], pulls.shape[-1]))
         if table.shape not in shapes or not (np.abs(table) <= 256).all():
             raise bad(
-                "values", values, f"numbers of at most 256, of the shape {' or '.join(map(str, map(list, shapes)))}"
+                "values",
+                values,
+                f"numbers of at most 256, of the shape {' or '.join(map(str, map(list, shapes)))}",
             )
         per_arm = np.broadcast_to(np.rint(table * ticks.ONE).astype(np.int64), shapes[1])
         total = (pulls.values * per_arm[None, :, None, None, :]).sum(axis=-1)
-        return pulls[..., 0].drop_vars("arm", errors="ignore").copy(data=ticks.to_units(total)).rename("linear")
+        return (
+            pulls[..., 0]
+            .drop_vars("arm", errors="ignore")
+            .copy(data=ticks.to_units(total))
+            .rename("linear")
+        )
 
     @property
     def recommended(self) -> xarray.DataArray:
-        """The arm that each lane's policy recommended at its end, axes ``setting, instance, replicate``.
+        """The arm that each lane's policy recommended at its end, axes ``setting, instance,
+        replicate``.
 
         Raises:
             InputError: if the policies recommend none.
@@ -467,7 +540,9 @@ class Result:
             InputError: if the environment has no such event.
         """
         if f"event:{event}" not in self.ledger:
-            events = [name.removeprefix("event:") for name in self.ledger if name.startswith("event:")]
+            events = [
+                name.removeprefix("event:") for name in self.ledger if name.startswith("event:")
+            ]
             raise InputError(f"event: {event!r} given; it must be one of {events}")
         return self._array(self.ledger[f"event:{event}"], event, "rounds")
 
@@ -476,10 +551,14 @@ class Result:
         import xarray
 
         names = ("regret", "realised_regret", "reward", "spent", "rounds", "status")
-        return xarray.Dataset({name: getattr(self, name) for name in names}, attrs={"about": json.dumps(self._about())})
+        return xarray.Dataset(
+            {name: getattr(self, name) for name in names},
+            attrs={"about": json.dumps(self._about())},
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.
+        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or
+        not at all.
 
         Raises:
             InputError: no file can be written there.
@@ -494,17 +573,21 @@ class Result:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is run.
+        """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is
+        run.
 
         Raises:
-            InputError: if the file is missing, is not such a file, or holds arrays that do not fit its labels.
+            InputError: if the file is missing, is not such a file, or holds arrays that do not fit
+                its labels.
         """
         place = _files.path_of("path", path)
         try:
             arrays = _files.read_arrays(place)
             manifest = json.loads(str(arrays.pop("manifest")))
             if manifest.get("format") != _FORMAT:
-                raise ValueError(f"it has format {quoted(manifest.get('format'))} and not {_FORMAT}")
+                raise ValueError(
+                    f"it has format {quoted(manifest.get('format'))} and not {_FORMAT}"
+                )
             labels = {name: tuple(manifest[name]) for name in _LABELS}
             sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}
@@ -514,7 +597,9 @@ class Result:
                 kind, _, rest = name.partition("/")
                 shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])
                 if arrays[name].shape[: len(shape)] != shape:
-                    raise ValueError(f"it holds {name!r} of shape {arrays[name].shape}, which does not fit its labels")
+                    raise ValueError(
+                        f"it holds {name!r} of shape {arrays[name].shape}, which does not fit its labels"
+                    )
                 if rest:
                     fields[kind][rest] = arrays[name]
                 else:
@@ -528,10 +613,17 @@ class Result:
 
 
 def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
-    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
-    every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
+    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that
+    order.
+    """
+    every = {
+        name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")
+    }
     axes = [list(rows) for rows in (every | places).values()]
-    accounts = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
+    accounts = {
+        name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()}
+        for name in ("ledger", "final")
+    }
     labels = {name: tuple(getattr(result, name)[i] for i in rows) for name, rows in places.items()}
     ended, best_rate = result.ended[np.ix_(*axes)], result.best_rate[axes[1]]
     return dataclasses.replace(result, **accounts, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
@@ -543,20 +635,29 @@ def join_settings(results: Sequence[Result]) -> Result:
     def final(name: str) -> np.ndarray:
         parts = [result.final.get(name) for result in results]
         like = next(part for part in parts if part is not None)
-        if any(part is None for part in parts):  # NaN, as labelled arrays have where nothing is known
+        if any(
+            part is None for part in parts
+        ):  # NaN, as labelled arrays have where nothing is known
             absent = (np.full((*result.ended.shape, *like.shape[3:]), np.nan) for result in results)
-            parts = [x if part is None else part.astype(np.float64) for part, x in zip(parts, absent, strict=True)]
+            parts = [
+                x if part is None else part.astype(np.float64)
+                for part, x in zip(parts, absent, strict=True)
+            ]
         return np.concatenate(parts)  # type: ignore[arg-type]
 
     first = results[0]
-    several: Any = {name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING}
+    several: Any = {
+        name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING
+    }
     reasons = [r.about.why_scan for r in results if r.about.why_scan]
     why_scan = "; ".join(dict.fromkeys(reasons)) or None
     return dataclasses.replace(
         first,
         ledger={name: np.concatenate([r.ledger[name] for r in results]) for name in first.ledger},
         ended=np.concatenate([r.ended for r in results]),
-        final={name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)},
+        final={
+            name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)
+        },
         settings=tuple(name for r in results for name in r.settings),
         about=dataclasses.replace(first.about, **several, why_scan=why_scan),
     )
@@ -582,12 +683,17 @@ def sampled_benchmark(result: Result) -> str | None:
 # --- Pictures
 
 
-_ACROSS = {"": "share", "spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_ACROSS = {
+    "": "share",
+    "spent": "share of the budget spent",
+    "rounds": "share of the rounds played",
+}
 _MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
 
 
 class ResultPlots:
-    """``result.plot``; every method gives a matplotlib figure, and writes it to ``path``, if there is one.
+    """``result.plot``; every method gives a matplotlib figure, and writes it to ``path``, if there
+    is one.
 
     Args:
         result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
@@ -595,7 +701,11 @@ class ResultPlots:
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:
-            raise bad("plot", f"{len(result.settings)} settings", f"of at most {_MOST_SETTINGS}; result.sel takes some")
+            raise bad(
+                "plot",
+                f"{len(result.settings)} settings",
+                f"of at most {_MOST_SETTINGS}; result.sel takes some",
+            )
         from jaxbandits import _plots  # here: it imports matplotlib
 
         self._result, self._plots = result, _plots
@@ -610,15 +720,19 @@ class ResultPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
+        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at
+        each mark.
 
         Args:
-            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
-                these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
-            settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
-            title: over the picture: ``""`` for none, where a caption says it; else of what the curves are means, and
-                by name what is doubtful about their intervals (:mod:`jaxbandits.statistics`), or
-                about the benchmark (:attr:`Result.benchmark_error`).
+            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``,
+                further runs of these very instances; or ``"instance"``, further instances of the
+                same kind, as papers mostly show.
+            settings: labels of those to draw, in this order, or what to call each: ``{label:
+                name}``.
+            title: over the picture: ``""`` for none, where a caption says it; else of what the
+                curves are means, and by name what is doubtful about their intervals
+                (:mod:`jaxbandits.statistics`), or about the benchmark
+                (:attr:`Result.benchmark_error`).
             ax: of a figure of your own, to draw into; its size and its file are yours.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
@@ -637,7 +751,11 @@ class ResultPlots:
         """
         one_of("over", over, ("replicate", "instance"))
         if ax is not None and (path, width) != (None, None):
-            raise bad("ax", ax, "left out where path or width is given: the size of your figure and its file are yours")
+            raise bad(
+                "ax",
+                ax,
+                "left out where path or width is given: the size of your figure and its file are yours",
+            )
         labels = list(self._result.settings)
         curves = labels if settings is None else list(settings)
         if unknown := [label for label in curves if label not in labels]:
@@ -649,7 +767,11 @@ class ResultPlots:
         doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
-        names = [settings[label] for label in curves] if isinstance(settings, Mapping) else map(in_greek, curves)
+        names = (
+            [settings[label] for label in curves]
+            if isinstance(settings, Mapping)
+            else map(in_greek, curves)
+        )
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
             list(names),
@@ -676,7 +798,8 @@ class ResultPlots:
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
-            InputError: the environment counts no pulls, there is no such instance, another ending or width.
+            InputError: the environment counts no pulls, there is no such instance, another ending
+                or width.
         """
         pulls = self._result.pulls.values
         if not 0 <= instance < pulls.shape[1]:
@@ -688,10 +811,19 @@ class ResultPlots:
         offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
         for place, arm in enumerate(np.sort(arms)):
             colour, _, _ = self._plots.nth_look(place)
-            axes.barh(names, shares[:, arm], left=offset, color=colour, label=f"arm {arm}", edgecolor="white")
+            axes.barh(
+                names,
+                shares[:, arm],
+                left=offset,
+                color=colour,
+                label=f"arm {arm}",
+                edgecolor="white",
+            )
             offset = offset + shares[:, arm]
         if shares.shape[1] > len(arms):
-            axes.barh(names, 1 - offset, left=offset, color="0.8", label="other arms", edgecolor="white")
+            axes.barh(
+                names, 1 - offset, left=offset, color="0.8", label="other arms", edgecolor="white"
+            )
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
         axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
@@ -704,7 +836,8 @@ class ResultPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """What share of the runs ended with more than a given regret: heavy tails show at the right.
+        """What share of the runs ended with more than a given regret: heavy tails show at the
+        right.
 
         A curve that reaches far to the right is a setting of which few runs cost very much.
 
@@ -718,7 +851,15 @@ class ResultPlots:
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)
             above = 1 - np.arange(ordered.size) / ordered.size
-            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=in_greek(name))
+            axes.step(
+                ordered,
+                above,
+                where="pre",
+                color=colour,
+                linestyle=dashes,
+                linewidth=1.8,
+                label=in_greek(name),
+            )
         axes.set_yscale("log")
         axes.set_xlabel("regret at the end (reward)")
         axes.set_ylabel("share of runs with at least that")

@@ -44,35 +44,43 @@ def simulate(
     devices: Sequence[Any] | None = None,
     progress: bool | str | Progress = False,
 ) -> Result:
-    """Play every policy setting on every instance, ``replicates`` times, until the constraint ends each lane.
+    """Play every policy setting on every instance, ``replicates`` times, until the constraint ends
+    each lane.
 
-    All policies and settings meet the same world: the n-th pull of an arm in (instance, replicate) gives the same
-    outcome whoever pulls it, so differences between policies are paired. No result depends on ``slots``, ``chunk``,
-    ``devices``, on the other lanes, or (but for the choice of columns) on ``marks``.
+    All policies and settings meet the same world: the n-th pull of an arm in (instance, replicate)
+    gives the same outcome whoever pulls it, so differences between policies are paired. No result
+    depends on ``slots``, ``chunk``, ``devices``, on the other lanes, or (but for the choice of
+    columns) on ``marks``.
 
     Args:
-        policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or ``[setting, instance]``.
-            Settings that were checked already (``core.settings.Settings``) are played as they are.
+        policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or
+            ``[setting, instance]``. Settings that were checked already (``core.settings.Settings``)
+            are played as they are.
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
-        replicates: how many independent runs of each (setting, instance), or their ids; or ``[instance, replicate]``,
-            ids of its own for each instance: then an instance id may come twice, if no (instance id, replicate id)
-            does. So a world that is another one in every run is played with the draws that it has in the whole.
-        marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
-        record: what is recorded at every mark beside the accounts: ``"pulls"``, or another whole number that the world
-            tells of a lane (see :meth:`Result.recorded`, :meth:`Result.linear`). 8 bytes a number.
-        engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
-            rounds at a time, with the same bits; ``"auto"`` leaps where it can and where that repays its longer
-            compilation (``about.why_scan`` says why not).
-        max_rounds: end a lane after this many rounds at the latest. Default: what no lane should need, from the
-            instance's budget and cheapest arm.
-        instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
-            batch with the very numbers that it has in the whole.
+        replicates: how many independent runs of each (setting, instance), or their ids; or
+            ``[instance, replicate]``, ids of its own for each instance: then an instance id may
+            come twice, if no (instance id, replicate id) does. So a world that is another one in
+            every run is played with the draws that it has in the whole.
+        marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1),
+            or the shares.
+        record: what is recorded at every mark beside the accounts: ``"pulls"``, or another whole
+            number that the world tells of a lane (see :meth:`Result.recorded`,
+            :meth:`Result.linear`). 8 bytes a number.
+        engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose
+            scores rest, many rounds at a time, with the same bits; ``"auto"`` leaps where it can
+            and where that repays its longer compilation (``about.why_scan`` says why not).
+        max_rounds: end a lane after this many rounds at the latest. Default: what no lane should
+            need, from the instance's budget and cheapest arm.
+        instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to
+            run a part of a batch with the very numbers that it has in the whole.
         instance_names: labels of the instances, text or whole numbers; default the ids.
-        slots: lanes in flight per worker; default as many as are fast and fit into half of the free memory.
+        slots: lanes in flight per worker; default as many as are fast and fit into half of the free
+            memory.
         chunk: rounds between two looks at the marks.
-        devices: where to run, default all local devices of the default backend; on CPU one worker per core.
+        devices: where to run, default all local devices of the default backend; on CPU one worker
+            per core.
         progress: show a bar with the time left, and say when something is compiled; or a
             :class:`~jaxbandits._progress.Progress` that several calls share.
 
@@ -94,9 +102,19 @@ def simulate(
     """
     began = time.perf_counter()
     slots = check_count("slots", slots)
-    devices = jax.local_devices() if devices is None else list(devices) if isinstance(devices, Iterable) else []
-    if not devices or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices):
-        raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
+    devices = (
+        jax.local_devices()
+        if devices is None
+        else list(devices)
+        if isinstance(devices, Iterable)
+        else []
+    )
+    if not devices or not all(
+        isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices
+    ):
+        raise bad(
+            "devices", devices, "a list of devices of this process, such as jax.local_devices()"
+        )
     layout = lay_out(
         policies,
         environment,
@@ -129,33 +147,49 @@ def simulate(
     origin = origin_of(environment, devices[0].device_kind)
     parts = []
     for number, (task, accounts) in enumerate(zip(layout.tasks, answers, strict=True)):
-        ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
-        parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
+        ledger = ledger_of(
+            accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1]
+        )
+        parts.append(
+            labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin)
+        )
     result = join_settings(parts)
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
-    if not layout.benchmarks and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None:
+    if (
+        not layout.benchmarks
+        and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None
+    ):
         warnings.warn(apart, stacklevel=2)
     if (sampled := sampled_benchmark(result)) is not None:
         warnings.warn(sampled, stacklevel=2)
-    if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
-        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
+    if (
+        getattr(ready, "resources", None) is None
+        and limits.ends_before_its_clock(ready) is not None
+    ):
+        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still
+        # with it.
         is_short = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
         if early := int(((result.ended == ready.ends_with) & is_short).sum()):
             ended = f"{early} of {is_short.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            warnings.warn(f"{ended}: their regret means nothing; see result.rounds and result.spent", stacklevel=2)
+            warnings.warn(
+                f"{ended}: their regret means nothing; see result.rounds and result.spent",
+                stacklevel=2,
+            )
     return result
 
 
 def apart_from_values(
     result: Result, reward: np.ndarray, environment: Environment, constraint: Constraint
 ) -> str | None:
-    """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a line; else None.
+    """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a
+    line; else None.
 
-    Regret is made of ``values``. Asked of worlds with code that is not this package's, under its own constraints.
+    Regret is made of ``values``. Asked of worlds with code that is not this package's, under its
+    own constraints.
     """
     pulls = result.final.get("pulls")
     if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
@@ -165,9 +199,14 @@ def apart_from_values(
     mean_ticks = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
     must = np.einsum("sirk,ik->sir", pulls, mean_ticks, dtype=np.int64)
     booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)
-    # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit what it brings.
+    # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit
+    # what it brings.
     last = np.ceil(number / np.maximum(result.ledger["rounds"][..., -1], 1)).astype(np.int64)
-    forfeit = last * mean_ticks.max(axis=1)[None, :, None] * (getattr(constraint, "last_pull", None) == "forfeits")
+    forfeit = (
+        last
+        * mean_ticks.max(axis=1)[None, :, None]
+        * (getattr(constraint, "last_pull", None) == "forfeits")
+    )
     wrong = (must - booked < -number) | (must - booked > number + forfeit)
     if not wrong.any():
         return None
@@ -182,7 +221,9 @@ def apart_from_values(
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
-    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
+    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may
+    change in place.
+    """
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
     origin = {**versions(), "python": platform.python_version(), "device": device}
     return {**origin, "instances_digest": numbers, "made_by": maker_of(environment)}
@@ -236,7 +277,8 @@ def labelled(
             instance_ids=tuple(task.instance_ids.tolist()),
             replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
             max_rounds=tuple(task.cap.tolist()),
-            sources=(sources_of([task.policy, task.environment, constraint], task.program),) * len(settings),
+            sources=(sources_of([task.policy, task.environment, constraint], task.program),)
+            * len(settings),
             **origin,
         ),
     )
@@ -245,20 +287,30 @@ def labelled(
 def described(owner: Any) -> dict[str, Any]:
     """A dataclass as JSON: its class, and its fields."""
     fields = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
-    plain = {k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…" for k, v in fields.items() if v is not None}
+    plain = {
+        k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…"
+        for k, v in fields.items()
+        if v is not None
+    }
     return {"class": type(owner).__name__, **plain}
 
 
-def rerun_larger(run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16) -> tuple[Result, int]:
-    """Run with ever larger capacity, doubled each time, until no lane ends because a growing set is full.
+def rerun_larger(
+    run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
+) -> tuple[Result, int]:
+    """Run with ever larger capacity, doubled each time, until no lane ends because a growing set is
+    full.
 
-    A larger capacity changes no draw: lanes that were full play the same rounds up to there and go on, the others are
-    the same to the bit. So this is what the largest capacity would have given at once, in less time if few are needed.
+    A larger capacity changes no draw: lanes that were full play the same rounds up to there and go
+    on, the others are the same to the bit. So this is what the largest capacity would have given at
+    once, in less time if few are needed.
 
     Args:
-        run: plays with the given capacity, e.g. ``lambda room: jb.simulate(policy, arms.with_capacity(room), …)``.
+        run: plays with the given capacity, e.g. ``lambda room: jb.simulate(policy,
+            arms.with_capacity(room), …)``.
         capacity: the first one to try, at least 1.
-        most: no more than this; the last result is given even if lanes are still full (with the usual warning).
+        most: no more than this; the last result is given even if lanes are still full (with the
+            usual warning).
 
     Returns:
         The result, and the capacity that it was played with.

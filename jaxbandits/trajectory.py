@@ -1,4 +1,6 @@
-"""One lane, round by round: a plain scan over the engine's own round, to jit, vmap and differentiate through."""
+"""One lane, round by round: a plain scan over the engine's own round, to jit, vmap and
+differentiate through.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ class Trajectory(NamedTuple):
         outcome: what that brought, in ticks of 2⁻²⁴; all zeros in a round that was not played.
         ledger: the account after the round; see :class:`~jaxbandits.core.protocol.Ledger`.
         status: after the round, see :class:`~jaxbandits.Status`: RUNNING until the lane has ended.
-        played: whether there was a round. Once False, it stays so, and everything else stays as it was.
-        state: the policy's state when it had chosen: it has learnt the rounds before, and not yet this one's outcome.
+        played: whether there was a round. Once False, it stays so, and everything else stays as it
+            was.
+        state: the policy's state when it had chosen: it has learnt the rounds before, and not yet
+            this one's outcome.
     """
 
     action: Pytree
@@ -49,10 +53,12 @@ def rollout(
     replicate: Any = 0,
     max_rounds: int | None = None,
 ) -> Trajectory:
-    """The first ``rounds`` rounds of one lane, with the bits of :func:`~jaxbandits.simulate` for the same ids.
+    """The first ``rounds`` rounds of one lane, with the bits of :func:`~jaxbandits.simulate` for
+    the same ids.
 
-    A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and ``replicate``, any of which
-    may be traced. For thousands of lanes, or until all budgets are spent, ``simulate`` is faster and needs no length.
+    A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and
+    ``replicate``, any of which may be traced. For thousands of lanes, or until all budgets are
+    spent, ``simulate`` is faster and needs no length.
 
     Args:
         policy: one setting; its leaves are scalars (or ``[K]`` where a parameter is per arm).
@@ -67,7 +73,8 @@ def rollout(
         A :class:`Trajectory`, every array ``[rounds, …]``.
 
     Raises:
-        InputError: as ``simulate`` does, where leaves are not traced; several settings; an instance that is not there.
+        InputError: as ``simulate`` does, where leaves are not traced; several settings; an instance
+            that is not there.
 
     Example:
         >>> import jax
@@ -83,7 +90,9 @@ def rollout(
         (4, 12)
     """
     whole_number("rounds", rounds, 1, 2**30, "2**30")
-    with jax.ensure_compile_time_eval():  # what is not traced is checked and prepared on the host, under jit too
+    with (
+        jax.ensure_compile_time_eval()
+    ):  # what is not traced is checked and prepared on the host, under jit too
         ready, leaves, cap, program = prepared(policy, environment, constraint, max_rounds)
     root = key if isinstance(key, jax.core.Tracer) else streams.root_key(key)
     ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
@@ -97,7 +106,9 @@ def rollout(
         after = select_tree(running, after, state)
         has_pulled = after.ledger.rounds > state.ledger.rounds
         outcome = jax.tree.map(lambda x: jnp.where(has_pulled, x, jnp.zeros_like(x)), outcome)
-        return after, Trajectory(after.action, outcome, after.ledger, after.status, has_pulled, after.policy)
+        return after, Trajectory(
+            after.action, outcome, after.ledger, after.status, has_pulled, after.policy
+        )
 
     with PROGRAM(program):
         return jax.lax.scan(next_round, begin.state, None, length=rounds)[1]

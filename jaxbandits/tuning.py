@@ -1,4 +1,6 @@
-"""Tune a policy's parameters by stochastic gradient descent on the expected regret over a distribution of instances."""
+"""Tune a policy's parameters by stochastic gradient descent on the expected regret over a
+distribution of instances.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
-from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments import (
+    FiniteArms,
+    random_bernoulli,
+    random_beta,
+    random_generalised_bernoulli,
+)
 from jaxbandits.gradients import policy_score, smoothed
 from jaxbandits.gradients.estimates import centred
 from jaxbandits.policies import RandomisedPolicy
@@ -45,12 +52,17 @@ Problem = Callable[[Any, int], tuple[Environment, Constraint]]
 """``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
 
 
-FAMILIES = {"bernoulli": random_bernoulli, "generalised-bernoulli": random_generalised_bernoulli, "beta": random_beta}
+FAMILIES = {
+    "bernoulli": random_bernoulli,
+    "generalised-bernoulli": random_generalised_bernoulli,
+    "beta": random_beta,
+}
 """The families of :func:`random_problem` by name."""
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
-    """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of the instance.
+    """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of
+    the instance.
 
     Args:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
@@ -73,13 +85,16 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         environment = FAMILIES[family](key, count, arms)
-        return environment, TotalBudget(budget * environment.values()[1].min(axis=1), last_pull="counts")
+        return environment, TotalBudget(
+            budget * environment.values()[1].min(axis=1), last_pull="counts"
+        )
 
     return problem
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, from those of an environment (one constraint for all).
+    """Instances drawn at random, with replacement, from those of an environment (one constraint for
+    all).
 
     Example:
         >>> import jax
@@ -89,7 +104,9 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
         >>> problem(jax.random.key(0), 5)[0].instances
         5
     """
-    several = int(environment.resources is not None)  # what several resources have has one axis more
+    several = int(
+        environment.resources is not None
+    )  # what several resources have has one axis more
     axes = {"budget": several, "c": several, "rounds": 0}
     if any(np.ndim(getattr(constraint, name, 0)) > axis for name, axis in axes.items()):
         raise bad("constraint", constraint, "one with the same number for all instances")
@@ -134,9 +151,11 @@ class Tuned:
         grid, grid_regrets: grid values ``[G, P]`` and their mean regret on the grid's instances.
         regret: of the tuned policy on fresh instances, with its 95 % interval, as
             :class:`jaxbandits.statistics.Estimate`.
-        over_start, over_best: how much less it is than that of the start, and of the best grid value: paired, on the
-            same fresh instances, and as an estimate too (None without a grid).
-        clear: whether each of the two is clear, by :func:`jaxbandits.statistics.dominance` among all that is compared.
+        over_start, over_best: how much less it is than that of the start, and of the best grid
+            value: paired, on the same fresh instances, and as an estimate too (None without a
+            grid).
+        clear: whether each of the two is clear, by :func:`jaxbandits.statistics.dominance` among
+            all that is compared.
         rounds: simulated rounds of the tuning, and of the grid.
         seconds: of the tuning, compile included, and of the grid.
         estimator: which one was used.
@@ -168,7 +187,11 @@ class Tuned:
             f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
-            *(f"  {text.split(': ', 1)[1]}" for text in self.regret.warnings if not text.startswith("skewed")),
+            *(
+                f"  {text.split(': ', 1)[1]}"
+                for text in self.regret.warnings
+                if not text.startswith("skewed")
+            ),
             _less(self.over_start, self.clear[0], "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
@@ -183,14 +206,19 @@ class Tuned:
     def __repr__(self) -> str:
         return "\n".join(self.lines())
 
-    def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
+    def save(
+        self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None
+    ) -> list[Path]:
         """Write path.png, path.csv and run.json, the last with what ``about`` adds."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
         values = np.column_stack([self.regrets, self.slopes]).tolist()
         values.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
-        rows = [[step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, values, strict=True))]
+        rows = [
+            [step, *at, *of_step]
+            for step, (at, of_step) in enumerate(zip(self.path, values, strict=True))
+        ]
         table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
         facts = {
             "values": self.values,
@@ -204,7 +232,10 @@ class Tuned:
             "estimator": self.estimator,
             "report": self.lines(),
         } | (about or {})
-        picture, record = _plots.encoded(self.picture(), dpi=130), json.dumps(facts, indent=1, default=str).encode()
+        picture, record = (
+            _plots.encoded(self.picture(), dpi=130),
+            json.dumps(facts, indent=1, default=str).encode(),
+        )
         # the first says whose the rest is
         for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
             write_whole(out / name, lambda file, content=content: file.write(content))
@@ -227,13 +258,20 @@ class Tuned:
         value, low, high = _ends(self.regret)
         for i, (name, tuned) in enumerate(self.values.items()):
             left_axes, right_axes = axes[i]
-            left_axes.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
+            left_axes.plot(
+                self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path"
+            )
             left_axes.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
             left_axes.set(xlabel="step", ylabel=in_greek(name), yscale="log", title=self.estimator)
             _plots.plain_numbers(left_axes.yaxis)
             left_axes.xaxis.get_major_locator().set_params(integer=True)
             left_axes.legend(frameon=False)
-            right_axes.set(xlabel=in_greek(name), ylabel="mean regret", xscale="log", title="grid and tuned value")
+            right_axes.set(
+                xlabel=in_greek(name),
+                ylabel="mean regret",
+                xscale="log",
+                title="grid and tuned value",
+            )
             if len(self.grid):
                 right_axes.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
                                marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
@@ -264,14 +302,16 @@ def tune(
     fresh: int = 200,
     **options: Any,
 ) -> Tuned:
-    """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh worlds in every step.
+    """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh
+    worlds in every step.
 
     With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
 
-    A randomised policy is differentiated by its own score (``gradients.policy_score``), any other by antithetic
-    Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its own. The result is the geometric
-    mean of the second half of the path. It is then played, with the start and the best grid value, on instances that
-    none of them has seen, all in the same worlds.
+    A randomised policy is differentiated by its own score (``gradients.policy_score``), any other
+    by antithetic Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its
+    own. The result is the geometric mean of the second half of the path. It is then played, with
+    the start and the best grid value, on instances that none of them has seen, all in the same
+    worlds.
 
     Args:
         policy: where to start; its parameters named must be above 0 and scalar.
@@ -280,17 +320,18 @@ def tune(
         key: ``jax.random.key(seed)``.
         steps: of the optimiser.
         instances: fresh ones in each step; two runs on each.
-        optimizer: any optax ``GradientTransformation`` on ln(parameters); default plain SGD with a cosine schedule from
-            1, gradients clipped to 3.
+        optimizer: any optax ``GradientTransformation`` on ln(parameters); default plain SGD with a
+            cosine schedule from 1, gradients clipped to 3.
         sigma: of the smoothing, for policies that are not randomised.
-        grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on ``grid_instances`` instances.
+        grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on
+            ``grid_instances`` instances.
         grid_instances: how many instances the grid is played on, one run on each.
         fresh: instances of the final comparison, one run on each, at least 2.
         **options: passed to :func:`~jaxbandits.simulate`.
 
     Returns:
-        A :class:`~jaxbandits.tuning.Tuned`: the tuned policy, its path, and its gains on fresh instances; regrets in
-        the environment's unit of reward.
+        A :class:`~jaxbandits.tuning.Tuned`: the tuned policy, its path, and its gains on fresh
+        instances; regrets in the environment's unit of reward.
 
     Raises:
         InputError: naming the argument, before anything is compiled.
@@ -324,31 +365,46 @@ def tune(
     def policy_with(theta: np.ndarray) -> Policy:
         return put(policy, dict(zip(paths, theta.tolist(), strict=True)))
 
-    def slopes_at(theta: np.ndarray, world: Environment, limit: Constraint, key: Any) -> tuple[Any, Any, int]:
-        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
+    def slopes_at(
+        theta: np.ndarray, world: Environment, limit: Constraint, key: Any
+    ) -> tuple[Any, Any, int]:
+        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two
+        runs each.
+        """
         if isinstance(policy, RandomisedPolicy):
             at_theta = policy_with(theta)
-            regret, score, rounds = policy_score.play_runs(at_theta, world, limit, paths, key, 1, 2, **options)
+            regret, score, rounds = policy_score.play_runs(
+                at_theta, world, limit, paths, key, 1, 2, **options
+            )
             slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
             return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * theta, rounds
         leaves = Settings.of(policy_with(theta), world.instances, world.spec).policy
-        regret, slope, rounds = smoothed.pair_slopes(leaves, world, limit, paths, key, sigma, 1, **options)
+        regret, slope, rounds = smoothed.pair_slopes(
+            leaves, world, limit, paths, key, sigma, 1, **options
+        )
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
-        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
+        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds
+        played.
+        """
         part_key = jax.random.fold_in(key, part)
         world, limit = problem(jax.random.fold_in(part_key, 0), count)
         leaves = Settings.of(policy, world.instances, world.spec).policy
         leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
         leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
-        result = simulate(leaves, world, limit, key=jax.random.fold_in(part_key, 1), marks=1, **options)
+        result = simulate(
+            leaves, world, limit, key=jax.random.fold_in(part_key, 1), marks=1, **options
+        )
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
-    # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good.
-    # A step in proportion to the gradient follows the mean of the two; Adam, which divides by the gradient's own size,
-    # follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
-    plain = optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
+    # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses
+    # the best arm for good. A step in proportion to the gradient follows the mean of the two; Adam,
+    # which divides by the gradient's own size, follows the many: on 50 Bernoulli arms it ended at ρ
+    # = 0.10, where the mean regret is twice that of ρ = ½.
+    plain = optax.chain(
+        optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1))
+    )
     climb, began, log_theta = optimizer or plain, time.perf_counter(), np.log(start)
     state = climb.init(log_theta.astype(np.float32))
     path_taken, regrets, slopes, rounds = [start], [], [], 0
@@ -357,8 +413,12 @@ def tune(
         world = problem(jax.random.fold_in(at, 0), instances)
         regret, slope, more = slopes_at(np.exp(log_theta), *world, jax.random.fold_in(at, 1))
         relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
-        updates, state = climb.update(relative.astype(np.float32), state, log_theta.astype(np.float32))
-        log_theta = np.asarray(optax.apply_updates(log_theta.astype(np.float32), updates), np.float64)
+        updates, state = climb.update(
+            relative.astype(np.float32), state, log_theta.astype(np.float32)
+        )
+        log_theta = np.asarray(
+            optax.apply_updates(log_theta.astype(np.float32), updates), np.float64
+        )
         for name, value in zip(paths, np.exp(log_theta), strict=True):
             as_played(name, value, {})
         path_taken.append(np.exp(log_theta))
@@ -372,7 +432,9 @@ def tune(
     compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
     regret_table, _ = play(np.stack(compared), 2, fresh)
     tuned_values, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
-    over_start, *over_best = (mean(rival - regret_table[0], over="instance") for rival in regret_table[1:])
+    over_start, *over_best = (
+        mean(rival - regret_table[0], over="instance") for rival in regret_table[1:]
+    )
     pairs = dominance(xarray.DataArray(regret_table, dims=("setting", "instance")), over="instance")
     return Tuned(
         policy=policy_with(tuned),

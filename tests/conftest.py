@@ -9,12 +9,15 @@ import jax
 import psutil
 import pytest
 
-# Tests leave nothing in the user's folders, nor do the commands that they start; `make test` has a cache of its own.
+# Tests leave nothing in the user's folders, nor do the commands that they start; `make test` has a
+# cache of its own.
 os.environ.setdefault("JAXBANDITS_CACHE", "off")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=200)
+hypothesis.settings.register_profile(
+    "fixed", derandomize=True, deadline=None, database=None, max_examples=200
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
@@ -24,7 +27,9 @@ MOST_BYTES = 3 << 30
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled_programs_make_room():
-    """Modules share programs, down to single additions; hundreds of large ones would pile up in a worker."""
+    """Modules share programs, down to single additions; hundreds of large ones would pile up in a
+    worker.
+    """
     yield
     if psutil.Process().memory_info().rss > MOST_BYTES:
         jax.clear_caches()
@@ -34,9 +39,13 @@ ROWS = ("integration_rows", "quick_rows")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rows that ``integration_rows`` names count as integration, and all that ``quick_rows`` does not name."""
+    """Rows that ``integration_rows`` names count as integration, and all that ``quick_rows`` does
+    not name.
+    """
     for item in items:
-        slow, quick = ({row for mark in item.iter_markers(kind) for row in mark.args} for kind in ROWS)
+        slow, quick = (
+            {row for mark in item.iter_markers(kind) for row in mark.args} for kind in ROWS
+        )
         row = item.name.partition("[")[2].removesuffix("]")
         if row in slow or (quick and row not in quick):
             item.add_marker(pytest.mark.integration)

@@ -13,7 +13,9 @@ import jaxbandits as jb
 from jaxbandits.core import ticks
 from tests.contract.worlds import KEY, world
 
-gymnax = pytest.importorskip("gymnax", reason="gymnax is not installed: pip install 'jaxbandits[gymnax]'")
+gymnax = pytest.importorskip(
+    "gymnax", reason="gymnax is not installed: pip install 'jaxbandits[gymnax]'"
+)
 BUDGET = jb.TotalBudget(6.0, last_pull="forfeits")
 
 
@@ -28,20 +30,30 @@ def test_it_is_an_environment_of_gymnax() -> None:
 
     env = jb.interfaces.gymnax_environment(world("bernoulli"), BUDGET, key=KEY)
     params = env.default_params
-    assert isinstance(env, environment.Environment) and isinstance(env.action_space(params), spaces.Discrete)
+    assert isinstance(env, environment.Environment) and isinstance(
+        env.action_space(params), spaces.Discrete
+    )
     assert env.num_actions == env.action_space(params).n == 4 and env.name == "BudgetedBandit"
     space = env.observation_space(params)
     keys = jax.random.split(jax.random.key(0), 8)
     seen, states = jax.vmap(env.reset, in_axes=(0, None))(keys, params)
-    assert seen.shape == (8, *space.shape) and seen.dtype == space.dtype and bool(space.contains(seen[0]))
-    with_null = jb.interfaces.gymnax_environment(world("null_arm"), jb.AverageCost(c=0.6, rounds=9), key=KEY)
+    assert (
+        seen.shape == (8, *space.shape)
+        and seen.dtype == space.dtype
+        and bool(space.contains(seen[0]))
+    )
+    with_null = jb.interfaces.gymnax_environment(
+        world("null_arm"), jb.AverageCost(c=0.6, rounds=9), key=KEY
+    )
     assert with_null.num_actions == world("null_arm").spec.arms + 1
     arms = jnp.zeros(8, jnp.int32)
     seen, after, reward, done, info = jax.vmap(lambda *given: step(env, *given, params))(
         jax.random.split(jax.random.key(1), 8), states, arms
     )
     assert (
-        jax.tree.structure(after) == jax.tree.structure(states) and done.dtype == bool and reward.dtype == jnp.float32
+        jax.tree.structure(after) == jax.tree.structure(states)
+        and done.dtype == bool
+        and reward.dtype == jnp.float32
     )
     assert np.array_equal(info["cost"], ticks.to_float(after.ledger.spent)) and np.array_equal(
         info["discount"], 1.0 * ~done
@@ -49,21 +61,29 @@ def test_it_is_an_environment_of_gymnax() -> None:
 
 
 def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
-    """Arms at random for a while: what gymnax's own steps sum up to is the ledger, and a reset opens a new one."""
-    env = jb.interfaces.gymnax_environment(world("bernoulli"), jb.TotalBudget(3.0, last_pull="counts"), key=KEY)
+    """Arms at random for a while: what gymnax's own steps sum up to is the ledger, and a reset
+    opens a new one.
+    """
+    env = jb.interfaces.gymnax_environment(
+        world("bernoulli"), jb.TotalBudget(3.0, last_pull="counts"), key=KEY
+    )
     params, (first, second) = env.default_params, jax.random.split(jax.random.key(1))
     _, begun = env.reset(first, params)
 
     def one(state: object, key: jax.Array) -> object:
         chosen, ours = jax.random.split(key)
-        _, after, reward, done, _ = step(env, ours, state, jax.random.randint(chosen, (), 0, 2), params)
+        _, after, reward, done, _ = step(
+            env, ours, state, jax.random.randint(chosen, (), 0, 2), params
+        )
         return after, (after.ledger.reward, after.ledger.rounds, after.replicate, reward, done)
 
     _, (total, rounds, replicate, reward, done) = jax.jit(
         lambda: jax.lax.scan(one, begun, jax.random.split(second, 120))
     )()
     ends = np.flatnonzero(done)
-    assert ends.size >= 3 and (np.asarray(rounds)[ends] == 0).all()  # the state after an end is a new episode's
+    assert (
+        ends.size >= 3 and (np.asarray(rounds)[ends] == 0).all()
+    )  # the state after an end is a new episode's
     assert len(set(np.asarray(replicate)[ends].tolist())) == ends.size
     earned, money = np.asarray(reward, np.float64), ticks.to_units(ticks.join(total))
     for before, end in itertools.pairwise(ends):
@@ -73,11 +93,17 @@ def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
 @pytest.mark.integration
 def test_a_learner_from_elsewhere_learns_to_spend() -> None:
     """PPO of rejax: what it earns of a budget is clearly more than arms at random do."""
-    rejax = pytest.importorskip("rejax", reason="rejax, a library of learners for gymnax, is not installed")
+    rejax = pytest.importorskip(
+        "rejax", reason="rejax, a library of learners for gymnax, is not installed"
+    )
     from rejax.evaluate import evaluate
 
-    arms = jb.environments.FiniteArms.bernoulli([[0.8, 0.3, 0.5], [0.3, 0.8, 0.5]], [[0.4, 0.8, 0.9], [0.8, 0.4, 0.9]])
-    env = jb.interfaces.gymnax_environment(arms, jb.TotalBudget(12.0, last_pull="counts"), key=KEY, max_rounds=60)
+    arms = jb.environments.FiniteArms.bernoulli(
+        [[0.8, 0.3, 0.5], [0.3, 0.8, 0.5]], [[0.4, 0.8, 0.9], [0.8, 0.4, 0.9]]
+    )
+    env = jb.interfaces.gymnax_environment(
+        arms, jb.TotalBudget(12.0, last_pull="counts"), key=KEY, max_rounds=60
+    )
     if hasattr(env, "is_truncated"):  # gymnax 1.0; rejax 0.1.3 takes the steps of 0.0.9
         from gymnax.wrappers.compat import LegacyStepAPIWrapper
 

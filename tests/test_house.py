@@ -16,12 +16,16 @@ import pytest
 import jaxbandits as jb
 
 ROOT = Path(jb.__file__).parent
-MODULES = {".".join(("jaxbandits", *p.relative_to(ROOT).with_suffix("").parts)): p for p in ROOT.rglob("*.py")}
+MODULES = {
+    ".".join(("jaxbandits", *p.relative_to(ROOT).with_suffix("").parts)): p
+    for p in ROOT.rglob("*.py")
+}
 MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items()}
 PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
 TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
-# Rooms whose names are imported when they are first used, by their stubs: {room: {name: the module that has it}}.
+# Rooms whose names are imported when they are first used, by their stubs: {room: {name: the module
+# that has it}}.
 LAZY = {
     name: {
         alias.asname or alias.name: ".".join(filter(None, (name, node.module or alias.name)))
@@ -53,28 +57,41 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 
 
 def imported(name: str) -> list[tuple[str, str]]:
-    """(module, name) of all that a module takes from the package, also inside of functions; not for types only."""
-    blocks = [x for x in ast.walk(TREES[name]) if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"]
+    """(module, name) of all that a module takes from the package, also inside of functions; not for
+    types only.
+    """
+    blocks = [
+        x
+        for x in ast.walk(TREES[name])
+        if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"
+    ]
     aside = {id(inner) for block in blocks for inner in ast.walk(block)}
     found = []
     for node in ast.walk(TREES[name]):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxbandits":
-            found += [(node.module or "", alias.name) for alias in node.names if id(node) not in aside]
+            found += [
+                (node.module or "", alias.name) for alias in node.names if id(node) not in aside
+            ]
         if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "jaxbandits"]
+            found += [
+                (alias.name, "") for alias in node.names if alias.name.split(".")[0] == "jaxbandits"
+            ]
     return found
 
 
 def arrows() -> dict[str, set[str]]:
     """Who imports whom, module by module, every ``__init__`` included.
 
-    Who takes a name from a lazy room takes it from the module that has it; who takes the room, from all of them. The
-    root is lazy, too: a module that takes a room or the version from it runs nothing of it but its few lines.
+    Who takes a name from a lazy room takes it from the module that has it; who takes the room, from
+    all of them. The root is lazy, too: a module that takes a room or the version from it runs
+    nothing of it but its few lines.
     """
     out: dict[str, set[str]] = {}
     for name in MODULES:
         taken = {
-            f"{module}.{part}" if f"{module}.{part}" in MODULES else LAZY.get(module, {}).get(part, module)
+            f"{module}.{part}"
+            if f"{module}.{part}" in MODULES
+            else LAZY.get(module, {}).get(part, module)
             for module, part in imported(name)
         }
         out[name] = taken & set(MODULES) - {"jaxbandits"}
@@ -101,7 +118,9 @@ def test_imports_go_down_only() -> None:
     for name, targets in arrows().items():
         for target in targets:
             above, below = room(name), room(target)
-            assert above == below or FLOOR[above] > FLOOR[below] or _beside(above, below), f"{name} imports {target}"
+            assert above == below or FLOOR[above] > FLOOR[below] or _beside(above, below), (
+                f"{name} imports {target}"
+            )
 
 
 def room(name: str) -> str:
@@ -111,20 +130,30 @@ def room(name: str) -> str:
 
 
 def _beside(above: str, below: str) -> bool:
-    """On one floor, those named first are imported by those named later, and policies know no environment."""
+    """On one floor, those named first are imported by those named later, and policies know no
+    environment.
+    """
     floor = FLOORS[FLOOR[above]]
     in_order = FLOOR[above] == FLOOR[below] and floor.index(below) < floor.index(above)
-    return in_order and (above, below) not in (("policies", "environments"), ("apps.live", "apps.comparison"))
+    return in_order and (above, below) not in (
+        ("policies", "environments"),
+        ("apps.live", "apps.comparison"),
+    )
 
 
 def test_no_file_takes_another_ones_private_names() -> None:
     for folder in (ROOT, ROOT.parent / "experiments", ROOT.parent / "benchmarks"):
         for path in folder.rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxbandits"):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                    "jaxbandits"
+                ):
                     for alias in node.names:
                         private = alias.name.startswith("_") and not alias.name.startswith("__")
-                        assert not private or f"{node.module}.{alias.name}" in MODULES, (path, alias.name)
+                        assert not private or f"{node.module}.{alias.name}" in MODULES, (
+                            path,
+                            alias.name,
+                        )
 
 
 @pytest.mark.parametrize("name", sorted(name for name in PACKAGES if not re.search(r"\._", name)))
@@ -133,8 +162,15 @@ def test_what_is_public_is_said(name: str) -> None:
     said = list(package.__all__)
     assert len(set(said)) == len(said) and all(hasattr(package, x) for x in said)
     if name not in LAZY:
-        handed_on = [a.asname or a.name for x in TREES[name].body if isinstance(x, ast.ImportFrom) for a in x.names]
-        assert sorted(said) == sorted({x for x in handed_on if not x.startswith("_") and x != "annotations"})
+        handed_on = [
+            a.asname or a.name
+            for x in TREES[name].body
+            if isinstance(x, ast.ImportFrom)
+            for a in x.names
+        ]
+        assert sorted(said) == sorted(
+            {x for x in handed_on if not x.startswith("_") and x != "annotations"}
+        )
     for x in said:  # `import jaxbandits.simulate as s` must not give a function
         hidden = f"{name}.{x}" in MODULES and not isinstance(getattr(package, x), ModuleType)
         assert not hidden, f"{name}.{x} is a module and something else"
@@ -156,7 +192,10 @@ def test_importing_is_quick_and_loads_nothing_heavy() -> None:
         f"print(time.perf_counter() - before, *(m for m in {heavy} if m in sys.modules))\n"
         "assert signal.getsignal(signal.SIGINT) is told"
     )
-    told = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
+    told = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
     words = [done.stdout.split() for done in told]
     assert words[0][1:] == []
     assert statistics.median(float(found[0]) for found in words) <= 0.5
@@ -167,7 +206,9 @@ def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> N
     code = f"import sys; sys.path.append({str(tmp_path)!r}); import jaxbandits"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"another project's jaxbandits 1.0.0 is installed in {tmp_path}" in done.stderr
-    done = subprocess.run([sys.executable, "-c", "import jaxbandits"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import jaxbandits"], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""
 
 

@@ -1,4 +1,6 @@
-"""Worlds for learners of other libraries: an episode is a lane of ``simulate``, booked by the same code."""
+"""Worlds for learners of other libraries: an episode is a lane of ``simulate``, booked by the same
+code.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from tests.contract.worlds import KEY, world
 
 ROUNDS = 40
 SETTINGS: dict[str, tuple[str, Any]] = {
-    "a budget whose last pull forfeits": ("bernoulli", jb.TotalBudget([6.0, 9.0, 7.0], last_pull="forfeits")),
+    "a budget whose last pull forfeits": (
+        "bernoulli",
+        jb.TotalBudget([6.0, 9.0, 7.0], last_pull="forfeits"),
+    ),
     "an average cost, and a null arm": ("null_arm", jb.AverageCost(c=0.6, rounds=20)),
 }
 
@@ -26,30 +31,46 @@ SETTINGS: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.integration_rows("a budget whose last pull forfeits")
 def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
-    """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick, the same end."""
+    """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick,
+    the same end.
+    """
     kind, constraint = SETTINGS[name]
     environment, policy = world(kind), jb.policies.BudgetedThompson()
     policy = jb.policies.Guarded(policy) if kind == "null_arm" else policy
-    lane = jb.rollout(policy, environment, constraint, key=KEY, rounds=ROUNDS, instance=1, replicate=7)
+    lane = jb.rollout(
+        policy, environment, constraint, key=KEY, rounds=ROUNDS, instance=1, replicate=7
+    )
     episodes = Episodes(environment, constraint, key=KEY)
-    arms = jnp.where(lane.action == -1, environment.spec.arms, lane.action)  # a skip is the null arm
+    arms = jnp.where(
+        lane.action == -1, environment.spec.arms, lane.action
+    )  # a skip is the null arm
 
     def one(episode: Any, arm: jax.Array) -> Any:
         after, reward = episodes.step(episode, arm)
         return after, (reward, episodes.observe(after))
 
-    last, (rewards, seen) = jax.jit(lambda: jax.lax.scan(one, episodes.begin(1, jnp.uint32(7)), arms))()
+    last, (rewards, seen) = jax.jit(
+        lambda: jax.lax.scan(one, episodes.begin(1, jnp.uint32(7)), arms)
+    )()
     assert bool(last.done) and int(last.lane.status) == int(lane.status[-1])
     chex.assert_trees_all_equal(
-        last.ledger._replace(events={}), jax.tree.map(lambda x: x[-1], lane.ledger)._replace(events={})
+        last.ledger._replace(events={}),
+        jax.tree.map(lambda x: x[-1], lane.ledger)._replace(events={}),
     )
     played = int(last.ledger.rounds)
     assert played == int(lane.played.sum()) == int(last.time) < ROUNDS
-    assert float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward)) and not rewards[played:].any()
-    assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2) and bool(((seen >= 0) & (seen <= 1)).all())
+    assert (
+        float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward))
+        and not rewards[played:].any()
+    )
+    assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2) and bool(
+        ((seen >= 0) & (seen <= 1)).all()
+    )
     pulls = np.asarray(last.known.pulls)
     arms_played = np.asarray(lane.action)[np.asarray(lane.played)]
-    assert np.array_equal(pulls, np.bincount(arms_played[arms_played >= 0], minlength=environment.spec.arms))
+    assert np.array_equal(
+        pulls, np.bincount(arms_played[arms_played >= 0], minlength=environment.spec.arms)
+    )
     width = environment.spec.arms
     exists = np.asarray((environment.arms if kind == "null_arm" else environment).present)[1]
     assert np.allclose(seen[-1, :width], pulls / (1 + pulls))
@@ -72,11 +93,18 @@ def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
         and float(episodes.discount(episode)) == 0
     )
     absent, reward = step(begin(1, 0), 3)  # this instance has three arms only
-    assert int(absent.lane.status) == jb.Status.INVALID and float(reward) == 0 and int(absent.time) == 0
+    assert (
+        int(absent.lane.status) == jb.Status.INVALID
+        and float(reward) == 0
+        and int(absent.time) == 0
+    )
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(jb.InputError, match="environment: 'Continuum' given; it must be a world of finitely many arms"):
+    with pytest.raises(
+        jb.InputError,
+        match="environment: 'Continuum' given; it must be a world of finitely many arms",
+    ):
         Episodes(jb.environments.cost_valley([0.5], lam=0.1), jb.Horizon(3), key=KEY)
     with pytest.raises(jb.InputError, match="last_pull: 'x' given"):
         Episodes(world("bernoulli"), jb.TotalBudget(3.0, last_pull="x"), key=KEY)
@@ -88,6 +116,8 @@ def test_without_gymnax_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     interfaces._kind.cache_clear()
     for name in ("gymnax", "gymnax.environments"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(jb.InputError, match=r"gymnax: it is not installed: pip install 'jaxbandits\[gymnax\]'"):
+    with pytest.raises(
+        jb.InputError, match=r"gymnax: it is not installed: pip install 'jaxbandits\[gymnax\]'"
+    ):
         gymnax_environment(world("bernoulli"), jb.Horizon(3), key=KEY)
     interfaces._kind.cache_clear()

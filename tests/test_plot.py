@@ -1,4 +1,6 @@
-"""The picture: styles that differ, nothing clipped, no pyplot, no matplotlib before the first picture."""
+"""The picture: styles that differ, nothing clipped, no pyplot, no matplotlib before the first
+picture.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ from jaxbandits._plots import _labels, _plain, empty_figure, encoded, line_chart
 from tests.contract.worlds import KEY
 
 X = np.linspace(10, 500, 20)
-WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
+WORDS = {
+    "title": "mean of 19 instances",
+    "across": "budget spent [€]",
+    "up": "regret [conversions]",
+}
 
 
 def bands(count: int) -> tuple[list[str], tuple[np.ndarray, np.ndarray, np.ndarray]]:
     y = np.sqrt(X) * np.arange(1, count + 1)[:, None]
-    return [f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$" for i in range(count)], (y, y - 1, y + 1)
+    return [f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$" for i in range(count)], (
+        y,
+        y - 1,
+        y + 1,
+    )
 
 
 @pytest.mark.parametrize("count", [1, 5, 24])
@@ -31,11 +41,18 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
     figure = line_chart(X, *bands(count), **WORDS)
     figure.draw_without_rendering()
     page = figure.bbox
-    parts = [figure.legends[0], figure.axes[0].title, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
+    parts = [
+        figure.legends[0],
+        figure.axes[0].title,
+        figure.axes[0].xaxis.label,
+        figure.axes[0].yaxis.label,
+    ]
     parts += [text for text in figure.axes[0].get_xticklabels() if text.get_text()]
     for part in parts:
         box = part.get_window_extent()
-        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, part
+        assert (
+            box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1
+        ), part
     axes = figure.axes[0]
     assert axes.get_position().width > 0.3
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
@@ -46,7 +63,9 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
 
 def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
     y, nan = np.array([[3.0]]), np.array([[np.nan]])
-    one, again = (encoded(line_chart(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2))
+    one, again = (
+        encoded(line_chart(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2)
+    )
     assert one.startswith(b"\x89PNG") and one == again
 
 
@@ -107,7 +126,10 @@ def test_letters_that_the_font_lacks_are_escapes() -> None:
 def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
-        names, parts = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"], bands(3)[1]
+        names, parts = (
+            ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"],
+            bands(3)[1],
+        )
         figure = _files.finished(line_chart(X, names, parts, **WORDS), path, width)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == inches
@@ -116,13 +138,17 @@ def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inche
     assert {text.get_fontsize() for text in (*axes.get_xticklabels(), *key.get_texts())} == {7}
     for part in (key, axes.title, axes.xaxis.label, axes.yaxis.label):
         box, page = part.get_window_extent(), figure.bbox
-        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, part
+        assert (
+            box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1
+        ), part
     box = axes.get_window_extent()
     assert box.width > figure.bbox.width / 3 and box.height > figure.bbox.height / 3
     content = paths[0].read_bytes()
     assert content == paths[1].read_bytes()
     if form == "pdf":
-        assert b"/FontFile2" in content and b"/Type3" not in content and b"CreationDate" not in content
+        assert (
+            b"/FontFile2" in content and b"/Type3" not in content and b"CreationDate" not in content
+        )
     assert form != "svg" or (b"<text" not in content and b"<dc:date>" not in content)
     assert content.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[form])
 
@@ -135,7 +161,9 @@ def test_axes_say_where_they_are_logarithmic() -> None:
     figure.supxlabel("all")
     _files.finished(figure)
     labels = [text for part in (axes, other) for text in (part.get_xlabel(), part.get_ylabel())]
-    assert labels == ["ρ, log scale", "share (log)", "ρ", "regret"] and figure.get_supxlabel() == "all"
+    assert (
+        labels == ["ρ, log scale", "share (log)", "ρ", "regret"] and figure.get_supxlabel() == "all"
+    )
     other.set_xscale("log")
     assert _files.finished(figure).get_supxlabel() == "all, log scale"
 
@@ -143,7 +171,8 @@ def test_axes_say_where_they_are_logarithmic() -> None:
 @pytest.mark.parametrize("wrong", ["colum", 0, -3.0, 41, True, float("nan"), [3]])
 def test_another_width(wrong: object) -> None:
     with pytest.raises(
-        jb.InputError, match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or'
+        jb.InputError,
+        match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or',
     ):
         _files.finished(empty_figure()[0], width=wrong)  # type: ignore[arg-type]
 
@@ -158,19 +187,40 @@ def test_another_ending_or_folder(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     arms = jb.environments.random_bernoulli(KEY, instances=3, arms=2)
-    limit, policy = jb.TotalBudget(5.0, last_pull="counts"), jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0])
+    limit, policy = (
+        jb.TotalBudget(5.0, last_pull="counts"),
+        jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]),
+    )
     plot = jb.simulate(policy, arms, limit, key=KEY, marks=2, engine="scan").plot
-    found = jb.sweep(jb.Sweep(policies=policy, environments=arms, constraint=limit, over="instance", engine="scan"))
-    drawers = (lambda **how: plot.regret(over="instance", **how), plot.pulls, plot.distribution, found.plot.sensitivity)
+    found = jb.sweep(
+        jb.Sweep(
+            policies=policy, environments=arms, constraint=limit, over="instance", engine="scan"
+        )
+    )
+    drawers = (
+        lambda **how: plot.regret(over="instance", **how),
+        plot.pulls,
+        plot.distribution,
+        found.plot.sensitivity,
+    )
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
-        assert draw(path=path, width="column").get_size_inches()[0] == 3.25 and path.read_bytes().startswith(b"%PDF")
+        assert draw(path=path, width="column").get_size_inches()[
+            0
+        ] == 3.25 and path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty_figure()[1], width="column")
-    assert "OmegaUCB(ρ=0.25)" in {line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()}
-    axes, curve = found.plot.sensitivity("rho").axes[0], found.curve("OmegaUCB", found.cells()[0][0])
+    assert "OmegaUCB(ρ=0.25)" in {
+        line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()
+    }
+    axes, curve = (
+        found.plot.sensitivity("rho").axes[0],
+        found.curve("OmegaUCB", found.cells()[0][0]),
+    )
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
-    assert axes.get_xlabel() == "ρ, log scale" and star.get_xdata() == [curve.parameters["rho"][curve.best]]
+    assert axes.get_xlabel() == "ρ, log scale" and star.get_xdata() == [
+        curve.parameters["rho"][curve.best]
+    ]
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
         found.plot.sensitivity("alpha")
 

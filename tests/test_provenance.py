@@ -1,4 +1,6 @@
-"""Where a result comes from: versions, sources, how the world was made; as a paragraph, as a table, as BibTeX."""
+"""Where a result comes from: versions, sources, how the world was made; as a paragraph, as a table,
+as BibTeX.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,24 @@ class Halved(MUCB):
 @cache
 def played() -> jb.Result:
     arms = jb.environments.random_bernoulli(jax.random.key(7), instances=3, arms=2)
-    policies = [OmegaUCB(rho=[0.25, 1.0]), Halved(), SoftIndex(BudgetUCB(min_cost=0.1), temperature=0.1)]
-    return jb.simulate(policies, arms, jb.TotalBudget(5.0, last_pull="counts"), key=KEY, marks=2, engine="scan")
+    policies = [
+        OmegaUCB(rho=[0.25, 1.0]),
+        Halved(),
+        SoftIndex(BudgetUCB(min_cost=0.1), temperature=0.1),
+    ]
+    return jb.simulate(
+        policies, arms, jb.TotalBudget(5.0, last_pull="counts"), key=KEY, marks=2, engine="scan"
+    )
 
 
 def test_what_an_appendix_needs() -> None:
     found = played().provenance()
     assert json.loads(json.dumps(found)) == found
-    versions = {"python": platform.python_version(), "jaxlib": jaxlib.__version__, "numpy": np.__version__}
+    versions = {
+        "python": platform.python_version(),
+        "jaxlib": jaxlib.__version__,
+        "numpy": np.__version__,
+    }
     assert versions.items() <= found.items() and found["processor"] and found["seconds"] > 0
     assert found["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
     source = hashlib.sha256(inspect.getsource(Halved).encode()).hexdigest()
@@ -54,8 +66,19 @@ def test_what_an_appendix_needs() -> None:
 def test_the_paragraph_and_the_table_say_the_same() -> None:
     found = played().provenance()
     text, table = found.text(), found.latex()
-    world, runs = "random_bernoulli(key(7), instances=3, arms=2)", "4 settings × 3 instances × 1 replicate"
-    parts = ["Python 3.", "OmegaUCB(rho=0.25) (scan)", world, "budget=5.0", runs, "ids 0 to 2", "Halved, SHA-256"]
+    world, runs = (
+        "random_bernoulli(key(7), instances=3, arms=2)",
+        "4 settings × 3 instances × 1 replicate",
+    )
+    parts = [
+        "Python 3.",
+        "OmegaUCB(rho=0.25) (scan)",
+        world,
+        "budget=5.0",
+        runs,
+        "ids 0 to 2",
+        "Halved, SHA-256",
+    ]
     for words in [*parts, found["digest"]]:
         assert words in text
         latex = words.replace("_", r"\_").replace("×", r"$\times$")
@@ -75,10 +98,17 @@ def test_signs_of_latex() -> None:
 
 
 def test_a_file_of_an_earlier_version_says_less() -> None:
-    about = dataclasses.replace(played().about, code="", python="", sources=(), classes=(), made_by="", seconds=0.0)
+    about = dataclasses.replace(
+        played().about, code="", python="", sources=(), classes=(), made_by="", seconds=0.0
+    )
     old = dataclasses.replace(played(), about=about)
     text = old.provenance().text()
-    assert "source" not in text and "Python" not in text and "World: FiniteArms" in text and "Own code" not in text
+    assert (
+        "source" not in text
+        and "Python" not in text
+        and "World: FiniteArms" in text
+        and "Own code" not in text
+    )
     assert old.sel(rho=0.25).about.classes == ()
     assert "heyden2024" in jb.cite(old)
 
@@ -91,8 +121,13 @@ def test_what_is_played_is_cited() -> None:
     assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
     cited = jb.cite(played())
     assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
-    assert f"note    = {{Version {jb.__version__}, " in cited and f", source {played().about.code[:16]}}}" in cited
-    old = dataclasses.replace(played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9"))
+    assert (
+        f"note    = {{Version {jb.__version__}, " in cited
+        and f", source {played().about.code[:16]}}}" in cited
+    )
+    old = dataclasses.replace(
+        played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9")
+    )
     assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
 
 
@@ -104,7 +139,9 @@ def test_sources_of_functions_closures_and_what_has_none() -> None:
         return 2 * x
 
     names = _provenance.sources_of([functools.partial(outer, 1), np.ones(2), MUCB()], None)
-    assert {name.rsplit(".", 1)[1] for name in names} == {"outer", "inner"} and len(set(names.values())) == 2
+    assert {name.rsplit(".", 1)[1] for name in names} == {"outer", "inner"} and len(
+        set(names.values())
+    ) == 2
     bare: dict = {"jb": jb, "__name__": "elsewhere"}
     exec("class Bare:\n    def f(self):\n        return 1\nthing = Bare()", bare)
     assert _provenance.sources_of([bare["thing"]], "abc") == {"elsewhere.Bare": "jaxpr abc"}

@@ -77,10 +77,14 @@ def test_pseudo_regret_is_that_of_the_pulls(name: str) -> None:
     assert np.allclose(result.regret.values[..., -1], expected, rtol=1e-12, atol=1e-12)
     assert np.array_equal(pulls.sum(-1), result.rounds.values[..., -1])
     exact = np.einsum("sirk,ik->sir", pulls.astype(np.int64), np.asarray(arms.mean_cost, np.int64))  # type: ignore[attr-defined]
-    assert np.array_equal(exact, result.ledger["expected_spent"][..., -1]), "in ticks there is no rounding at all"
+    assert np.array_equal(exact, result.ledger["expected_spent"][..., -1]), (
+        "in ticks there is no rounding at all"
+    )
     realised = best[:, None] * result.spent.values[..., -1] - result.reward.values[..., -1]
     assert np.allclose(result.realised_regret.values[..., -1], realised, rtol=1e-12)
-    assert (result.regret.values[..., 1:] >= result.regret.values[..., :-1] - 1e-9).all(), "pseudo-regret never falls"
+    assert (result.regret.values[..., 1:] >= result.regret.values[..., :-1] - 1e-9).all(), (
+        "pseudo-regret never falls"
+    )
 
 
 def test_the_regret_of_a_horizon_is_the_ordinary_one() -> None:
@@ -114,7 +118,9 @@ def alternating(budget: float, last_pull: str) -> jb.Result:
 )
 def test_the_last_pull_by_hand(last_pull: str, spent: float, reward: float, regret: float) -> None:
     result = alternating(2.1, last_pull)
-    budget = np.floor(spent * ticks.ONE) / ticks.ONE  # the budget rounds down to a tick; 2.75 is exact
+    budget = (
+        np.floor(spent * ticks.ONE) / ticks.ONE
+    )  # the budget rounds down to a tick; 2.75 is exact
     assert (result.spent.values[..., -1] == budget).all()
     assert (result.reward.values[..., -1] == reward).all()
     assert np.allclose(result.regret.values[..., -1], regret, atol=1e-12)
@@ -126,7 +132,9 @@ def test_the_last_pull_by_hand(last_pull: str, spent: float, reward: float, regr
 @pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
 def test_a_budget_spent_to_the_tick_earns_its_last_pull(last_pull: str) -> None:
     result = alternating(2.0, last_pull)
-    assert (result.spent.values[..., -1] == 2.0).all() and (result.reward.values[..., -1] == 1.5).all()
+    assert (result.spent.values[..., -1] == 2.0).all() and (
+        result.reward.values[..., -1] == 1.5
+    ).all()
     assert (result.rounds.values[..., -1] == 4).all()
     assert np.allclose(result.regret.values[..., -1], 0.5, atol=1e-12)
 
@@ -141,23 +149,31 @@ def test_marks_are_the_first_rounds_that_reach_them() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 100])
 def test_a_mark_is_recorded_in_its_round_whatever_the_chunk(chunk: int) -> None:
-    result = run(POLICIES[0], world("beta"), jb.Horizon(100), marks=[0.05, 0.1, 0.37, 1.0], chunk=chunk)
+    result = run(
+        POLICIES[0], world("beta"), jb.Horizon(100), marks=[0.05, 0.1, 0.37, 1.0], chunk=chunk
+    )
     assert (result.rounds.values == [5, 10, 37, 100]).all()
 
 
 def test_marks_as_a_number() -> None:
     assert mark_shares(1).tolist() == [1.0]
-    assert np.allclose(run(POLICIES[1], world("beta"), jb.Horizon(40), marks=4).marks, [1e-3, 1e-2, 1e-1, 1])
+    assert np.allclose(
+        run(POLICIES[1], world("beta"), jb.Horizon(40), marks=4).marks, [1e-3, 1e-2, 1e-1, 1]
+    )
 
 
-@pytest.mark.parametrize("marks", [0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True])
+@pytest.mark.parametrize(
+    "marks", [0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True]
+)
 def test_bad_marks(marks: Any) -> None:
     with pytest.raises(jb.InputError, match=r"^marks: "):
         run(POLICIES[1], world("beta"), jb.Horizon(40), marks=marks)
 
 
 def test_the_round_cap() -> None:
-    """An arm that costs nothing never ends a budget: it must pay nothing and be given a cap, and the lane says so."""
+    """An arm that costs nothing never ends a budget: it must pay nothing and be given a cap, and
+    the lane says so.
+    """
     free = one_row((0.0, 0.0), (0.5, 0.5))
     budget = jb.TotalBudget(5.0, last_pull="counts")
     with pytest.raises(jb.InputError, match="max_rounds"):
@@ -171,9 +187,13 @@ def test_the_round_cap() -> None:
 
 def test_the_default_cap_does_not_depend_on_the_other_instances() -> None:
     """No lane is ever unlucky enough to meet it: it is looked at before anything is played."""
-    slow, quick = (FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [cost]]) for cost in (0.00001, 0.5))
+    slow, quick = (
+        FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [cost]]) for cost in (0.00001, 0.5)
+    )
     budget = jb.TotalBudget(0.5, last_pull="counts")
-    one, other = (lay_out(jb.policies.CUCB(), arms, budget, key=KEY).tasks[0].cap for arms in (slow, quick))
+    one, other = (
+        lay_out(jb.policies.CUCB(), arms, budget, key=KEY).tasks[0].cap for arms in (slow, quick)
+    )
     assert one[0] == other[0] and one[1] > other[1]
 
 
@@ -184,10 +204,14 @@ def test_a_nan_score_ends_its_lane_as_invalid_and_no_other() -> None:
     invalid = result.ended[0, 0] == Status.INVALID
     assert invalid.any()
     rounds = result.ledger["rounds"][0, 0, :, -1]
-    assert (rounds[invalid] >= 6).all() and (rounds[invalid] < 20).all(), "what was played stays in the account"
+    assert (rounds[invalid] >= 6).all() and (rounds[invalid] < 20).all(), (
+        "what was played stays in the account"
+    )
     assert (rounds[~invalid] == 20).all() and (result.ended[0, 0][~invalid] == Status.HORIZON).all()
     for view in (result.regret, result.realised_regret):
-        assert (np.isnan(view.values[0, 0, :, -1]) == invalid).all(), "what broke early would look best"
+        assert (np.isnan(view.values[0, 0, :, -1]) == invalid).all(), (
+            "what broke early would look best"
+        )
     assert np.array_equal(result.final["pulls"].sum(-1)[0, 0], rounds)
 
 
@@ -195,7 +219,9 @@ def test_an_arm_that_is_not_there_ends_the_lane_as_invalid() -> None:
     with pytest.warns(UserWarning, match="3 of 3 lanes ended with status invalid"):
         result = run(Astray(), one_row((0.5, 0.25)), jb.Horizon(20), marks=[0.05, 0.5, 1.0])
     assert (result.status == "invalid").all()
-    assert (result.rounds.values == [1, 3, 3]).all(), "the bad round is not booked; later marks hold the end"
+    assert (result.rounds.values == [1, 3, 3]).all(), (
+        "the bad round is not booked; later marks hold the end"
+    )
     assert (result.spent.values[..., -1] == 0.75).all()
 
 
@@ -216,8 +242,13 @@ def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
         result = run(two, world("beta"), AtMost(50.0, last_pull="counts"), replicates=2)
     lanes = result.ended.size
     said = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
-    assert [str(one.message) for one in found].count(f"{said}; see result.rounds and result.spent") == 1
-    assert sum("means nothing" in str(one.message) for one in found) == 1 and (result.rounds.values[..., -1] == 7).all()
+    assert [str(one.message) for one in found].count(
+        f"{said}; see result.rounds and result.spent"
+    ) == 1
+    assert (
+        sum("means nothing" in str(one.message) for one in found) == 1
+        and (result.rounds.values[..., -1] == 7).all()
+    )
 
 
 def test_no_warning_for_lanes_that_ended_well() -> None:
@@ -278,11 +309,17 @@ def test_save_and_load_are_inverse(tmp_path: Path) -> None:
 
 def test_labels() -> None:
     names = ["a", "b", "c"]
-    result = run(POLICIES, world("beta"), jb.Horizon(40), instance_names=names, replicates=[7, 3], marks=4)
+    result = run(
+        POLICIES, world("beta"), jb.Horizon(40), instance_names=names, replicates=[7, 3], marks=4
+    )
     regret = result.regret
     assert regret.dims == ("setting", "instance", "replicate", "mark")
     assert regret.sel(instance="b", replicate=3, mark=1.0).sizes == {"setting": 3}
-    assert regret.coords["setting"].values.tolist() == ["OmegaUCB(rho=0.25)", "OmegaUCB(rho=1)", "BudgetedThompson"]
+    assert regret.coords["setting"].values.tolist() == [
+        "OmegaUCB(rho=0.25)",
+        "OmegaUCB(rho=1)",
+        "BudgetedThompson",
+    ]
     assert jax.tree.leaves(result.about.key) == jax.random.key_data(KEY).tolist()
 
 
@@ -308,11 +345,17 @@ def test_what_one_policy_tells_in_the_end_is_kept_beside_others() -> None:
 
 
 def test_the_regret_of_a_budget_counts_what_is_left_of_it() -> None:
-    """Two certain arms, the second resource ends the run: half of the first budget is left, and was lost as well."""
+    """Two certain arms, the second resource ends the run: half of the first budget is left, and was
+    lost as well.
+    """
     arms = FiniteArms.bernoulli([[1.0, 0.5]], [[[0.5, 1.0], [0.5, 1.0]]])
     constraint = jb.TotalBudget([10.0, 10.0], last_pull="counts")
-    result = jb.simulate(jb.policies.FixedSplit([1.0, 0.0]), arms, constraint, key=KEY, replicates=3, marks=2)
+    result = jb.simulate(
+        jb.policies.FixedSplit([1.0, 0.0]), arms, constraint, key=KEY, replicates=3, marks=2
+    )
     lost = result.budget_regret(10.0).values[0, 0]
     possible = float(result.best_rate[0]) * 10.0 * np.array(result.marks)
-    assert np.allclose(lost, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12)
+    assert np.allclose(
+        lost, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12
+    )
     assert (lost[:, -1] - result.regret.values[0, 0, :, -1] > 1).all()

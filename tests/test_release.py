@@ -1,4 +1,6 @@
-"""What is released: one version, packaging facts, workflow files, and a wheel that works without the repository."""
+"""What is released: one version, packaging facts, workflow files, and a wheel that works without
+the repository.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_the_version_has_one_source() -> None:
 
 
 def test_addresses_are_said_once() -> None:
-    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= PROJECT["project"]["urls"].keys()
+    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= PROJECT["project"][
+        "urls"
+    ].keys()
     for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff", "jaxbandits/__init__.py"):
         assert "example.org" not in (ROOT / name).read_text(encoding="utf-8"), name
 
@@ -71,7 +75,10 @@ def test_the_workflows_that_are_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("here", "whole", "quick"),
-    [(("3.9.18", "3.12.1", "3.100.0", "3.11.7"), "3.11.7", "3.100.0"), (("3.10.13", "3.12.1"), "3.12.1", None)],
+    [
+        (("3.9.18", "3.12.1", "3.100.0", "3.11.7"), "3.11.7", "3.100.0"),
+        (("3.10.13", "3.12.1"), "3.12.1", None),
+    ],
 )
 def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
     tmp_path: Path, here: tuple[str, ...], whole: str, quick: str | None
@@ -86,14 +93,18 @@ def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
     programs = {tools / "make": 'echo "make $*"'}
     for version in here:
         recent = int(version.split(".")[1]) >= 11
-        programs[tmp_path / f"versions/{version}/bin/python3"] = f'echo "{version} $0"' if recent else "exit 1"
+        programs[tmp_path / f"versions/{version}/bin/python3"] = (
+            f'echo "{version} $0"' if recent else "exit 1"
+        )
     for path, text in programs.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!{shutil.which('sh')}\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
     environment = {"PATH": str(tools), "PYENV_ROOT": str(tmp_path)}
     command = [tools / "bash", tmp_path / ".ci/run"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
     python = {version: tmp_path / f"versions/{version}/bin/python3" for version in here}
     wanted = [f"make PYTHON={python[whole]} {target}" for target in ("test-integration", "test")]
     if quick:
@@ -105,10 +116,19 @@ def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
 
 @pytest.mark.integration
 def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> None:
-    """Built here, installed into an environment of its own beside the dependencies of this one, run elsewhere."""
-    pytest.importorskip("hatchling", reason="hatchling builds the wheel: pip install 'jaxbandits[test]'")
+    """Built here, installed into an environment of its own beside the dependencies of this one, run
+    elsewhere.
+    """
+    pytest.importorskip(
+        "hatchling", reason="hatchling builds the wheel: pip install 'jaxbandits[test]'"
+    )
     built = tmp_path / "dist"
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(built)], cwd=ROOT, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", str(built)],
+        cwd=ROOT,
+        check=True,
+        timeout=60,
+    )
     (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
     assert wheel.name.startswith(f"jaxbandits-{jb.__version__}-py3")
     names = zipfile.ZipFile(wheel).namelist()
@@ -120,7 +140,9 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
         "column.mplstyle",
     ):
         assert f"jaxbandits/{wanted}" in names, wanted
-    assert not [x for x in names if re.search(r"(^|/)(tests|experiments|benchmarks|__pycache__)/|\.pyc$", x)]
+    assert not [
+        x for x in names if re.search(r"(^|/)(tests|experiments|benchmarks|__pycache__)/|\.pyc$", x)
+    ]
     with tarfile.open(source) as archive:
         packed = [x.split("/", 1)[1] for x in archive.getnames() if "/" in x]
     assert {
@@ -132,21 +154,37 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
         "hatch_build.py",
         "docs/gallery/plot_ads_file.py",
     } <= set(packed)
-    assert not [x for x in packed if re.search(r"(^|/)(__pycache__|_build|auto_gallery|\.cache)/|\.pyc$", x)]
+    assert not [
+        x for x in packed if re.search(r"(^|/)(__pycache__|_build|auto_gallery|\.cache)/|\.pyc$", x)
+    ]
 
     fresh = tmp_path / "fresh"
     venv.create(fresh, with_pip=False)
     python = fresh / "bin/python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+    ]
     subprocess.run([*pip, str(wheel)], check=True, timeout=60)
     (packages,) = fresh.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    outside = {name: x for name, x in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    outside = {
+        name: x for name, x in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
     where = subprocess.run(
         [python, "-c", "import jaxbandits; print(jaxbandits.__file__, jaxbandits.cite('bts'))"],
         cwd=tmp_path, env=outside, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert where.stdout.startswith(str(packages)) and "xia2015b" in where.stdout
     command = fresh / "bin/jaxbandits"
-    subprocess.run([command, "demo", "--out", "demo"], cwd=tmp_path, env=outside, check=True, timeout=240)
+    subprocess.run(
+        [command, "demo", "--out", "demo"], cwd=tmp_path, env=outside, check=True, timeout=240
+    )
     assert (tmp_path / "demo/report.html").stat().st_size > 10_000

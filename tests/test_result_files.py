@@ -20,7 +20,15 @@ from jaxbandits.result import About
 @pytest.fixture
 def result():
     lanes, at = (1, 2, 2), (1, 2, 2, 2)
-    names = ("rounds", "reward", "spent", "expected_reward", "expected_spent", "clock", "expected_clock")
+    names = (
+        "rounds",
+        "reward",
+        "spent",
+        "expected_reward",
+        "expected_spent",
+        "clock",
+        "expected_clock",
+    )
     return jb.Result(
         ledger={name: np.arange(8).reshape(at) for name in names},
         ended=np.full(lanes, 2, np.int32),
@@ -30,7 +38,12 @@ def result():
         instances=("ρ", "1"),
         replicates=(7, 3),
         marks=(0.5, 1.0),
-        about=About(parameters=({"policy": "MUCB", "alpha": 1.0},), engines=("leap",), clock="spent", key=(0, 1)),
+        about=About(
+            parameters=({"policy": "MUCB", "alpha": 1.0},),
+            engines=("leap",),
+            clock="spent",
+            key=(0, 1),
+        ),
     )
 
 
@@ -39,10 +52,16 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
     odd = [
         result,
         dataclasses.replace(result, best_rate=np.full(2, np.nan)),  # every arm is free: no rate
-        dataclasses.replace(result, final={"estimate": np.full((1, 2, 2), np.nan), "ready": np.ones((1, 2, 2), bool)}),
-        dataclasses.replace(result, ledger=result.ledger | {"spent": np.ones((1, 2, 2, 2, 3), np.int64)}),
         dataclasses.replace(
-            result, about=About(constraint={"class": "Mine", "by": len}, replicate_ids=([7, 3], [1, 2]))
+            result,
+            final={"estimate": np.full((1, 2, 2), np.nan), "ready": np.ones((1, 2, 2), bool)},
+        ),
+        dataclasses.replace(
+            result, ledger=result.ledger | {"spent": np.ones((1, 2, 2, 2, 3), np.int64)}
+        ),
+        dataclasses.replace(
+            result,
+            about=About(constraint={"class": "Mine", "by": len}, replicate_ids=([7, 3], [1, 2])),
         ),
     ]
     for one in odd:
@@ -52,9 +71,13 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
             np.testing.assert_array_equal(again.ledger[name], x)
             assert again.ledger[name].dtype == np.int64 and again.ledger[name].flags.writeable
         np.testing.assert_array_equal(again.best_rate, one.best_rate)
-        assert {k: v.dtype for k, v in again.final.items()} == {k: v.dtype for k, v in one.final.items()}
+        assert {k: v.dtype for k, v in again.final.items()} == {
+            k: v.dtype for k, v in one.final.items()
+        }
         assert (again.instances, again.replicates, again.marks) == (("ρ", "1"), (7, 3), (0.5, 1.0))
-        assert json.dumps(again.about.as_json(), default=repr) == json.dumps(one.about.as_json(), default=repr)
+        assert json.dumps(again.about.as_json(), default=repr) == json.dumps(
+            one.about.as_json(), default=repr
+        )
     result.save(path)
     assert jb.Result.load(path).about == result.about
 
@@ -66,13 +89,22 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path, result):
     with np.load(path) as stored:
         arrays = dict(stored)
     manifest = json.loads(str(arrays["manifest"]))
-    manifest["about"] = {"policies": ["MUCB(alpha=1)"], "engine": "leap", "clock": "spent", "key": [0, 1]}
+    manifest["about"] = {
+        "policies": ["MUCB(alpha=1)"],
+        "engine": "leap",
+        "clock": "spent",
+        "key": [0, 1],
+    }
     np.savez(path, **arrays | {"manifest": np.array(json.dumps(manifest))})
     assert jb.Result.load(path).about == About(clock="spent", key=(0, 1))
 
 
 def test_arrays_are_plain_equal_bytes_or_refused():
-    arrays = {"x": np.arange(6).reshape(2, 3), "name": np.array("ρ"), "big": np.arange(3, dtype=">i8")}
+    arrays = {
+        "x": np.arange(6).reshape(2, 3),
+        "name": np.array("ρ"),
+        "big": np.arange(3, dtype=">i8"),
+    }
     for compressed in (False, True):
         file, again = io.BytesIO(), io.BytesIO()
         _files.write_arrays(file, arrays, compressed)
@@ -80,7 +112,9 @@ def test_arrays_are_plain_equal_bytes_or_refused():
         assert file.getvalue() == again.getvalue()
         file.seek(0)
         found = _files.read_arrays(file)
-        assert found.keys() == arrays.keys() and all((found[name] == arrays[name]).all() for name in arrays)
+        assert found.keys() == arrays.keys() and all(
+            (found[name] == arrays[name]).all() for name in arrays
+        )
     with pytest.raises(jb.InputError, match="nothing is pickled"):
         _files.write_arrays(io.BytesIO(), {"x": np.array([None])})
     pickled = io.BytesIO()
@@ -104,16 +138,28 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ledger/reward": np.zeros((1, 2, 2, 5), np.int64)}, "'ledger/reward' of shape .1, 2, 2, 5., which does not"),
+        (
+            {"ledger/reward": np.zeros((1, 2, 2, 5), np.int64)},
+            "'ledger/reward' of shape .1, 2, 2, 5., which does not",
+        ),
         ({"ended": np.zeros((2, 2), np.int32)}, "'ended' of shape"),
         ({"ledger/clock": None}, "it has no 'ledger/clock'"),
         ({"best_rate": np.array([None, 0.5])}, "allow_pickle=False"),
         ({"manifest": np.array("{")}, "Expecting property name"),
-        *((lambda manifest, x=x: manifest | {"format": x}, "has format .* and not 1") for x in (0, 2, "1", None)),
-        (lambda manifest: {k: x for k, x in manifest.items() if k != "format"}, "has format .* and not 1"),
+        *(
+            (lambda manifest, x=x: manifest | {"format": x}, "has format .* and not 1")
+            for x in (0, 2, "1", None)
+        ),
+        (
+            lambda manifest: {k: x for k, x in manifest.items() if k != "format"},
+            "has format .* and not 1",
+        ),
         (lambda manifest: manifest | {"about": [1]}, "its about is .1., no record"),
         (lambda manifest: manifest | {"about": {"clock": 3}}, "its about has clock 3"),
-        (lambda manifest: manifest | {"about": {"parameters": [1]}}, "its about has parameters .1."),
+        (
+            lambda manifest: manifest | {"about": {"parameters": [1]}},
+            "its about has parameters .1.",
+        ),
     ],
 )
 def test_arrays_that_do_not_fit_their_labels_are_refused(tmp_path, result, change, message):
@@ -124,7 +170,9 @@ def test_arrays_that_do_not_fit_their_labels_are_refused(tmp_path, result, chang
     if callable(change):
         change = {"manifest": np.array(json.dumps(change(json.loads(str(arrays["manifest"])))))}
     np.savez(path, **{name: x for name, x in (arrays | change).items() if x is not None})
-    with pytest.raises(jb.InputError, match=rf"^path: .*r.npz.* it must be a saved result \(.*{message}"):
+    with pytest.raises(
+        jb.InputError, match=rf"^path: .*r.npz.* it must be a saved result \(.*{message}"
+    ):
         jb.Result.load(path)
 
 
@@ -135,7 +183,9 @@ def test_what_is_no_result_is_one_line(tmp_path, content):
         np.savez(path, x=np.zeros(3))
     elif content is not None:
         path.write_bytes(content)
-    with pytest.raises(jb.InputError, match=r"^path: .*r.npz.* it must be a saved result") as caught:
+    with pytest.raises(
+        jb.InputError, match=r"^path: .*r.npz.* it must be a saved result"
+    ) as caught:
         jb.Result.load(path)
     assert "\n" not in str(caught.value)
 

@@ -24,7 +24,9 @@ from tests.contract.worlds import KEY, world
 def played() -> jb.Result:
     policies = [OmegaUCB(rho=[0.25, 0.3]), MUCB()]
     limit = jb.TotalBudget([6.0, 9.0, 7.0], last_pull="counts")
-    return jb.simulate(policies, world("bernoulli"), limit, key=KEY, replicates=4, marks=4, slots=16, engine="scan")
+    return jb.simulate(
+        policies, world("bernoulli"), limit, key=KEY, replicates=4, marks=4, slots=16, engine="scan"
+    )
 
 
 def test_settings_by_parameter(tmp_path: Path) -> None:
@@ -40,20 +42,30 @@ def test_settings_by_parameter(tmp_path: Path) -> None:
         assert np.array_equal(chosen.pulls.values, result.pulls.values[rows])
         assert chosen.provenance()["policies"] == list(chosen.settings)
         assert chosen.sel(policy=str(chosen.about.parameters[0]["policy"])).settings
-    with pytest.raises(jb.InputError, match="rhoo: no policy of this result has it; it must be one of policy, rho, al"):
+    with pytest.raises(
+        jb.InputError,
+        match="rhoo: no policy of this result has it; it must be one of policy, rho, al",
+    ):
         result.sel(rhoo=0.3)
     with pytest.raises(jb.InputError, match=r"no setting has \{'rho': 7\}; there are OmegaUCB"):
         result.sel(rho=7)
     result.save(tmp_path / "result.npz")
-    assert jb.Result.load(tmp_path / "result.npz").sel(rho=0.3).settings == result.sel(rho=0.3).settings
+    assert (
+        jb.Result.load(tmp_path / "result.npz").sel(rho=0.3).settings
+        == result.sel(rho=0.3).settings
+    )
 
 
 def test_parameters_are_coordinates() -> None:
     regret = played().regret
-    assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3] and np.isnan(regret.coords["rho"].values[2])
+    assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3] and np.isnan(
+        regret.coords["rho"].values[2]
+    )
     assert regret.coords["policy"].values.tolist() == ["OmegaUCB", "OmegaUCB", "MUCB"]
     assert float(regret.where(regret.policy == "MUCB", drop=True).coords["alpha"].item()) == 0.0625
-    nested = jb.simulate(SoftIndex(OmegaUCB(rho=0.5), temperature=2.0), world("bernoulli"), jb.Horizon(3), key=KEY)
+    nested = jb.simulate(
+        SoftIndex(OmegaUCB(rho=0.5), temperature=2.0), world("bernoulli"), jb.Horizon(3), key=KEY
+    )
     assert nested.sel(rho=0.5, temperature=2).settings == nested.settings
 
 
@@ -61,15 +73,29 @@ def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
     record = {name: x for name, x in played().about.as_json().items() if name != "parameters"}
     old = dataclasses.replace(played(), about=About.from_json(record))
     assert old.about.engines == played().about.engines and old.about.parameters == ()
-    assert "rho" not in old.regret.coords and old.regret.equals(played().regret.drop_vars(["policy", "rho", "alpha"]))
+    assert "rho" not in old.regret.coords and old.regret.equals(
+        played().regret.drop_vars(["policy", "rho", "alpha"])
+    )
 
 
 def test_a_table_for_pandas() -> None:
     result, table = played(), played().to_pandas()
     assert len(table) == 3 * 3 * 4 * 4
-    assert list(table.columns[:7]) == ["setting", "instance", "replicate", "mark", "policy", "rho", "alpha"]
-    one = table[(table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)]
-    assert one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
+    assert list(table.columns[:7]) == [
+        "setting",
+        "instance",
+        "replicate",
+        "mark",
+        "policy",
+        "rho",
+        "alpha",
+    ]
+    one = table[
+        (table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)
+    ]
+    assert (
+        one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
+    )
 
 
 def test_a_table_knows_its_units() -> None:
@@ -86,10 +112,14 @@ def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in table.columns:
         ours, theirs = pandas[name].to_list(), table[name].to_list()
         assert all(a == b or (a != a and b != b) for a, b in zip(ours, theirs, strict=True)), name
-    one = table.filter((polars.col("rho") == 0.3) & (polars.col("instance") == 1) & (polars.col("mark") == 1.0))
+    one = table.filter(
+        (polars.col("rho") == 0.3) & (polars.col("instance") == 1) & (polars.col("mark") == 1.0)
+    )
     assert one["regret"].to_list() == played().regret.values[1, 1, :, -1].tolist()
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"):
+    with pytest.raises(
+        jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"
+    ):
         played().to_polars()
 
 
@@ -115,7 +145,10 @@ def test_pictures_show_what_the_result_says() -> None:
     assert [line.get_label() for line in lines] == ["third", "first"]
     assert lines[0].get_ydata()[-1] == pytest.approx(float(found.value[2, -1]))
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx(float(found.high[2].max())) and "further instances" in figure.axes[0].get_title()
+    assert (
+        band.max() == pytest.approx(float(found.high[2].max()))
+        and "further instances" in figure.axes[0].get_title()
+    )
     assert result.plot.regret(over="instance", title="").axes[0].get_title() == ""
     doubts = jb.statistics.mean(result.regret[[0]], over="instance").warnings
     title = result.plot.regret(over="instance", settings=[result.settings[0]]).axes[0].get_title()
@@ -133,7 +166,9 @@ def test_pictures_show_what_the_result_says() -> None:
 
     curves = result.plot.distribution().axes[0].get_lines()
     final = np.sort(result.regret.values[0, ..., -1].ravel())
-    assert np.array_equal(curves[0].get_xdata(), final) and curves[0].get_ydata()[-1] == pytest.approx(1 / 12)
+    assert np.array_equal(curves[0].get_xdata(), final) and curves[0].get_ydata()[
+        -1
+    ] == pytest.approx(1 / 12)
 
 
 def test_names_of_large_worlds_stay_short() -> None:

@@ -1,4 +1,6 @@
-"""`jb.rollout`: the bits of `simulate` in every setting; a pure function to jit, vmap and differentiate through."""
+"""`jb.rollout`: the bits of `simulate` in every setting; a pure function to jit, vmap and
+differentiate through.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,26 @@ def censored() -> jb.environments.RowArms:
     rng = np.random.default_rng(3)
     arms = [[(rng.random(9), rng.random(9)) for _ in range(2)] for _ in range(2)]
     return jb.environments.row_arms(
-        arms, limits=[0.25, 0.5, 1.0], cost=jb.environments.Linear(0.3), penalty=jb.environments.Constant(0.2)
+        arms,
+        limits=[0.25, 0.5, 1.0],
+        cost=jb.environments.Linear(0.3),
+        penalty=jb.environments.Constant(0.2),
     )
 
 
 ROWS: dict[str, tuple[Any, Any, Any]] = {
     "budget": (BudgetedThompson(), lambda: world("bernoulli"), COUNTS),
-    "average cost": (Guarded(OmegaUCB(rho=0.5)), lambda: world("null_arm"), jb.AverageCost(c=0.6, rounds=20)),
+    "average cost": (
+        Guarded(OmegaUCB(rho=0.5)),
+        lambda: world("null_arm"),
+        jb.AverageCost(c=0.6, rounds=20),
+    ),
     "reservoir": (ArmIncreasing(RCB(), beta=1.0), lambda: world("reservoir"), COUNTS),
-    "continuum": (SinglePhaseBZoom(budget=9.0, lam=0.3, lipschitz=[[3.0, 4.0]]), continuum, jb.Horizon(20)),
+    "continuum": (
+        SinglePhaseBZoom(budget=9.0, lam=0.3, lipschitz=[[3.0, 4.0]]),
+        continuum,
+        jb.Horizon(20),
+    ),
     "censored": (RCUCB("legal"), censored, jb.Horizon([15, 25])),
 }
 
@@ -60,26 +73,42 @@ def test_the_bits_of_simulate(name: str) -> None:
     policy, make, constraint = ROWS[name]
     environment, row, length = make(), 1, 40
     marks = np.arange(1, 21) / 20
-    result = jb.simulate(policy, environment, constraint, key=KEY, replicates=3, marks=marks, engine="scan")
+    result = jb.simulate(
+        policy, environment, constraint, key=KEY, replicates=3, marks=marks, engine="scan"
+    )
 
     @jax.jit
     def lane(replicate: jax.Array) -> jb.Trajectory:
-        return jb.rollout(policy, environment, constraint, key=KEY, rounds=length, instance=row, replicate=replicate)
+        return jb.rollout(
+            policy,
+            environment,
+            constraint,
+            key=KEY,
+            rounds=length,
+            instance=row,
+            replicate=replicate,
+        )
 
     lanes = jax.vmap(lane)(jnp.arange(3))
-    assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all() and not lanes.played[:, -1].any()
+    assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all() and not lanes.played[
+        :, -1
+    ].any()
     for r in range(3):
         played = int(lanes.played[r].sum())
         assert played == result.ledger["rounds"][0, row, r, -1] and lanes.played[r, :played].all()
         for mark in range(20):  # every account at every mark is the account after that round
             rounds = int(result.ledger["rounds"][0, row, r, mark])
             for total in ("reward", "spent", "expected_reward"):
-                booked = ticks.join(jax.tree.map(lambda x, r=r, n=rounds: x[r, n - 1], getattr(lanes.ledger, total)))
+                booked = ticks.join(
+                    jax.tree.map(lambda x, r=r, n=rounds: x[r, n - 1], getattr(lanes.ledger, total))
+                )
                 assert booked == result.ledger[total][0, row, r, mark], (total, mark)
         brought = np.asarray(lanes.outcome.reward[r], np.int64)
         assert not brought[played:].any()
         if not isinstance(constraint, jb.TotalBudget):
-            assert brought.sum() == ticks.join(jax.tree.map(lambda x, r=r: x[r, -1], lanes.ledger.reward))
+            assert brought.sum() == ticks.join(
+                jax.tree.map(lambda x, r=r: x[r, -1], lanes.ledger.reward)
+            )
         if name in ("budget", "reservoir"):
             arms = result.final["pulls"].shape[-1]
             pulls = np.bincount(np.asarray(lanes.action[r, :played]), minlength=arms)
@@ -106,26 +135,35 @@ def test_traced_parameters_and_keys_give_the_bits_of_plain_ones() -> None:
 
 @pytest.mark.integration
 def test_a_score_can_be_differentiated_along_a_rollout() -> None:
-    """d/dθ Σ log π(a_t | …) is what the states and actions of a rollout give, by hand and by jax.grad."""
+    """d/dθ Σ log π(a_t | …) is what the states and actions of a rollout give, by hand and by
+    jax.grad.
+    """
     arms, limit = world("bernoulli"), jb.Horizon(8)
 
     def log_likelihood(theta: jax.Array) -> jax.Array:
         policy = SoftElim(theta=theta)
         lane = jb.rollout(policy, arms, limit, key=KEY, rounds=8, instance=1)
         held = jax.tree.map(jax.lax.stop_gradient, lane)
-        views = jb.View(jnp.arange(1, 9), None, jnp.broadcast_to(jnp.array([True, True, True, False]), (8, 4)))
+        views = jb.View(
+            jnp.arange(1, 9), None, jnp.broadcast_to(jnp.array([True, True, True, False]), (8, 4))
+        )
 
         def one(state: Any, action: jax.Array, view: jb.View) -> jax.Array:
-            return jax.nn.log_softmax(policy.logits(as_floats(state, view.round), view.available))[action]
+            return jax.nn.log_softmax(policy.logits(as_floats(state, view.round), view.available))[
+                action
+            ]
 
         return jnp.sum(jax.vmap(one)(held.state, held.action, views))
 
     at, step = jnp.float32(0.5), np.float32(2.0**-8)
     slope = float(jax.jit(jax.grad(log_likelihood))(at))
     lower, upper = (
-        jb.rollout(SoftElim(theta=x), arms, limit, key=KEY, rounds=8, instance=1) for x in (at - step, at + step)
+        jb.rollout(SoftElim(theta=x), arms, limit, key=KEY, rounds=8, instance=1)
+        for x in (at - step, at + step)
     )
-    assert np.array_equal(lower.action, upper.action), "the key decides otherwise between the two: take another step"
+    assert np.array_equal(lower.action, upper.action), (
+        "the key decides otherwise between the two: take another step"
+    )
     above, below = (float(jax.jit(log_likelihood)(x)) for x in (at + step, at - step))
     assert abs(slope) > 0.1 and abs((above - below) / (2 * step) - slope) < 0.02 * abs(slope)
 

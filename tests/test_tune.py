@@ -48,7 +48,16 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
 
     problem = random_problem("bernoulli", arms=3, budget=50.0)
     found = [
-        tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=KEY, steps=2, instances=4, fresh=4, optimizer=optax.sgd(0.1))
+        tune(
+            OmegaUCB(rho=1.0),
+            problem,
+            wrt="rho",
+            key=KEY,
+            steps=2,
+            instances=4,
+            fresh=4,
+            optimizer=optax.sgd(0.1),
+        )
         for _ in range(2)
     ]
     np.testing.assert_array_equal(found[0].path, found[1].path)
@@ -93,7 +102,15 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
     grid = jb.environments.FiniteArms.bernoulli(means, np.full_like(means, 0.5))
     most = exact.estimate(policy, grid, horizon, wrt="mean_reward").value.max()
     found = adversarial.search(
-        policy, horizon, arms=2, key=KEY, over="mean_reward", restarts=4, steps=25, replicates=200, check=2000
+        policy,
+        horizon,
+        arms=2,
+        key=KEY,
+        over="mean_reward",
+        restarts=4,
+        steps=25,
+        replicates=200,
+        check=2000,
     )
     assert (np.diff(found.objective) <= 0).all()
     assert found.objective[0] > 0.95 * most
@@ -113,7 +130,19 @@ def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
 @pytest.mark.integration
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    line = ["tune", "--policy", "omega_ucb", "--k", "3", "--budget", "40", "--steps", "2", "--instances", "4"]
+    line = [
+        "tune",
+        "--policy",
+        "omega_ucb",
+        "--k",
+        "3",
+        "--budget",
+        "40",
+        "--steps",
+        "2",
+        "--instances",
+        "4",
+    ]
     assert main([*line, "--fresh", "4", "--grid", "3", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "tuned: rho = " in said and "best of 3 grid values" in said
@@ -143,5 +172,7 @@ def test_one_constraint_serves_instances_that_are_drawn() -> None:
         jb.AverageCost(c=[0.5, 0.6, 0.9], rounds=9),
         jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"),
     ):
-        with pytest.raises(jb.InputError, match=r"constraint: .* one with the same number for all instances"):
+        with pytest.raises(
+            jb.InputError, match=r"constraint: .* one with the same number for all instances"
+        ):
             fixed_problem(arms, constraint)

@@ -1,13 +1,15 @@
-"""python -m benchmarks.ahead_of_time cuda|tpu|cpu [--only CASE …] [--slots N] [--captured] [--budget FILE] [--out DIR]
+"""python -m benchmarks.ahead_of_time cuda|tpu|cpu [--only CASE …] [--slots N] [--captured]
+[--budget FILE] [--out DIR]
 
-Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says for each loop what
-one turn launches and how many bytes a slot it reads and writes. The exit status is 1 if a case does not compile, calls
-something outside of the program (CUDA), computes in float64, if the scan and the leap engine compute one score in
-different ways (the same bits would end there), takes more memory than the pool reckons with, or more launches or bytes
-than FILE allows.
+Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says
+for each loop what one turn launches and how many bytes a slot it reads and writes. The exit status
+is 1 if a case does not compile, calls something outside of the program (CUDA), computes in float64,
+if the scan and the leap engine compute one score in different ways (the same bits would end there),
+takes more memory than the pool reckons with, or more launches or bytes than FILE allows.
 
-What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, ptxas on PATH or
-the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own: jax prefers a GPU as soon as it finds a plugin.
+What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own
+version, ptxas on PATH or the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own:
+jax prefers a GPU as soon as it finds a plugin.
 """
 
 from __future__ import annotations
@@ -23,7 +25,16 @@ from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
 from benchmarks.ahead_of_time.hlo import faults, loops, scores
 from benchmarks.common import write
 
-HEADER = ("case", "loop", "launches", "copies", "bytes_per_slot", "temporary_mb", "states", "compile_s")
+HEADER = (
+    "case",
+    "loop",
+    "launches",
+    "copies",
+    "bytes_per_slot",
+    "temporary_mb",
+    "states",
+    "compile_s",
+)
 NEEDS = {
     "cuda": "the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, and ptxas (or nvidia-cuda-nvcc)",
     "tpu": "the wheel libtpu, as pip install 'jax[tpu]' brings it",
@@ -39,12 +50,16 @@ ENVIRONMENT = {
 
 def main():
     """Read the options, compile all cases, write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("platform", choices=[*NEEDS, "cpu"])
     parser.add_argument("--only", nargs="*", metavar="CASE")
     parser.add_argument("--slots", type=int, default=SLOTS)
     parser.add_argument("--captured", action="store_true", help="whole loops in one CUDA graph")
-    parser.add_argument("--budget", type=Path, help="a JSON file: for each target and case, what a turn may take")
+    parser.add_argument(
+        "--budget", type=Path, help="a JSON file: for each target and case, what a turn may take"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
     given = parser.parse_args()
     os.environ |= {**ENVIRONMENT, **os.environ, "JAX_PLATFORMS": "cpu"}
@@ -55,9 +70,14 @@ def main():
     device = target(given.platform)
     chosen = {name: made for name, made in cases().items() if not given.only or name in given.only}
     if missing := set(given.only or ()) - set(chosen):
-        raise SystemExit(f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}")
+        raise SystemExit(
+            f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}"
+        )
     options = driver.options(device.platform, captured=given.captured)
-    print(f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}", flush=True)
+    print(
+        f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}",
+        flush=True,
+    )
     rows, wrong, formulas = [], [], set()
     for name, made in chosen.items():
         try:
@@ -65,11 +85,17 @@ def main():
             began = time.perf_counter()
             done = program.compile()
             seconds = time.perf_counter() - began
-        except Exception as problem:  # whatever a compiler says: the other cases are compiled all the same
-            wrong.append(f"{name}: does not compile ({type(problem).__name__}: {str(problem)[:500]})")
+        except (
+            Exception
+        ) as problem:  # whatever a compiler says: the other cases are compiled all the same
+            wrong.append(
+                f"{name}: does not compile ({type(problem).__name__}: {str(problem)[:500]})"
+            )
             continue
         text, memory = done.as_text() or "", done.memory_analysis()
-        taken = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+        taken = (
+            memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+        )
         states = (taken + memory.temp_size_in_bytes) / state
         wrong += [f"{name}: {fault}" for fault in faults(text, given.platform)]
         if states > pool.STATES[device.platform]:
@@ -79,7 +105,9 @@ def main():
             formulas |= scores(text)
         rows += _rows(name, loops(text), given.slots, memory.temp_size_in_bytes, states, seconds)
     if given.platform == "cuda" and len(formulas) > 1:
-        wrong.append(f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}")
+        wrong.append(
+            f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}"
+        )
     if given.budget is not None:
         wrong += beyond(rows, json.loads(given.budget.read_text())[given.platform])
     if given.out is not None:
@@ -98,28 +126,41 @@ def target(platform):
         return jax.devices("cpu")[0]
     facts = {"topology_name": "v5e:2x2"}
     if platform == "cuda":
-        facts = {"target_config": (Path(__file__).parent / "h100.txtpb").read_text(), "topology": "1x1x1"}
+        facts = {
+            "target_config": (Path(__file__).parent / "h100.txtpb").read_text(),
+            "topology": "1x1x1",
+        }
     try:
         return get_topology_desc(platform=platform, **facts).devices[0]
     except Exception as problem:
         first = str(problem).splitlines()[0]
-        raise SystemExit(f"ahead_of_time: no compiler for {platform} ({first}); it needs {NEEDS[platform]}") from None
+        raise SystemExit(
+            f"ahead_of_time: no compiler for {platform} ({first}); it needs {NEEDS[platform]}"
+        ) from None
 
 
 def _rows(name, inside, slots, temporary, states, seconds):
     """A row for each loop; printed as well."""
     found = []
-    print(f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s")
+    print(
+        f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s"
+    )
     for loop in inside:
         found.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
         where = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
-        print(f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot")
+        print(
+            f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot"
+        )
     return [(*row, round(temporary / 1e6), round(states, 2), round(seconds, 1)) for row in found]
 
 
 def beyond(rows, budget):
-    """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies, bytes a slot]}}``."""
-    taken = {(case, loop): (launches + copies, each) for case, loop, launches, copies, each, *_ in rows}
+    """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies,
+    bytes a slot]}}``.
+    """
+    taken = {
+        (case, loop): (launches + copies, each) for case, loop, launches, copies, each, *_ in rows
+    }
     compiled, wrong = {case for case, _ in taken}, []
     for case, allowed in budget.items():
         for loop, (launches, each) in allowed.items() if case in compiled else ():
@@ -127,7 +168,9 @@ def beyond(rows, budget):
             if now is None:
                 wrong.append(f"{case}: no loop {loop}; the budget knows another program")
             elif now[0] > launches or now[1] > each:
-                wrong.append(f"{case}, {loop}: {now[0]} launches and {now[1]} B; at most {launches} and {each}")
+                wrong.append(
+                    f"{case}, {loop}: {now[0]} launches and {now[1]} B; at most {launches} and {each}"
+                )
     return wrong
 
 

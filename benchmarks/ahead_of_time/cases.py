@@ -8,7 +8,9 @@ SLOTS = 1 << 14
 
 
 def cases():
-    """Name: (policy, environment, constraint, engine); ``batch-…`` is the program of runs that take seconds."""
+    """Name: (policy, environment, constraint, engine); ``batch-…`` is the program of runs that take
+    seconds.
+    """
     import jax
     import numpy as np
 
@@ -18,7 +20,11 @@ def cases():
     ten, hundred = (worlds.random_bernoulli(key, instances=16, arms=arms) for arms in (10, 100))
     valley = worlds.cost_valley(np.full(4, 0.5), np.full(4, 0.5))
     ratios = worlds.Reservoir.ratio(key, instances=16, capacity=472, beta=np.full(16, 1.0))
-    omega, thompson, zoom = p.OmegaUCB(rho=0.25), p.BudgetedThompson(), p.BZoom(lam=0.5, lipschitz=11.7)
+    omega, thompson, zoom = (
+        p.OmegaUCB(rho=0.25),
+        p.BudgetedThompson(),
+        p.BZoom(lam=0.5, lipschitz=11.7),
+    )
     counts, forfeits = (jb.TotalBudget(500.0, last_pull=way) for way in ("counts", "forfeits"))
     return {
         "scan-omega-10": (omega, ten, counts, "scan"),
@@ -30,18 +36,28 @@ def cases():
         "scan-bts-10": (thompson, ten, counts, "scan"),
         "scan-bts-100": (thompson, hundred, counts, "scan"),
         "scan-klucbsc-10": (p.KLUCBSCPlus(), ten, counts, "scan"),
-        "scan-suak-10": (p.SUAK(c=0.5), worlds.WithNullArm(ten), jb.AverageCost(c=0.5, rounds=5000), "scan"),
+        "scan-suak-10": (
+            p.SUAK(c=0.5),
+            worlds.WithNullArm(ten),
+            jb.AverageCost(c=0.5, rounds=5000),
+            "scan",
+        ),
         "leap-rcb-472": (p.SampledArms(p.RCB(), arms=472), ratios, forfeits, "leap"),
         "scan-bzoom": (zoom, valley, forfeits, "scan"),
         "merge-bzoom": (zoom, valley, forfeits, "auto"),
     }
 
 
-SAME_SCORE = ("scan-omega-", "leap-omega-")  # so begin the cases that must compute one score in one way
+SAME_SCORE = (
+    "scan-omega-",
+    "leap-omega-",
+)  # so begin the cases that must compute one score in one way
 
 
 def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
-    """The driver's program for that device, not compiled yet, and the bytes of its state; only shapes are given."""
+    """The driver's program for that device, not compiled yet, and the bytes of its state; only
+    shapes are given.
+    """
     import jax
     import numpy as np
     from jax.sharding import SingleDeviceSharding
@@ -50,7 +66,9 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
     from jaxbandits._engine.setup import lay_out
 
     policy, environment, constraint, engine = made
-    layout = lay_out(policy, environment, constraint, key=jax.random.key(0), replicates=slots, engine=engine)
+    layout = lay_out(
+        policy, environment, constraint, key=jax.random.key(0), replicates=slots, engine=engine
+    )
     task = layout.tasks[0]
     batch = name.startswith("batch-")
     seats = slots if batch else driver.SEATS_PER_SLOT * slots
@@ -59,10 +77,24 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
     given: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
     if batch:
-        given = task.environment, lanes, np.int32(0), np.bool_(True), driver.Batch(pool.carry, pool.tuner), limits
+        given = (
+            task.environment,
+            lanes,
+            np.int32(0),
+            np.bool_(True),
+            driver.Batch(pool.carry, pool.tuner),
+            limits,
+        )
     place = SingleDeviceSharding(device)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given)
-    named: Any = {"static_argnames": ("engine",), "donate_argnames": ("batch" if batch else "pool",)}
-    play = jax.jit(driver.play_batch if batch else driver.advance, **named, compiler_options=options or None)
+    shapes = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given
+    )
+    named: Any = {
+        "static_argnames": ("engine",),
+        "donate_argnames": ("batch" if batch else "pool",),
+    }
+    play = jax.jit(
+        driver.play_batch if batch else driver.advance, **named, compiler_options=options or None
+    )
     program = play.lower(task.engine, *shapes)
     return program, driver.state_bytes(task, slots)

@@ -1,4 +1,6 @@
-"""Reading an optimised HLO module: its loops, what each turn launches and moves, and how scores are computed."""
+"""Reading an optimised HLO module: its loops, what each turn launches and moves, and how scores are
+computed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def shape_bytes(shape: str) -> int:
         33
     """
     found = re.findall(r"\b(?:pred|[a-z]+(\d+))\w*\[([\d,]*)\]", shape)
-    return sum(int(bits or 8) // 8 * math.prod(int(d) for d in dims.split(",") if d) for bits, dims in found)
+    return sum(
+        int(bits or 8) // 8 * math.prod(int(d) for d in dims.split(",") if d)
+        for bits, dims in found
+    )
 
 
 def computations(text: str) -> tuple[dict[str, dict[str, Instruction]], str]:
@@ -75,7 +80,9 @@ def _instruction(line: str) -> Instruction | None:
         depth += {"(": 1, ")": -1}.get(after[end], 0)
         end += 1
     operands = tuple(re.findall(r"%([\w.\-]+)", after[: end - 1])) or tuple(
-        x.strip() for x in after[: end - 1].split(",") if re.fullmatch(r"\s*[a-zA-Z_][\w.\-]*\s*", x)
+        x.strip()
+        for x in after[: end - 1].split(",")
+        if re.fullmatch(r"\s*[a-zA-Z_][\w.\-]*\s*", x)
     )
     return Instruction(match[1], shape, opcode, operands, after)
 
@@ -113,7 +120,9 @@ def loops(text: str) -> list[Loop]:
                 loop.bytes += 2 * shape_bytes(made.shape)
             elif made.opcode not in _NOTHING and not made.opcode.endswith("-done"):
                 loop.launches += 1
-                read_ = (all_[name][x].shape for x in dict.fromkeys(made.operands) if x in all_[name])
+                read_ = (
+                    all_[name][x].shape for x in dict.fromkeys(made.operands) if x in all_[name]
+                )
                 loop.bytes += shape_bytes(made.shape) + sum(map(shape_bytes, read_))
 
     read(entry, "entry")
@@ -122,12 +131,18 @@ def loops(text: str) -> list[Loop]:
 
 def _branches(rest: str) -> list[str]:
     listed = re.search(r"branch_computations=\{(.*?)\}", rest)
-    names = listed[1].split(",") if listed else re.findall(r"(?:true|false)_computation=(%?[\w.\-]+)", rest)
+    names = (
+        listed[1].split(",")
+        if listed
+        else re.findall(r"(?:true|false)_computation=(%?[\w.\-]+)", rest)
+    )
     return [name.strip().lstrip("%") for name in names]
 
 
 def scores(text: str) -> set[str]:
-    """Each formula with a logarithm that ends in a division, inputs as P: one, if all places compute it alike."""
+    """Each formula with a logarithm that ends in a division, inputs as P: one, if all places
+    compute it alike.
+    """
     found = set()
     for made in computations(text)[0].values():
         codes = {x.opcode for x in made.values()}
@@ -144,7 +159,11 @@ def _formula(name: str, made: dict[str, Instruction], known: dict[str, str]) -> 
     if name not in known:
         here = made[name]
         inside = [x for x in here.operands if x in made]
-        if here.opcode in ("parameter", "get-tuple-element", "convert"):  # whole numbers are exact everywhere
+        if here.opcode in (
+            "parameter",
+            "get-tuple-element",
+            "convert",
+        ):  # whole numbers are exact everywhere
             known[name] = "P"
         elif here.opcode == "constant":
             known[name] = here.rest.partition(")")[0]

@@ -1,4 +1,6 @@
-"""The tables of docs/accelerators.md from the CSV files in ``tables``: python -m benchmarks.ahead_of_time.page."""
+"""The tables of docs/accelerators.md from the CSV files in ``tables``: python -m
+benchmarks.ahead_of_time.page.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ CUDA = {
     ("scan-suak-10", _ROUND): "scan, SUAK, K = 10: a round",
     ("leap-omega-100", _ROUND): "leap, ω-UCB, K = 100: aim and land",
     ("leap-omega-100", f"{_ROUND}/branch 1/branch 1"): "leap, ω-UCB, K = 100: a block of 16",
-    ("leap-omega-100", f"{_ROUND}/branch 1/branch 2/while 0"): "leap, ω-UCB, K = 100: a block of 64",
+    (
+        "leap-omega-100",
+        f"{_ROUND}/branch 1/branch 2/while 0",
+    ): "leap, ω-UCB, K = 100: a block of 64",
     ("merge-bzoom", _ROUND): "merge, B-Zoom: a step",
     ("merge-bzoom", f"{_ROUND}/while 0"): "merge, B-Zoom: an ordinary round",
     ("merge-bzoom", f"{_ROUND}/while 3"): "merge, B-Zoom: a block",
@@ -28,7 +33,10 @@ TPU = {
     **{key: words for key, words in CUDA.items() if key[0].startswith("scan")},
     ("leap-omega-100", f"{_ROUND}/branch 0"): "leap, ω-UCB, K = 100: aim and land",
     ("leap-omega-100", f"{_ROUND}/branch 0/branch 1"): "leap, ω-UCB, K = 100: a block of 16",
-    ("leap-omega-100", f"{_ROUND}/branch 0/branch 2/while 0"): "leap, ω-UCB, K = 100: a block of 64",
+    (
+        "leap-omega-100",
+        f"{_ROUND}/branch 0/branch 2/while 0",
+    ): "leap, ω-UCB, K = 100: a block of 64",
     ("merge-bzoom", _ROUND): "merge, B-Zoom: a step",
 }
 
@@ -47,7 +55,10 @@ def lines(target: str = "cuda") -> list[str]:
         copies = f" + {row['copies']}" if int(row["copies"]) else ""
         return f"{row['launches']}{copies}", f"{int(row['bytes_per_slot']):,}"
 
-    found = ["| loop | launches before | now | bytes a slot before | now |", "|---|---|---|---|---|"]
+    found = [
+        "| loop | launches before | now | bytes a slot before | now |",
+        "|---|---|---|---|---|",
+    ]
     for where, words in {"cuda": CUDA, "tpu": TPU}[target].items():
         old, new = cells(before[where]), cells(now[where])
         found.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")

@@ -1,7 +1,8 @@
 """Index policies on Bernoulli arms: one loop, and a score for each policy.
 
-A score takes (n, Σr, Σc, 1/n, Σr², Σc², t, ln t, ln(t − 1), smallest mean cost, p, q): of one arm, float32, with t the
-number of the round that is decided, p a constant of the policy and q one of the lane.
+A score takes (n, Σr, Σc, 1/n, Σr², Σc², t, ln t, ln(t − 1), smallest mean cost, p, q): of one arm,
+float32, with t the number of the round that is decided, p a constant of the policy and q one of the
+lane.
 """
 
 import numba
@@ -13,8 +14,9 @@ from benchmarks.loops import FAST, INF, F, begin, below, pull, zeros
 def loop(score, squares=False, least_cost=False):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane.
 
-    ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the smallest mean cost, while
-    which is 0 many arms tie at +∞: then the search for the best starts at a random one.
+    ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the
+    smallest mean cost, while which is 0 many arms tie at +∞: then the search for the best starts at
+    a random one.
     """
 
     @numba.njit(parallel=True, fastmath=FAST)
@@ -101,7 +103,9 @@ def omega_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
 @part
 def eta(total, squares, n, inv):
     most = total * (n - total) * inv
-    return F(1) if n < F(30) or most <= F(0) else min(max(F(1) - (total - squares) / most, F(0)), F(1))
+    return (
+        F(1) if n < F(30) or most <= F(0) else min(max(F(1) - (total - squares) / most, F(0)), F(1))
+    )
 
 
 @score(squares=True)
@@ -181,7 +185,9 @@ def not_refuted(n, r, c, inv, explored):
         s = min(F(2) * gap / (nc + turned * nr + root), mc)
         co = (mr + s) * turned / (F(1) + s)
         of_reward = np.log1p(s) - mr * np.log1p(s / mr)
-        of_cost = nc * np.log1p(-min(s, F(1 - 2.0**-24))) + mc * np.log1p(s * max(F(1) - co, F(0)) / co)
+        of_cost = nc * np.log1p(-min(s, F(1 - 2.0**-24))) + mc * np.log1p(
+            s * max(F(1) - co, F(0)) / co
+        )
         excess = min(max(excess - (of_reward + of_cost - level) / s, F(1e-12)), F(140))
     half = np.exp(excess * F(0.5))
     return min(mr * half * (half / mc), F(1e30))
@@ -225,7 +231,9 @@ def pd_bwk(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
 
 @part
 def width_b2(total, squares, n, inv, share):
-    spread = max(squares - total * total * inv, F(0)) / max(n - F(1), F(1)) if n >= F(2) else F(0.25)
+    spread = (
+        max(squares - total * total * inv, F(0)) / max(n - F(1), F(1)) if n >= F(2) else F(0.25)
+    )
     return np.sqrt(F(2) * spread * share) + F(3) * share
 
 

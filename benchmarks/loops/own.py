@@ -1,6 +1,8 @@
-"""Policies with a loop of their own: ``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)``.
+"""Policies with a loop of their own: ``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds,
+reward)``.
 
-Last those of censored pairs, of growing sets of arms and of points of [0, 1], which take other arguments.
+Last those of censored pairs, of growing sets of arms and of points of [0, 1], which take other
+arguments.
 """
 
 import numba
@@ -11,7 +13,9 @@ from benchmarks.loops import FAST, INF, F, begin, below, first_state, pull, unif
 
 @numba.njit(parallel=True, fastmath=FAST)
 def primal_dual_bwk(mean_reward, mean_cost, budget, most, c_rad, seed):
-    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``, ``most`` rounds."""
+    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``, ``most``
+    rounds.
+    """
     lanes, width, d = mean_cost.shape
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
     for lane in numba.prange(lanes):
@@ -188,7 +192,10 @@ def mrcb(mean_reward, mean_cost, budget, p, q, seed):
                 for j in range(width):
                     inv = F(1) / n[j]
                     e = p * np.sqrt(log_before * inv)
-                    upper[j], lower[j] = min(reward[j] * inv + e, F(1)), max(cost[j] * inv - e, F(0))
+                    upper[j], lower[j] = (
+                        min(reward[j] * inv + e, F(1)),
+                        max(cost[j] * inv - e, F(0)),
+                    )
                     free += lower[j] <= F(0)
                 if free >= 2:
                     for j in range(width):
@@ -249,7 +256,9 @@ def suak(mean_reward, mean_cost, horizon, p, q, seed):
                             best, dear, cheap = high[j], j, j
                         for i in range(width + 1):
                             if low[i] > p:
-                                found = high[j] + (p - low[j]) * (high[i] - high[j]) / (low[i] - low[j])
+                                found = high[j] + (p - low[j]) * (high[i] - high[j]) / (
+                                    low[i] - low[j]
+                                )
                                 if found > best:
                                     best, dear, cheap = found, i, j
                 arm = dear
@@ -273,7 +282,9 @@ def suak(mean_reward, mean_cost, horizon, p, q, seed):
 
 @numba.njit(parallel=True, fastmath=FAST)
 def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
-    """RC-UCB (survival "legal") on logs: a pull draws a row (reward, seconds); ``rewards[lane, arm, row]``."""
+    """RC-UCB (survival "legal") on logs: a pull draws a row (reward, seconds); ``rewards[lane, arm,
+    row]``.
+    """
     lanes, width, depth = rewards.shape
     many = limits.size
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
@@ -288,7 +299,9 @@ def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
                 for j in range(width):
                     for i in range(many):
                         inv = F(1) / n[j, i]
-                        found = (gain[j, i] - penalty[i] * beyond[j, i]) * inv + (F(1) + penalty[i]) * np.sqrt(z * inv)
+                        found = (gain[j, i] - penalty[i] * beyond[j, i]) * inv + (
+                            F(1) + penalty[i]
+                        ) * np.sqrt(z * inv)
                         if found > best:
                             best, arm, limit = found, j, i
             state, row = below(state, depth)
@@ -307,7 +320,9 @@ def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
 
 @numba.njit(parallel=True, fastmath=FAST)
 def rcb_air(budget, exponent, least_cost, capacity, seed):
-    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, those of costs above a least."""
+    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, those of costs
+    above a least.
+    """
     lanes = budget.size
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
     for lane in numba.prange(lanes):
@@ -361,7 +376,12 @@ def b_zoom(budget, lam, lipschitz, capacity, seed):
                         hole = x[j] - radius[j]
                 state, u = uniform(state)
                 arm = many
-                x[arm], n[arm], reward[arm], cost[arm] = reached + u * (hole - reached), F(0), F(0), F(0)
+                x[arm], n[arm], reward[arm], cost[arm] = (
+                    reached + u * (hole - reached),
+                    F(0),
+                    F(0),
+                    F(0),
+                )
                 many += 1
             else:
                 arm = 0
@@ -375,7 +395,12 @@ def b_zoom(budget, lam, lipschitz, capacity, seed):
             n[arm] += F(1)
             reward[arm] += r
             cost[arm] += c
-            e = F(1) / lam * (F(1) + F(1) / lam) * np.sqrt((F(8) * F(phase) + F(1.3862944)) / n[arm])
+            e = (
+                F(1)
+                / lam
+                * (F(1) + F(1) / lam)
+                * np.sqrt((F(8) * F(phase) + F(1.3862944)) / n[arm])
+            )
             radius[arm] = e / lipschitz
             index[arm] = reward[arm] / max(lam * n[arm], cost[arm]) + F(2) * e
             spent, won, t = spent + c, won + r, t + 1
@@ -383,4 +408,10 @@ def b_zoom(budget, lam, lipschitz, capacity, seed):
     return rounds, earned
 
 
-LOOPS = {"b_greedy": b_greedy, "epsilon_first": epsilon_first, "kube": kube, "mrcb": mrcb, "suak": suak}
+LOOPS = {
+    "b_greedy": b_greedy,
+    "epsilon_first": epsilon_first,
+    "kube": kube,
+    "mrcb": mrcb,
+    "suak": suak,
+}

@@ -1,7 +1,9 @@
-"""Budgeted Thompson sampling on Bernoulli arms: the same loop with several ways to draw from Beta(a, b), a and b whole.
+"""Budgeted Thompson sampling on Bernoulli arms: the same loop with several ways to draw from
+Beta(a, b), a and b whole.
 
-``numpy``: ``np.random.beta`` as Numba compiles it. ``gamma``: two gamma variates (Marsaglia and Tsang 2000) from a
-polar normal. ``ziggurat``: the same from a ziggurat of 128 layers (Marsaglia and Tsang 2000), in float32.
+``numpy``: ``np.random.beta`` as Numba compiles it. ``gamma``: two gamma variates (Marsaglia and
+Tsang 2000) from a polar normal. ``ziggurat``: the same from a ziggurat of 128 layers (Marsaglia and
+Tsang 2000), in float32.
 """
 
 import math
@@ -13,7 +15,9 @@ from benchmarks.loops import FAST, F, begin, pull, uniform
 
 
 def _layers():
-    """Edges of 128 layers of equal area under exp(−x²/2), and the widths of what lies inside of each at once."""
+    """Edges of 128 layers of equal area under exp(−x²/2), and the widths of what lies inside of
+    each at once.
+    """
     edge, area = 3.442619855899, 9.91256303526217e-3
     x = np.zeros(129)
     x[0], x[1] = area / math.exp(-0.5 * edge * edge), edge

@@ -1,7 +1,8 @@
 """The API reference: one page for each public room, from what the rooms say in ``__all__``.
 
-A name may be public in several rooms. It is described once, under its shortest path: on the root's page if the root has
-it, else on the page of the deepest room that has it. The tables of the other rooms point there.
+A name may be public in several rooms. It is described once, under its shortest path: on the root's
+page if the root has it, else on the page of the deepest room that has it. The tables of the other
+rooms point there.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def rooms() -> dict[str, list[str]]:
     """Every public room, that is what has an ``__all__``, with what it says is meant."""
     found = {ROOT: list(jaxbandits.__all__)}
     for module in pkgutil.walk_packages(jaxbandits.__path__, f"{ROOT}."):
-        if not re.search(r"\._", module.name) and hasattr(room := importlib.import_module(module.name), "__all__"):
+        if not re.search(r"\._", module.name) and hasattr(
+            room := importlib.import_module(module.name), "__all__"
+        ):
             found[module.name] = list(room.__all__)
     return found
 
@@ -66,7 +69,9 @@ def entries() -> list[Entry]:
     for at, having in where.items():
         short = min(having, key=lambda room: (room.count("."), room == FLOOR, room))
         deep = max(having, key=lambda room: (room != FLOOR, room.count("."), room))
-        found.append(Entry(f"{short}.{at[0]}", ROOT if short == ROOT else deep, tuple(having), things[at]))
+        found.append(
+            Entry(f"{short}.{at[0]}", ROOT if short == ROOT else deep, tuple(having), things[at])
+        )
     return sorted(found, key=lambda entry: (not isinstance(entry.thing, type), entry.path.lower()))
 
 
@@ -76,7 +81,9 @@ def is_called(thing: Any) -> bool:
 
 
 def members(module: str) -> list[str]:
-    """What a public file describes on its own page: its public functions, classes, and none of another file's."""
+    """What a public file describes on its own page: its public functions, classes, and none of
+    another file's.
+    """
     file = importlib.import_module(module)
     elsewhere = {id(entry.thing) for entry in entries()}
     return [
@@ -108,8 +115,14 @@ def data_doc(entry: Entry) -> str:
         for file in sorted(folder.rglob("*.py")):
             lines = ast.parse(file.read_text(encoding="utf-8")).body
             for line, after in itertools.pairwise(lines):
-                target = getattr(line, "target", None) or (getattr(line, "targets", None) or [None])[0]
-                if isinstance(target, ast.Name) and target.id == name and isinstance(after, ast.Expr):
+                target = (
+                    getattr(line, "target", None) or (getattr(line, "targets", None) or [None])[0]
+                )
+                if (
+                    isinstance(target, ast.Name)
+                    and target.id == name
+                    and isinstance(after, ast.Expr)
+                ):
                     return str(ast.literal_eval(after.value))
     return ""
 
@@ -128,10 +141,18 @@ def room_page(room: str, every: list[Entry], files: list[str]) -> str:
     """One room: what it is, a table of all that it hands on, then what is described here."""
     module = importlib.import_module(room)
     inside = [entry for entry in every if room in entry.rooms]
-    handed = {getattr(module, name).__name__ for name in rooms()[room] if isinstance(getattr(module, name), ModuleType)}
+    handed = {
+        getattr(module, name).__name__
+        for name in rooms()[room]
+        if isinstance(getattr(module, name), ModuleType)
+    }
     lines = [*heading(room), f".. automodule:: {room}", "   :no-members:", ""]
     if handed:
-        links = ", ".join(f":doc:`{name} </api/{name}>`" for name in sorted(handed) if name in files or name in rooms())
+        links = ", ".join(
+            f":doc:`{name} </api/{name}>`"
+            for name in sorted(handed)
+            if name in files or name in rooms()
+        )
         lines += [f"Rooms and files in it: {links}.", ""]
     lines += table([entry.path for entry in inside if is_called(entry.thing)])
     data = [f":py:data:`~{entry.path}`" for entry in inside if not is_called(entry.thing)]
@@ -185,7 +206,9 @@ def setup(app: Any) -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def without_noise(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+def without_noise(
+    app: Any, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
     """Fields of named tuples say no more than that they are fields; the signature has them."""
     return True if type(thing).__name__ == "_tuplegetter" else None
 
@@ -193,5 +216,8 @@ def without_noise(app: Any, what: str, name: str, thing: Any, skip: bool, option
 def public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[Any]) -> None:
     """The nearest ones that are not private."""
     first = [getattr(base, "__mro__", (base,)) for base in bases]
-    shown = [next(kind for kind in kinds if not getattr(kind, "__name__", "").startswith("_")) for kinds in first]
+    shown = [
+        next(kind for kind in kinds if not getattr(kind, "__name__", "").startswith("_"))
+        for kinds in first
+    ]
     bases[:] = list(dict.fromkeys(shown))

@@ -1,4 +1,6 @@
-"""The few names of other projects that docstrings mention, as inventories: so that no build asks the network."""
+"""The few names of other projects that docstrings mention, as inventories: so that no build asks
+the network.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ def inventory(project: str) -> bytes:
     """In the form of Sphinx, version 2: four lines, then lines of names, compressed."""
     head = f"# Sphinx inventory version 2\n# Project: {project}\n# Version: \n"
     lines = "".join(f"{name} {kind} 1 {page} -\n" for name, kind, page in NAMES[project])
-    return f"{head}# The remainder of this file is compressed using zlib.\n".encode() + zlib.compress(lines.encode())
+    return (
+        f"{head}# The remainder of this file is compressed using zlib.\n".encode()
+        + zlib.compress(lines.encode())
+    )
 
 
 def write(folder: Path) -> None:

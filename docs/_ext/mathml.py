@@ -30,7 +30,9 @@ def mathml(node: nodes.Element, block: bool = False) -> str:
 
 
 def mended(text: str) -> str:
-    """An index stands beside a letter with an accent, not below it; functions stand apart from what is before them."""
+    """An index stands beside a letter with an accent, not below it; functions stand apart from what
+    is before them.
+    """
     tree = ElementTree.fromstring(text.replace("&ApplyFunction;", ""))
     for parent in tree.iter():
         for child in parent:
@@ -41,7 +43,9 @@ def mended(text: str) -> str:
                 child.tag = f"{MATH}msub"
                 child[:] = [over, index]
             elif child.tag == f"{MATH}mover" and child[-1].text in ACCENTS:
-                child.attrib.pop("accent", None)  # without a font for formulas, accents are drawn into their letters
+                child.attrib.pop(
+                    "accent", None
+                )  # without a font for formulas, accents are drawn into their letters
         if parent.tag in (f"{MATH}math", f"{MATH}mrow", f"{MATH}msqrt"):
             apart(parent)
     return ElementTree.tostring(tree, encoding="unicode")
@@ -54,7 +58,12 @@ def apart(row: ElementTree.Element) -> None:
         if part.tag == f"{MATH}mo" and not part.text:  # it stood for "apply this function"
             parts.append(space())
             continue
-        if parts and part.tag == f"{MATH}mi" and len(part.text or "") > 1 and parts[-1].tag != f"{MATH}mo":
+        if (
+            parts
+            and part.tag == f"{MATH}mi"
+            and len(part.text or "") > 1
+            and parts[-1].tag != f"{MATH}mo"
+        ):
             parts.append(space())
         parts.append(part)
     row[:] = parts

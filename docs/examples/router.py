@@ -1,10 +1,11 @@
-"""A router between three back ends of different price, delay and quality: threads, a kill half-way, three days.
+"""A router between three back ends of different price, delay and quality: threads, a kill half-way,
+three days.
 
     python docs/examples/router.py [--out DIR] [--days N]
 
-Needs no network: the back ends are made up, and a day lasts some seconds. A child process serves with eight threads and
-is killed (kill -9) after half of the time; a second one goes on with its file. Then the file alone draws the picture:
-money and quality, hour by hour.
+Needs no network: the back ends are made up, and a day lasts some seconds. A child process serves
+with eight threads and is killed (kill -9) after half of the time; a second one goes on with its
+file. Then the file alone draws the picture: money and quality, hour by hour.
 """
 
 import argparse
@@ -28,7 +29,32 @@ BACK_ENDS = {  # dollars on average, seconds of a real day, quality
 }
 BOUNDS = {name: 4 * price for name, (price, _, _) in BACK_ENDS.items()}
 DAILY, DAY, HOUR = 3.0, 86400.0, 3600.0
-FORECAST = [10, 6, 4, 4, 6, 12, 25, 40, 55, 60, 60, 55, 55, 60, 60, 55, 50, 50, 55, 60, 55, 45, 30, 18]
+FORECAST = [
+    10,
+    6,
+    4,
+    4,
+    6,
+    12,
+    25,
+    40,
+    55,
+    60,
+    60,
+    55,
+    55,
+    60,
+    60,
+    55,
+    50,
+    50,
+    55,
+    60,
+    55,
+    45,
+    30,
+    18,
+]
 THREADS, SECONDS = 8, 6.0  # of our time that a day lasts
 
 
@@ -36,7 +62,9 @@ def call(name, rng, wait):
     """A back end: waits, and gives (quality, dollars)."""
     price, seconds, quality = BACK_ENDS[name]
     wait(rng.expovariate(1 / seconds))
-    return min(1.0, max(0.0, rng.gauss(quality, 0.1))), min(BOUNDS[name], price * rng.gammavariate(2.0, 0.5))
+    return min(1.0, max(0.0, rng.gauss(quality, 0.1))), min(
+        BOUNDS[name], price * rng.gammavariate(2.0, 0.5)
+    )
 
 
 def serve(file, days):
@@ -67,7 +95,9 @@ def serve(file, days):
         while requests.get() is not None:
             ticket = agent.choose()
             if ticket is not None:  # else: the day's money is gone, or the pacer saves it
-                quality, dollars = call(ticket.arm, rng, lambda seconds: time.sleep(seconds * SECONDS / DAY))
+                quality, dollars = call(
+                    ticket.arm, rng, lambda seconds: time.sleep(seconds * SECONDS / DAY)
+                )
                 agent.learn(ticket, reward=quality, cost=dollars)
 
     threads = [threading.Thread(target=worker, args=(seed,)) for seed in range(THREADS)]
@@ -125,9 +155,19 @@ def picture(file, out, days, killed):
     axes[0].axhline(DAILY, color="black", linestyle=":", label="granted a day")
     axes[0].set(ylabel="spent today, $", title="Three back ends, one budget a day, killed once")
     below = [0] * len(hours)
-    for name, colour in zip([*BACK_ENDS, None], ("#009E73", "#E69F00", "#D55E00", "#999999"), strict=True):
+    for name, colour in zip(
+        [*BACK_ENDS, None], ("#009E73", "#E69F00", "#D55E00", "#999999"), strict=True
+    ):
         counts = [served.get(name, {}).get(hour, 0) for hour in hours]
-        axes[1].bar(hours, counts, bottom=below, width=1.0, align="edge", color=colour, label=name or "turned away")
+        axes[1].bar(
+            hours,
+            counts,
+            bottom=below,
+            width=1.0,
+            align="edge",
+            color=colour,
+            label=name or "turned away",
+        )
         below = [a + b for a, b in zip(below, counts, strict=True)]
     axes[1].set(ylabel="requests an hour", ylim=(0, 1.3 * max(below)))
     known = [hour for hour in hours if quality.get(hour)]
@@ -163,11 +203,15 @@ def main():
     child.send_signal(signal.SIGKILL)
     child.wait()
     killed = last_time(file)
-    print(f"killed after {killed / HOUR:.1f} hours, {sum(1 for _ in read(file)):,} events in the file")
+    print(
+        f"killed after {killed / HOUR:.1f} hours, {sum(1 for _ in read(file)):,} events in the file"
+    )
     subprocess.run(command, check=True)
     most = picture(file, given.out, given.days, killed)
     events = sum(1 for _ in read(file))
-    print(f"{events:,} events; most spent on a day: {most:.4f} $ of {DAILY} $; {given.out / 'router.png'}")
+    print(
+        f"{events:,} events; most spent on a day: {most:.4f} $ of {DAILY} $; {given.out / 'router.png'}"
+    )
 
 
 if __name__ == "__main__":

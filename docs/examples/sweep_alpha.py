@@ -1,4 +1,5 @@
-"""How sensitive are m-UCB, c-UCB and i-UCB to α? Random instances of the ω-UCB paper, a tenth of its budget.
+"""How sensitive are m-UCB, c-UCB and i-UCB to α? Random instances of the ω-UCB paper, a tenth of
+its budget.
 
 jaxbandits sweep docs/examples/sweep_alpha.py --out sweep-alpha
 """
@@ -23,8 +24,13 @@ def budget(arms, multiple):
 
 sweep = jb.Sweep(
     title="Sensitivity of m-UCB, c-UCB and i-UCB to α",
-    policies=[policy(alpha=ALPHA) for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)],
-    environments={f"{name}-10": family(jax.random.key(4), instances=100, arms=10) for name, family in FAMILIES.items()},
+    policies=[
+        policy(alpha=ALPHA) for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)
+    ],
+    environments={
+        f"{name}-10": family(jax.random.key(4), instances=100, arms=10)
+        for name, family in FAMILIES.items()
+    },
     budgets=[15_000, 150_000],
     constraint=budget,
     over="instance",

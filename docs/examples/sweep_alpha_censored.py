@@ -1,4 +1,5 @@
-"""How sensitive is RCUCB to α? On G1, our stand-in for the paper's unpublished instances (three given instances).
+"""How sensitive is RCUCB to α? On G1, our stand-in for the paper's unpublished instances (three
+given instances).
 
 jaxbandits sweep docs/examples/sweep_alpha_censored.py --out sweep-alpha-censored
 """

@@ -1,4 +1,5 @@
-"""Figure 4 of the ω-UCB paper (Heyden et al., KDD 2024, §6.2): regret at the full budget against ρ, nine settings.
+"""Figure 4 of the ω-UCB paper (Heyden et al., KDD 2024, §6.2): regret at the full budget against ρ,
+nine settings.
 
 jaxbandits sweep docs/examples/sweep_figure4.py --out sweep-figure4
 """

@@ -23,7 +23,9 @@ sweep = jb.Sweep(
     policies=[jb.policies.OmegaUCB(rho=RHO), jb.policies.OmegaStarUCB(rho=RHO)],
     environments={
         "S-Br-10": jb.environments.random_bernoulli(jax.random.key(4), instances=100, arms=10),
-        "S-GBr-10": jb.environments.random_generalised_bernoulli(jax.random.key(4), instances=100, arms=10),
+        "S-GBr-10": jb.environments.random_generalised_bernoulli(
+            jax.random.key(4), instances=100, arms=10
+        ),
         "S-Bt-10": jb.environments.random_beta(jax.random.key(4), instances=100, arms=10),
     },
     budgets=[150_000],

@@ -2,9 +2,9 @@
 Can I keep an average cost at every single round?
 =================================================
 
-Under ``AverageCost`` what was spent by round t may not exceed c·t, for every t. The constraint is an audit in exact
-ticks: it alters no action and reports the largest violation. An oracle that knows the best mixture still strays above
-the line; SUAK skips rounds when a pull could break it.
+Under ``AverageCost`` what was spent by round t may not exceed c·t, for every t. The constraint is
+an audit in exact ticks: it alters no action and reports the largest violation. An oracle that knows
+the best mixture still strays above the line; SUAK skips rounds when a pull could break it.
 """
 
 import jax
@@ -39,14 +39,15 @@ for axes, values in zip(panels, (result.violation, result.regret), strict=True):
     for number, name in enumerate(policies):
         axes.plot(t, band.value[number], label=name)
         axes.fill_between(t, band.low[number], band.high[number], alpha=0.2)
-panels[0].set(xlabel="round", ylabel="largest violation so far [cost]", title="audit: spent beyond c·t")
+panels[0].set(
+    xlabel="round", ylabel="largest violation so far [cost]", title="audit: spent beyond c·t"
+)
 panels[1].set(xlabel="round", ylabel="regret to the best mixture [reward]", title="what it costs")
 panels[0].legend()
 plt.show()
 worst = result.violation.isel(mark=-1).max(["instance", "replicate"]).values
 print({name: float(x) for name, x in zip(policies, worst, strict=True)})
 
-# %%
-# In every round of every run the violation of SUAK and of the oracle that skips is exactly 0, while that of the
-# oracle without skips grows (the two lie on one line). What a learner pays for not knowing the means is the distance
-# between the curves on the right.
+# %% In every round of every run the violation of SUAK and of the oracle that skips is exactly 0,
+# while that of the oracle without skips grows (the two lie on one line). What a learner pays for
+# not knowing the means is the distance between the curves on the right.

@@ -2,8 +2,8 @@
 What is it worth to see the request?
 ====================================
 
-Two arms, a cheap one and a dear one that is better for some requests only. At each budget: what could be had with and
-without the context, and what a policy makes of it that begins with nothing.
+Two arms, a cheap one and a dear one that is better for some requests only. At each budget: what
+could be had with and without the context, and what a policy makes of it that begins with nothing.
 """
 
 import jax
@@ -18,12 +18,16 @@ plt.style.use("jaxbandits.pictures")
 rounds, budgets = 3000, np.linspace(0.12, 0.52, 9)
 reward, cost = [[0.45, -0.1, 0.0], [0.55, 0.2, 0.1]], [[[0.1, 0.0, 0.0]], [[0.5, 0.0, 0.1]]]
 one = ContextualArms.linear(reward, cost, Gaussian(2), resources=1)
-world = jax.tree.map(lambda x: np.repeat(x, budgets.size, axis=0), one)  # an instance for each budget
+world = jax.tree.map(
+    lambda x: np.repeat(x, budgets.size, axis=0), one
+)  # an instance for each budget
 limit = jb.TotalBudget(rounds * budgets[:, None], last_pull="counts", rounds=rounds)
 worth = world.value_of_context(limit, samples=2**13)
 policy = ContextualPacer(explore=Bonus(1.0))
 result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
-found = jb.statistics.mean(result.reward.isel(mark=-1, setting=0).rename(instance="each") / rounds, over="replicate")
+found = jb.statistics.mean(
+    result.reward.isel(mark=-1, setting=0).rename(instance="each") / rounds, over="replicate"
+)
 
 # %%
 # Bars are 95 % intervals over twenty runs.
@@ -32,7 +36,9 @@ figure, axes = plt.subplots()
 axes.plot(budgets, [x.contextual for x in worth], label="best rule that sees the context")
 axes.plot(budgets, [x.fixed for x in worth], label="best mixture without it")
 mean, low, high = found.value, found.low, found.high
-axes.errorbar(budgets, mean, yerr=[mean - low, high - mean], fmt="o", label="ContextualPacer, from nothing")
+axes.errorbar(
+    budgets, mean, yerr=[mean - low, high - mean], fmt="o", label="ContextualPacer, from nothing"
+)
 axes.set(xlabel="budget [cost a request]", ylabel="reward a request")
 axes.legend()
 plt.show()

@@ -2,9 +2,9 @@
 My bids are a continuum: how fine a grid do I need?
 ===================================================
 
-A bid x in [0, 1] brings a click with a probability that rises and flattens, and costs more the higher it is. Two
-functions make the world; its regret is measured against the best of all bids. A grid of any policy's points stands
-beside zooming.
+A bid x in [0, 1] brings a click with a probability that rises and flattens, and costs more the
+higher it is. Two functions make the world; its regret is measured against the best of all bids. A
+grid of any policy's points stands beside zooming.
 """
 
 import jax
@@ -30,10 +30,14 @@ world = jb.environments.Continuum.of(
     click, price, lipschitz_reward=0.75 * steep, lipschitz_cost=1.2, parameters={"steep": steep}
 )
 budget = jb.TotalBudget(1500.0, last_pull="forfeits")
-policies = {f"ω-UCB on {k} bids": OnPoints(OmegaUCB(), (np.arange(k) + 0.5) / k) for k in (3, 10, 100)}
+policies = {
+    f"ω-UCB on {k} bids": OnPoints(OmegaUCB(), (np.arange(k) + 0.5) / k) for k in (3, 10, 100)
+}
 policies["B-Zoom"] = SinglePhaseBZoom(budget=1500.0, lam=0.3, lipschitz=30.0)
 results = {
-    name: jb.simulate(policy, world, budget, key=jax.random.key(0), replicates=10, marks=np.linspace(0.05, 1, 20))
+    name: jb.simulate(
+        policy, world, budget, key=jax.random.key(0), replicates=10, marks=np.linspace(0.05, 1, 20)
+    )
     for name, policy in policies.items()
 }
 
@@ -50,6 +54,5 @@ axes.set(xlabel="money spent", ylabel="regret to the best of all bids [clicks]",
 axes.legend()
 plt.show()
 
-# %%
-# Ten bids are enough: three are too coarse, a hundred take too long to try, and at this budget zooming, whose
-# intervals must hold for all points at once, still tries nearly everything.
+# %% Ten bids are enough: three are too coarse, a hundred take too long to try, and at this budget
+# zooming, whose intervals must hold for all points at once, still tries nearly everything.

@@ -2,8 +2,8 @@
 How does one figure of each paper look in a paper?
 ==================================================
 
-With the style ``jaxbandits.column`` a figure is ready to include: 3.25 inches wide, letters of 7 and 8 points, fonts
-embedded. Here one of each of the five papers, small enough for half a minute.
+With the style ``jaxbandits.column`` a figure is ready to include: 3.25 inches wide, letters of 7
+and 8 points, fonts embedded. Here one of each of the five papers, small enough for half a minute.
 """
 
 import tempfile
@@ -17,9 +17,14 @@ from jaxbandits import environments as worlds
 from jaxbandits import policies
 
 plt.style.use(["jaxbandits.pictures", "jaxbandits.column"])
-random, valley = worlds.random_bernoulli(jax.random.key(0), 60, 5), worlds.cost_valley(np.linspace(0.03, 0.97, 30), 0.1)
+random, valley = (
+    worlds.random_bernoulli(jax.random.key(0), 60, 5),
+    worlds.cost_valley(np.linspace(0.03, 0.97, 30), 0.1),
+)
 beta = worlds.FiniteArms.beta([4.5, 7.0, 8.0], [5.5, 3.0, 2.0], [3.0, 7.5, 8.0], [7.0, 2.5, 2.0])
-reservoir = worlds.Reservoir.ratio(jax.random.key(1), instances=60, capacity=policies.room_needed(1000.0, 1.0))
+reservoir = worlds.Reservoir.ratio(
+    jax.random.key(1), instances=60, capacity=policies.room_needed(1000.0, 1.0)
+)
 folder = tempfile.mkdtemp()
 slope = valley.slopes(lambda reward, cost: reward / cost)[None]
 zoom = policies.SinglePhaseBZoom(budget=200.0, lam=0.1, lipschitz=slope)
@@ -47,7 +52,12 @@ papers = {  # of each: policies by the names that the key has, world, what ends 
     ),
 }  # fmt: skip
 for paper, (players, world, limit, over) in papers.items():
-    options = {"key": jax.random.key(2), "replicates": 10 if over == "replicate" else 2, "marks": 20, "engine": "scan"}
+    options = {
+        "key": jax.random.key(2),
+        "replicates": 10 if over == "replicate" else 2,
+        "marks": 20,
+        "engine": "scan",
+    }
     result = jb.simulate(list(players.values()), world, limit, **options)
     figure, axes = plt.subplots()
     result.plot.regret(over, settings=dict(zip(result.settings, players, strict=True)), ax=axes)
@@ -55,6 +65,5 @@ for paper, (players, world, limit, over) in papers.items():
     figure.savefig(f"{folder}/{paper}.pdf")
     plt.show()
 
-# %%
-# Each file fits one column as it is, in colour and in grey. Without pyplot the same is one line for each result:
-# ``result.plot.regret(over="instance", path="omega_ucb.pdf", width="column")``.
+# %% Each file fits one column as it is, in colour and in grey. Without pyplot the same is one line
+# for each result: ``result.plot.regret(over="instance", path="omega_ucb.pdf", width="column")``.

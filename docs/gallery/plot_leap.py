@@ -2,9 +2,9 @@
 Does the fast engine change my results?
 =======================================
 
-``leap`` plays many pulls of one leader at a time. What an arm brings at its n-th pull has an address and no order,
-money is counted in whole ticks, and a block counts only if its scores say so: the accounts are those of ``scan``, to
-the bit.
+``leap`` plays many pulls of one leader at a time. What an arm brings at its n-th pull has an
+address and no order, money is counted in whole ticks, and a block counts only if its scores say so:
+the accounts are those of ``scan``, to the bit.
 """
 
 import time
@@ -37,20 +37,28 @@ for budget in [*budgets[:1], *budgets]:  # the first one twice: the first time i
         times.append(took)
         ledgers[engine] = result.ledger
     rounds.append(result.ledger["rounds"][..., -1].sum())
-    same = all(np.array_equal(ledgers["scan"][name], ledgers["leap"][name]) for name in ledgers["scan"])
+    same = all(
+        np.array_equal(ledgers["scan"][name], ledgers["leap"][name]) for name in ledgers["scan"]
+    )
     print(f"budget {budget:g}: {rounds[-1]:,} rounds, every account the same: {same}")
     assert same
 
-# %%
-# Seconds of a call that is compiled already, on this machine: the middle of three, with the fastest and the slowest.
+# %% Seconds of a call that is compiled already, on this machine: the middle of three, with the
+# fastest and the slowest.
 
 figure, axes = plt.subplots()
 for engine, times in seconds.items():
     low, middle, high = np.sort(times[1:], axis=1).T
     axes.errorbar(rounds[1:], middle, yerr=[middle - low, high - middle], marker="o", label=engine)
-axes.set(xscale="log", yscale="log", xlabel="rounds played in all", ylabel="seconds", title="the same bits")
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="rounds played in all",
+    ylabel="seconds",
+    title="the same bits",
+)
 axes.legend()
 plt.show()
 
-# %%
-# No account differs by a single tick; what differs is the time, the more so the longer the runs are.
+# %% No account differs by a single tick; what differs is the time, the more so the longer the runs
+# are.

@@ -2,9 +2,9 @@
 How do I let a policy decide on real requests?
 ==============================================
 
-``jb.live.Agent`` gives a ticket for a request and is told later what it brought and cost. Until then the money is
-held, so that a day's budget is never overspent. Two made-up back ends, a day of 400 requests, ten days for each of
-two policies.
+``jb.live.Agent`` gives a ticket for a request and is told later what it brought and cost. Until
+then the money is held, so that a day's budget is never overspent. Two made-up back ends, a day of
+400 requests, ten days for each of two policies.
 """
 
 import jax
@@ -34,19 +34,30 @@ def serve(policy, seed):
         now[0] = DAY * request / REQUESTS
         if ticket := agent.choose():  # None: turned away
             price, quality = BACK_ENDS[ticket.arm]
-            told[request] = min(ticket.reserved, price * rng.gamma(2.0, 0.5)), rng.random() < quality
+            told[request] = (
+                min(ticket.reserved, price * rng.gamma(2.0, 0.5)),
+                rng.random() < quality,
+            )
             agent.learn(ticket, reward=told[request, 1], cost=told[request, 0])
     return told.cumsum(axis=0)
 
 
 plt.style.use("jaxbandits.pictures")
-policies = {"PricePacer": jb.policies.PricePacer(), "spends until it is gone": jb.policies.PricePacer(start=0.0)}
-days = {name: np.stack([serve(policy, seed) for seed in range(10)]) for name, policy in policies.items()}
+policies = {
+    "PricePacer": jb.policies.PricePacer(),
+    "spends until it is gone": jb.policies.PricePacer(start=0.0),
+}
+days = {
+    name: np.stack([serve(policy, seed) for seed in range(10)]) for name, policy in policies.items()
+}
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for name, day in days.items():
     for axes, values in zip(panels, (day[..., 0], day[..., 1]), strict=True):
-        middle, error = values.mean(axis=0), 2.26 * values.std(axis=0, ddof=1) / np.sqrt(len(values))  # t, 9 degrees
+        middle, error = (
+            values.mean(axis=0),
+            2.26 * values.std(axis=0, ddof=1) / np.sqrt(len(values)),
+        )  # t, 9 degrees
         axes.plot(middle, label=name)
         axes.fill_between(np.arange(REQUESTS), middle - error, middle + error, alpha=0.2)
 panels[0].axhline(BUDGET, color="black", linewidth=0.8, label="granted for the day")
@@ -55,6 +66,6 @@ panels[1].set(xlabel="request of the day", ylabel="good answers so far, mean of 
 panels[0].legend()
 plt.show()
 
-# %%
-# Without pacing the day's money is gone long before the day is over, and nobody is served after that; the pacer
-# spends evenly, never more than was granted, and has far more good answers at the end.
+# %% Without pacing the day's money is gone long before the day is over, and nobody is served after
+# that; the pacer spends evenly, never more than was granted, and has far more good answers at the
+# end.

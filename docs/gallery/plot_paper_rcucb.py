@@ -2,9 +2,9 @@
 What does Figure 4 of the RCUCB paper look like in seconds?
 ===========================================================
 
-Bengs and Hüllermeier (Machine Learning 112, 2023): regret of RCUCB, UCB and Thompson sampling with censored
-consumption. Smaller here: 5,000 rounds instead of 100,000. The paper's instances are not published; these are the
-package's stand-in G1.
+Bengs and Hüllermeier (Machine Learning 112, 2023): regret of RCUCB, UCB and Thompson sampling with
+censored consumption. Smaller here: 5,000 rounds instead of 100,000. The paper's instances are not
+published; these are the package's stand-in G1.
 """
 
 import jax
@@ -39,12 +39,13 @@ for instance, (axes, name) in enumerate(zip(panels, names, strict=True)):
     band = jb.statistics.simultaneous_band(result.regret.isel(instance=instance), over="replicate")
     for number, policy in enumerate(policies):
         axes.plot(5000 * np.asarray(result.marks), band.value[number], label=policy)
-        axes.fill_between(5000 * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2)
+        axes.fill_between(
+            5000 * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2
+        )
     axes.set(xlabel="round", title=name, ylim=0)
 panels[0].set_ylabel("regret [reward − cost − penalty]")
 panels[0].legend()
 plt.show()
 
-# %%
-# RCUCB ends below UCB in all three panels, and above Thompson sampling: so early, and on this stand-in, it is not the
-# first of the three as in the paper.
+# %% RCUCB ends below UCB in all three panels, and above Thompson sampling: so early, and on this
+# stand-in, it is not the first of the three as in the paper.

@@ -2,9 +2,9 @@
 What does Figure 1 of the SUAK paper look like in seconds?
 ==========================================================
 
-Elumar, Tekin and Yağan, *Bandits with anytime knapsacks*: regret and skipped rounds of SUAK and of One-Phase with
-skips (OPS), three arms, average cost at most 0.5 at every round. Smaller here: 120,000 rounds instead of 500,000,
-with the paper's 10 runs.
+Elumar, Tekin and Yağan, *Bandits with anytime knapsacks*: regret and skipped rounds of SUAK and of
+One-Phase with skips (OPS), three arms, average cost at most 0.5 at every round. Smaller here:
+120,000 rounds instead of 500,000, with the paper's 10 runs.
 """
 
 import jax
@@ -37,12 +37,13 @@ for axes, values in zip(panels, (result.realised_regret, result.count("skips")),
     band = jb.statistics.simultaneous_band(values.squeeze("instance"), over="replicate")
     for number, name in enumerate(policies):
         axes.plot(rounds * np.asarray(result.marks), band.value[number], label=name)
-        axes.fill_between(rounds * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2)
+        axes.fill_between(
+            rounds * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2
+        )
 panels[0].set(xlabel="round", ylabel="regret [reward]", ylim=0)
 panels[1].set(xlabel="round", ylabel="skipped rounds", ylim=0)
 panels[0].legend()
 plt.show()
 
-# %%
-# SUAK pays for its exploration first; then its regret hardly grows and it hardly skips any more, while OPS goes on
-# with both and ends above it. In no round of any run is the constraint violated.
+# %% SUAK pays for its exploration first; then its regret hardly grows and it hardly skips any more,
+# while OPS goes on with both and ends above it. In no round of any run is the constraint violated.

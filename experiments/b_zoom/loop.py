@@ -1,4 +1,6 @@
-"""Single-phase B-Zoom on the cost valley as a plain loop, in float64: for ``experiments.b_zoom.independent`` alone."""
+"""Single-phase B-Zoom on the cost valley as a plain loop, in float64: for
+``experiments.b_zoom.independent`` alone.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def held(low: float, high: float, x: np.ndarray, reach: np.ndarray, many: int) -
 
 
 @numba.njit
-def b_zoom(budget: int, lam: float, lipschitz: float, centre: float, room: int, seed: int) -> tuple[int, int]:
+def b_zoom(
+    budget: int, lam: float, lipschitz: float, centre: float, room: int, seed: int
+) -> tuple[int, int]:
     """(pulls, points) of one run. Costs are 0 or 1 and B is whole, so it spends all of B."""
     np.random.seed(seed)
     x, n, reward, cost = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
@@ -77,7 +81,8 @@ def b_zoom(budget: int, lam: float, lipschitz: float, centre: float, room: int, 
         reach[arm] = now = radius / lipschitz
         # what the ball gave up is all that may be open now; a new arm's ball was infinite
         shrunk = n[arm] == 1 or not (
-            held(x[arm] - before, x[arm] - now, x, reach, many) and held(x[arm] + now, x[arm] + before, x, reach, many)
+            held(x[arm] - before, x[arm] - now, x, reach, many)
+            and held(x[arm] + now, x[arm] + before, x, reach, many)
         )
         index[arm] = reward[arm] / n[arm] / max(lam, cost[arm] / n[arm]) + 2 * radius
     return pulls, many

@@ -1,5 +1,6 @@
-"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, how regret grows, fixed grids in
-hindsight, tree searches, bidding in a log of auctions; and B-Zoom once more, by a loop of its own.
+"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, how regret grows,
+fixed grids in hindsight, tree searches, bidding in a log of auctions; and B-Zoom once more, by a
+loop of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ import jaxbandits as jb
 from experiments import common
 from experiments.b_zoom import tables
 from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
-from experiments.common import OURS, Options, Row, above_zero, all_of, is_above, mean_row, mean_se, row, swept
+from experiments.common import (
+    OURS,
+    Options,
+    Row,
+    above_zero,
+    all_of,
+    is_above,
+    mean_row,
+    mean_se,
+    row,
+    swept,
+)
 from experiments.figures import boxes, figure, intervals, name_ticks, save
 from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
@@ -31,10 +43,18 @@ from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
-    """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts; Zooming's readings too."""
+    """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts;
+    Zooming's readings too.
+    """
     plan = design(*sizes(options), seed=1)
-    world, ratio, lemma = plan.valleys(), plan.slope(), (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2
-    factor = (1 / plan.lam) * (1 + 1 / plan.lam)  # what "the same radius as B-Zoom" would mean for Zooming
+    world, ratio, lemma = (
+        plan.valleys(),
+        plan.slope(),
+        (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2,
+    )
+    factor = (1 / plan.lam) * (
+        1 + 1 / plan.lam
+    )  # what "the same radius as B-Zoom" would mean for Zooming
     readings: dict[str, Any] = {
         "BZ, L = 1 (no rescaling)": plan.b_zoom(np.ones_like(plan.lam)),
         "BZ, L = largest slope of the ratio": None,
@@ -48,7 +68,11 @@ def scale(options: Options) -> list[Row]:
     for i, (name, policy) in enumerate(readings.items()):
         column = name.split(",")[0]
         kept_as = f"scale {i}"
-        cells = tables.played1(options)[1][column] if policy is None else play(options, kept_as, policy, world, plan)
+        cells = (
+            tables.played1(options)[1][column]
+            if policy is None
+            else play(options, kept_as, policy, world, plan)
+        )
         full = f"; {cells.full} lanes full" if cells.full else ""
         for what, samples in (("pulls", cells.pulls), ("Σ reward", cells.reward)):
             rows.append(_fit(f"scale: {name}, {what}", column, samples, options, full))
@@ -62,7 +86,9 @@ def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: st
     z = []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
         if (budgets[b], lambdas[k]) in tables.TABLE1:
-            printed = np.array(tables.TABLE1[budgets[b], lambdas[k]], float)[:, tables.COLUMNS.index(column)]
+            printed = np.array(tables.TABLE1[budgets[b], lambdas[k]], float)[
+                :, tables.COLUMNS.index(column)
+            ]
             z.append(tables.distance(printed, value[:, b, k], error[:, b, k], 1.0))
     if not z:
         return row(item, "", note="no published budget at this size")
@@ -79,7 +105,9 @@ def growth(options: Options) -> list[Row]:
     plan = design(budgets, (0.5,), instances, seed=3)
     world, lam = plan.valleys(), plan.lam[None]
     phases = p.BZoom(lam=lam, lipschitz=plan.slope()[None], capacity=tables.CAPACITY)
-    finite = play(options, "growth grid", p.UCBBV1(min_cost=lam), world.at((np.arange(15) + 0.5) / 15), plan)
+    finite = play(
+        options, "growth grid", p.UCBBV1(min_cost=lam), world.at((np.arange(15) + 0.5) / 15), plan
+    )
     regrets = {
         "B-Zoom, single phase": play(options, "growth B-Zoom", plan.b_zoom(), world, plan).regret,
         "B-Zoom, phases": play(options, "growth phases", phases, world, plan).regret,
@@ -88,33 +116,59 @@ def growth(options: Options) -> list[Row]:
     picture, axes = figure(1, 2, (11.5, 4.6))
     x = np.array(budgets, float)
     rows = []
-    for (name, regret), colour, marker in zip(regrets.items(), (BLUE, VERMILION, GREEN), "os^", strict=True):
+    for (name, regret), colour, marker in zip(
+        regrets.items(), (BLUE, VERMILION, GREEN), "os^", strict=True
+    ):
         mean, se = mean_se(regret[:, 0], axis=-1)
-        style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5, "label": name}
+        style = {
+            "color": colour,
+            "marker": marker,
+            "markersize": 5,
+            "linewidth": 1.5,
+            "label": name,
+        }
         axes[0].errorbar(x, mean, 1.96 * se, **style)
         local = np.diff(np.log(np.maximum(regret[:, 0], 1e-9).mean(axis=-1))) / np.diff(np.log(x))
         error = np.hypot(se[1:] / mean[1:], se[:-1] / mean[:-1]) / np.diff(np.log(x))
         axes[1].errorbar(np.sqrt(x[1:] * x[:-1]), local, 1.96 * error, **style)
         rows += _exponents(name, budgets, local, error)
         if name == "B-Zoom, phases":
-            share = regret[:, 0] / plan.best(world)[:, 0]  # lost of the best point's profit, [budget, instance]
+            share = (
+                regret[:, 0] / plan.best(world)[:, 0]
+            )  # lost of the best point's profit, [budget, instance]
             (one, other), spread = share[[0, -1]].mean(axis=-1), share[[0, -1]].std(axis=-1, ddof=1)
             apart = float(np.hypot(*spread)) / np.sqrt(share.shape[1])
-            item = f"growth: share of the profit that {name} loses, B = {budgets[0]} and {budgets[-1]}"
+            item = (
+                f"growth: share of the profit that {name} loses, B = {budgets[0]} and {budgets[-1]}"
+            )
             text, holds = f"{one:.3f} and {other:.3f}", above_zero(one - other, apart)
             said, note = "converges to the optimum", "yes: falls, by 2 s.e."
             rows.append(row(item, text, apart, published=said, holds=holds, note=note))
-    levels = ((0.6, "3/5 (d = 1/2: a smooth peak)", "--"), (2 / 3, "2/3 (d = 1)", ":"), (1.0, "1 (linear)", "-"))
+    levels = (
+        (0.6, "3/5 (d = 1/2: a smooth peak)", "--"),
+        (2 / 3, "2/3 (d = 1)", ":"),
+        (1.0, "1 (linear)", "-"),
+    )
     for value, text, dash in levels:
         axes[1].axhline(value, color=GREY, linestyle=dash, linewidth=1, label=text)
-    axes[0].set(xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title="Regret: mean and 95 % interval")
-    axes[1].set(xscale="log", xlabel="budget B", ylabel="local exponent", title="d log regret / d log B")
+    axes[0].set(
+        xscale="log",
+        yscale="log",
+        xlabel="budget B",
+        ylabel="regret",
+        title="Regret: mean and 95 % interval",
+    )
+    axes[1].set(
+        xscale="log", xlabel="budget B", ylabel="local exponent", title="d log regret / d log B"
+    )
     title = f"λ = 0.5, {instances} instances a budget"
     save(picture, options.out / "growth.png", title, legend=axes[1:], columns=3)
     return rows
 
 
-def _exponents(name: str, budgets: tuple[int, ...], local: np.ndarray, error: np.ndarray) -> list[Row]:
+def _exponents(
+    name: str, budgets: tuple[int, ...], local: np.ndarray, error: np.ndarray
+) -> list[Row]:
     said, note = "0.6 (d = 1/2), 0.667 (d = 1)", "asymptotic upper bound, λ = 0.5"
     rows = []
     for i, value in enumerate(local):
@@ -125,7 +179,10 @@ def _exponents(name: str, budgets: tuple[int, ...], local: np.ndarray, error: np
     both = np.hypot(error[-1], error[0])
     item, text = f"growth: exponent of {name} falls with B", f"{local[0]:.3f} to {local[-1]:.3f}"
     falls, note = local[-1] < local[0] - 2 * both, "first and last interval; yes: by 2 s.e."
-    return [*rows, row(item, text, both, published="towards (d + 1)/(d + 2)", holds=falls, note=note)]
+    return [
+        *rows,
+        row(item, text, both, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
+    ]
 
 
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -133,7 +190,9 @@ LOOKS = {"UCB-BV1": (GREEN, "^"), "ω-UCB": (PINK, "D"), "its best point, known"
 
 
 def grids(options: Options) -> list[Row]:
-    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equally spaced points, against B-Zoom."""
+    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equally spaced points, against
+    B-Zoom.
+    """
     budget, instances = options.pick(1_000, 20_000, 100_000), options.pick(20, 40, 100)
     plan = design((budget,), (0.1, 0.5), instances, seed=4)
     world = plan.valleys()
@@ -144,7 +203,9 @@ def grids(options: Options) -> list[Row]:
     for k in SIZES:
         finite = world.at((np.arange(k) + 0.5) / k)
         for name, policy in policies.items():
-            shares[name].append(play(options, f"grids {name} {k}", policy, finite, plan).reward / most)
+            shares[name].append(
+                play(options, f"grids {name} {k}", policy, finite, plan).reward / most
+            )
         shares["its best point, known"].append(plan.best(finite) / most)
     picture, axes = figure(1, 2, (11.5, 4.4))
     rows = []
@@ -152,16 +213,26 @@ def grids(options: Options) -> list[Row]:
         for name, values in shares.items():
             colour, marker = LOOKS[name]
             x = np.stack(values)[:, 0, j]  # [size, instance]
-            intervals(axis, SIZES, x, color=colour, marker=marker, markersize=5, linewidth=1.5, label=name)
+            intervals(
+                axis, SIZES, x, color=colour, marker=marker, markersize=5, linewidth=1.5, label=name
+            )
             best = int(np.argmax(x.mean(axis=-1)))
             note = f"shares of the best point's profit; the best grid has {SIZES[best]} points "
             note += f"({x[best].mean():.3f}), B-Zoom {zoom[0, j].mean():.3f}; yes: B-Zoom above"
-            item, ahead = f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}", zoom[0, j] - x[best]
+            item, ahead = (
+                f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}",
+                zoom[0, j] - x[best],
+            )
             rows.append(mean_row(item, ahead, holds=is_above(ahead), note=note, digits=".4f"))
         mean, se = mean_se(zoom[0, j])
         axis.axhline(mean, color=BLUE, linewidth=1.5, label="B-Zoom")
         axis.axhspan(mean - 1.96 * se, mean + 1.96 * se, color=BLUE, alpha=0.15, linewidth=0)
-        axis.set(xscale="log", xlabel="points of the grid", title=f"λ = {lam:g}", ylabel="profit / (B · best ratio)")
+        axis.set(
+            xscale="log",
+            xlabel="points of the grid",
+            title=f"λ = {lam:g}",
+            ylabel="profit / (B · best ratio)",
+        )
         name_ticks(axis, SIZES)
     title = f"Fixed grids in hindsight, B = {budget:,}: mean and 95 % interval over {instances} instances"
     save(picture, options.out / "grids.png", title, legend=axes[:1])
@@ -182,16 +253,24 @@ def trees(options: Options) -> list[Row]:
     }
     rows, shares = [], {}
     for name, policy in policies.items():
-        shares[name] = (play(options, f"trees {name}", policy, world, plan).reward / plan.best(world))[0, 0]
+        shares[name] = (
+            play(options, f"trees {name}", policy, world, plan).reward / plan.best(world)
+        )[0, 0]
         note = "share of the best point's"
         rows.append(mean_row(f"trees: profit of {name}", shares[name], note=note, digits=".4f"))
     for name in ("HOO", "StoOO"):
         ahead, note = shares["B-Zoom, single phase"] - shares[name], "paired; yes: B-Zoom above"
-        rows.append(mean_row(f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f"))
+        rows.append(
+            mean_row(
+                f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f"
+            )
+        )
     picture, axes = figure(1, 1, (7.5, 4.2))
     boxes(axes[0], shares.values(), (BLUE, VERMILION, PINK, ORANGE, GREY))
     axes[0].set_xticks(range(len(shares)), [name.replace(", ", ",\n") for name in shares])
-    axes[0].set(ylabel="profit / (B · best ratio)", title=f"λ = 0.5, B = {budget:,}, {instances} instances")
+    axes[0].set(
+        ylabel="profit / (B · best ratio)", title=f"λ = 0.5, B = {budget:,}, {instances} instances"
+    )
     save(picture, options.out / "trees.png")
     return rows
 
@@ -208,24 +287,32 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     with gzip.open(path, "rt", newline="") as file:
         rows = list(csv.reader(file))
     if rows[0] != ["click", "market_price", "pctr"]:
-        raise bad(str(path), ",".join(rows[0]), "a table with the columns click, market_price, pctr")
+        raise bad(
+            str(path), ",".join(rows[0]), "a table with the columns click, market_price, pctr"
+        )
     table = np.array(rows[1:], float)
     return table[:, 0], table[:, 1], table[:, 2]
 
 
 def auctions(options: Options) -> list[Row]:
-    """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to 300."""
+    """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to
+    300.
+    """
     clicks, price, predicted = read(options.data / LOG)
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
     rows: list[Row] = []
     picture, axes = figure(1, 3, (13.5, 4.4))
     rewards = {"click": clicks, "predicted click / its largest": predicted / predicted.max()}
-    for (kind, gain), axis, colour, dashes in zip(rewards.items(), axes[1:], COLOURS, ("-", "--"), strict=False):
+    for (kind, gain), axis, colour, dashes in zip(
+        rewards.items(), axes[1:], COLOURS, ("-", "--"), strict=False
+    ):
         world = LoggedAuctions.of(price, gain, low=LOW, high=HIGH, top=HIGH)
         reward, cost = (x[0] for x in world.values())
         ratio, lam = reward / cost, float(cost.min())
-        slope, of_reward = (float(np.abs(np.diff(y)).max() * (BIDS.size - 1)) for y in (ratio, reward))
+        slope, of_reward = (
+            float(np.abs(np.diff(y)).max() * (BIDS.size - 1)) for y in (ratio, reward)
+        )
         policies: dict[str, Any] = {
             "B-Zoom": p.SinglePhaseBZoom(budget=budget, lam=lam, lipschitz=slope),
             "Zooming": p.SinglePhaseZooming(budget=budget, lam=lam, lipschitz=of_reward),
@@ -233,23 +320,33 @@ def auctions(options: Options) -> list[Row]:
             "UCB1": p.OnPoints(p.UCB1(), points=GRID),
             "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
         }
-        how: dict[str, Any] = {"constraint": jb.TotalBudget(budget, last_pull="forfeits"), "seed": 7}
+        how: dict[str, Any] = {
+            "constraint": jb.TotalBudget(budget, last_pull="forfeits"),
+            "seed": 7,
+        }
         name = f"auctions {kind.split()[0]}"
         found = swept(options, name, policies=policies, environments=world, replicates=runs, **how)
         best = ratio.max() * budget
-        grid = ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
+        grid = (
+            ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
+        )
         profit = dict(zip(policies, found["reward"].values[:, 0, 0, 0, :, -1] / best, strict=True))
         bid, of = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
         note = f"bid {bid}; {kind}; budget {of}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
         said = "share of the best fixed bid"
-        needed = ((1 / lam) * (1 + 1 / lam) * np.sqrt(8 * np.log(budget / lam) + np.log(4)) / slope) ** 2
+        needed = (
+            (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * np.log(budget / lam) + np.log(4)) / slope
+        ) ** 2
         item = f"auctions: pulls until B-Zoom's first ball is smaller than [0, 1], {kind}"
         rounds = float(found["rounds"].values[0, 0, 0, 0, :, -1].mean())
         lasts = f"its runs last {rounds:.3g} rounds; yes: it can move at all"
         rows += [
             row(f"auctions: best fixed bid, {kind}", best, digits=".5g", note=note),
             row(f"auctions: best of the {POINTS} points, {kind}", grid, digits=".4f", note=said),
-            *(mean_row(f"auctions: {x}, {kind}", profit[x], digits=".4f", note=f"{said}'s profit") for x in profit),
+            *(
+                mean_row(f"auctions: {x}, {kind}", profit[x], digits=".4f", note=f"{said}'s profit")
+                for x in profit
+            ),
             row(item, needed, holds=needed < rounds, digits=".3g", note=lasts),
         ]
         axes[0].plot(BIDS, ratio / ratio.max(), color=colour, linestyle=dashes, label=kind)
@@ -275,10 +372,20 @@ def lemmas(options: Options) -> list[Row]:
     for phase, wrong in enumerate(unclean, start=1):
         least, most = common.clopper_pearson(wrong, lanes)
         note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {most:.2g} is below"
-        item, holds = f"lemmas: unclean phases {phase}", common.between(least, most, 0.0, 4.0**-phase)
-        rows.append(row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note))
-    item, at = "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)", f"the worst round of {lanes} lanes of {phases} phases"
-    rows.append(row(item, most_of_step2, published="≤ 1 (Step 2)", holds=bool(most_of_step2 <= 1), note=at))
+        item, holds = (
+            f"lemmas: unclean phases {phase}",
+            common.between(least, most, 0.0, 4.0**-phase),
+        )
+        rows.append(
+            row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note)
+        )
+    item, at = (
+        "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)",
+        f"the worst round of {lanes} lanes of {phases} phases",
+    )
+    rows.append(
+        row(item, most_of_step2, published="≤ 1 (Step 2)", holds=bool(most_of_step2 <= 1), note=at)
+    )
     first, last = phases // 2, phases - 1
     lengths = 2.0 ** np.array([first, last])
     mean, se = mean_se(active[:, [first, last]])
@@ -293,50 +400,77 @@ def lemmas(options: Options) -> list[Row]:
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
             # Step 3 with δ = B^(−1/(d+2)) and d = 1, the largest there is on [0, 1]
-            chance, bound = stats.binom.cdf(budget - 1, math.floor(2 * budget / lam**2), lam), budget ** (-1 / 3)
+            chance, bound = (
+                stats.binom.cdf(budget - 1, math.floor(2 * budget / lam**2), lam),
+                budget ** (-1 / 3),
+            )
             item = f"lemmas: P(t_a > 6B/(λ²(d + 2))), λ = {lam:g}, B = {budget}"
             note = "exact, d = 1, costs of 0 or 1 with mean λ; with a smaller d it is less"
-            rows.append(row(item, chance, published=f"≤ {bound:.2g}", holds=bool(chance <= bound), note=note))
+            rows.append(
+                row(
+                    item, chance, published=f"≤ {bound:.2g}", holds=bool(chance <= bound), note=note
+                )
+            )
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
             spread = (1 - lam) / lam * math.sqrt(math.log(1 / delta))
             rounds = math.floor((math.sqrt(budget / lam) + spread) ** 2)
             chance = stats.binom.cdf(budget - 1, rounds, lam)  # the budget lasts longer
             item = f"lemmas: P(rounds > bound of Lemma 5), λ = {lam:g}, B = {budget}"
-            note = "exact, costs of 0 or 1 with mean λ, δ = 0.05; the proof's range of a cost is 1 − λ"
-            rows.append(row(item, chance, published=f"≤ {delta:g}", holds=bool(chance <= delta), note=note))
+            note = (
+                "exact, costs of 0 or 1 with mean λ, δ = 0.05; the proof's range of a cost is 1 − λ"
+            )
+            rows.append(
+                row(item, chance, published=f"≤ {delta:g}", holds=bool(chance <= delta), note=note)
+            )
     return rows
 
 
 def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """In how many lanes an active point's ratio left its radius at some round of a phase, ``[phase]``; the largest
-    gap of a played point over three of its radii; and how many points were active at a phase's end, [lane, phase]."""
+    """In how many lanes an active point's ratio left its radius at some round of a phase,
+    ``[phase]``; the largest gap of a played point over three of its radii; and how many points were
+    active at a phase's end, [lane, phase].
+    """
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
-    policy = p.BZoom(lam=lam, lipschitz=float(world.slopes(lambda reward, cost: reward / cost)[0]), capacity=256)
+    policy = p.BZoom(
+        lam=lam, lipschitz=float(world.slopes(lambda reward, cost: reward / cost)[0]), capacity=256
+    )
     limit, number = jb.TotalBudget(float(rounds), last_pull="forfeits"), np.arange(1, rounds + 1)
     phase = np.floor(np.log2(number)).astype(int)  # from 0
     means = world.values()
     best = float((means[0] / means[1]).max())
 
     def seen(replicate: Any) -> Any:
-        lane = jb.rollout(policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate)
+        lane = jb.rollout(
+            policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate
+        )
         state = lane.state
         here = jax.tree.map(lambda table: jnp.asarray(table)[0], world.parameters)
         means = world.means_with(state.point.astype(jnp.float32) / ticks.ONE, here)
         reward, cost = (x.astype(jnp.float32) for x in means)
-        ratio = ticks.to_float(state.reward) / jnp.maximum(lam * state.pulls, ticks.to_float(state.cost))
-        radius = policy.radius(n=state.pulls.astype(jnp.float32), phase=state.phase[:, None].astype(jnp.float32))
+        ratio = ticks.to_float(state.reward) / jnp.maximum(
+            lam * state.pulls, ticks.to_float(state.cost)
+        )
+        radius = policy.radius(
+            n=state.pulls.astype(jnp.float32), phase=state.phase[:, None].astype(jnp.float32)
+        )
         away = (jnp.abs(ratio - reward / cost) > radius) & (state.pulls > 0)
         played = state.point == jnp.rint(lane.action * ticks.ONE).astype(jnp.int32)[:, None]
-        lost = jnp.where(played & (state.pulls > 0) & lane.played[:, None], (best - reward / cost) / (3 * radius), 0)
+        lost = jnp.where(
+            played & (state.pulls > 0) & lane.played[:, None],
+            (best - reward / cost) / (3 * radius),
+            0,
+        )
         return (
             jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(away, axis=1)),
             jnp.max(lost),
             state.count[2 ** np.arange(1, phases + 1) - 2],
         )
 
-    wrong, lost, active = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(jnp.arange(lanes))
+    wrong, lost, active = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(
+        jnp.arange(lanes)
+    )
     return np.asarray((wrong > 0).sum(axis=0)), float(lost.max()), np.asarray(active, float)
 
 
@@ -363,22 +497,41 @@ def worst(options: Options) -> list[Row]:
     )
     ratio = steep.slopes(lambda reward, cost: reward / cost)[None]
     policies: dict[str, Any] = {
-        "BZ": p.SinglePhaseBZoom(budget=budget, lam=lams[None], lipschitz=ratio, capacity=tables.CAPACITY),
-        "Z": p.SinglePhaseZooming(budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY),
+        "BZ": p.SinglePhaseBZoom(
+            budget=budget, lam=lams[None], lipschitz=ratio, capacity=tables.CAPACITY
+        ),
+        "Z": p.SinglePhaseZooming(
+            budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY
+        ),
     }
     how: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
-    found = swept(options, "worst Z", policies=policies, environments=steep, **how)["reward"].values[:, 0, 0, ..., -1]
+    found = swept(options, "worst Z", policies=policies, environments=steep, **how)[
+        "reward"
+    ].values[:, 0, 0, ..., -1]
     shares = found[1] / found[0].mean(axis=1, keepdims=True)  # [λ, run]
     return _falls("worst: profit of Zooming over B-Zoom's", "λ", lams, shares)
 
 
 def _falls(item: str, what: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
-    """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before, by 2 s.e."""
+    """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before,
+    by 2 s.e.
+    """
     mean, se = mean_se(shares, axis=1)
-    steps = [above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)]
+    steps = [
+        above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)
+    ]
     text = ", ".join(f"{x:.3f} at {value:g}" for x, value in zip(mean, at, strict=True))
     note = f"by {what}; yes: falls from each to the next, by 2 s.e."
-    return [row(item, text, f"{se.max():.2g}", published="arbitrarily worse", holds=all_of(steps), note=note)]
+    return [
+        row(
+            item,
+            text,
+            f"{se.max():.2g}",
+            published="arbitrarily worse",
+            holds=all_of(steps),
+            note=note,
+        )
+    ]
 
 
 # --- B-Zoom by a loop that shares nothing with the library: random numbers, instances, covering test and slope ----
@@ -386,7 +539,9 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the printed ones."""
+    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the
+    printed ones.
+    """
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]
@@ -406,9 +561,13 @@ def independent(options: Options) -> list[Row]:
             if printed is not None:
                 away = (value[s] - printed) / np.sqrt(spread[s] ** 2 * (1 + 1 / groups) + 1 / 12)
                 to_printed.append(away)
-                printed_to_ours.append(float(tables.distance(np.asarray(float(printed)), own, error, 1.0)))
+                printed_to_ours.append(
+                    float(tables.distance(np.asarray(float(printed)), own, error, 1.0))
+                )
                 note += f"; printed {printed}, {away:+.1f} s.e. away"
-            item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (f"; {full} lanes full" if full else "")
+            item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (
+                f"; {full} lanes full" if full else ""
+            )
             rows.append(row(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g"))
     told = [inside("independent: within 3 s.e. of ours", to_ours, "both random", OURS)]
     if to_printed:
@@ -426,7 +585,9 @@ def _by_loop(budget: int, lam: float, groups: int, instances: int) -> tuple[np.n
     centres, seeds = rng.random((groups, instances)), rng.integers(2**31, size=(groups, instances))
     pulls, full = np.zeros(centres.shape), 0
     for place, centre in np.ndenumerate(centres):
-        pulls[place], points = b_zoom(budget, lam, steepest(centre, lam), centre, ROOM, int(seeds[place]))
+        pulls[place], points = b_zoom(
+            budget, lam, steepest(centre, lam), centre, ROOM, int(seeds[place])
+        )
         full += points == ROOM
     print(f"  independent, B = {budget}, λ = {lam:g}: {pulls.sum():.3g} rounds", flush=True)
     return pulls, full

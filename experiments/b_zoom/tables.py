@@ -1,5 +1,5 @@
-"""What the B-Zoom experiment plays (two families, eight policies); Tables 1 and 2 and Figure 1 of the paper, cell by
-cell, and what it concludes from Table 1.
+"""What the B-Zoom experiment plays (two families, eight policies); Tables 1 and 2 and Figure 1 of
+the paper, cell by cell, and what it concludes from Table 1.
 
 Table 1 has its rows re-aligned: its text lost one row label in three of four blocks.
 """
@@ -16,7 +16,19 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import OURS, Options, Row, all_of, between, beyond, is_above, mean_row, mean_se, row, swept
+from experiments.common import (
+    OURS,
+    Options,
+    Row,
+    all_of,
+    between,
+    beyond,
+    is_above,
+    mean_row,
+    mean_se,
+    row,
+    swept,
+)
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, VERMILION, boxes, figure, save
 from jaxbandits.environments import Continuum, FiniteArms, cost_valley, reward_hill
 from jaxbandits.policies import UCB1, UCBBV1, SinglePhaseBZoom, SinglePhaseZooming
@@ -53,7 +65,9 @@ class Design(NamedTuple):
     budget: np.ndarray
     lam: np.ndarray
     centre: np.ndarray
-    points: np.ndarray  # [instance, 15]: the random points; the first 5 and 10 of them for K = 5 and 10
+    points: (
+        np.ndarray
+    )  # [instance, 15]: the random points; the first 5 and 10 of them for K = 5 and 10
 
     def valleys(self) -> Continuum:
         """The world of Table 1."""
@@ -68,37 +82,67 @@ class Design(NamedTuple):
         reward, cost = world.values()
         return ((reward / cost).max(axis=1) * self.budget).reshape(self.shape)
 
-    def b_zoom(self, lipschitz: np.ndarray | None = None, capacity: int = CAPACITY) -> SinglePhaseBZoom:
-        """B-Zoom with its true λ and a Lipschitz constant per instance, by default the slope of the ratio."""
+    def b_zoom(
+        self, lipschitz: np.ndarray | None = None, capacity: int = CAPACITY
+    ) -> SinglePhaseBZoom:
+        """B-Zoom with its true λ and a Lipschitz constant per instance, by default the slope of the
+        ratio.
+        """
         slope = self.slope() if lipschitz is None else lipschitz
-        return SinglePhaseBZoom(budget=self.budget[None], lam=self.lam[None], lipschitz=slope[None], capacity=capacity)
+        return SinglePhaseBZoom(
+            budget=self.budget[None], lam=self.lam[None], lipschitz=slope[None], capacity=capacity
+        )
 
     def zooming(self, lipschitz: Any, scale: Any = 1.0) -> SinglePhaseZooming:
         """Zooming as the paper runs it."""
         slope, factor = (np.broadcast_to(x, (1, self.lam.size)) for x in (lipschitz, scale))
         return SinglePhaseZooming(
-            budget=self.budget[None], lam=self.lam[None], lipschitz=slope, scale=factor, capacity=CAPACITY
+            budget=self.budget[None],
+            lam=self.lam[None],
+            lipschitz=slope,
+            scale=factor,
+            capacity=CAPACITY,
         )
 
 
-def design(budgets: tuple[int, ...], lambdas: tuple[float, ...], instances: int, seed: int) -> Design:
+def design(
+    budgets: tuple[int, ...], lambdas: tuple[float, ...], instances: int, seed: int
+) -> Design:
     """Cells and their random instances: every cell has instances of its own, as in the paper."""
     shape = (len(budgets), len(lambdas), instances)
-    budget, lam, _ = (x.ravel() for x in np.meshgrid(budgets, lambdas, range(instances), indexing="ij"))
+    budget, lam, _ = (
+        x.ravel() for x in np.meshgrid(budgets, lambdas, range(instances), indexing="ij")
+    )
     rng = np.random.default_rng(seed)
-    return Design(shape, budget.astype(float), lam, rng.random(budget.size), rng.random((budget.size, 15)))
+    return Design(
+        shape, budget.astype(float), lam, rng.random(budget.size), rng.random((budget.size, 15))
+    )
 
 
 def play(
-    options: Options, name: str, policy: Any, world: Any, plan: Design, times: int = 1, budget: Any = None
+    options: Options,
+    name: str,
+    policy: Any,
+    world: Any,
+    plan: Design,
+    times: int = 1,
+    budget: Any = None,
 ) -> Cells:
     """One column; ``times``: the world holds the cells so often, one after the other."""
-    constraint = jb.TotalBudget(np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits")
+    constraint = jb.TotalBudget(
+        np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits"
+    )
     with warnings.catch_warnings():
         # Here λ, L and the capacity are chosen on purpose, also where they are wrong.
         warnings.filterwarnings("ignore", message=".*(lipschitz|lam):.*")
         found = swept(
-            options, name, policies=policy, environments=world, constraint=constraint, seed=16, over="instance"
+            options,
+            name,
+            policies=policy,
+            environments=world,
+            constraint=constraint,
+            seed=16,
+            over="instance",
         )
     shape = plan.shape if times == 1 else (times, *plan.shape)
     rounds, reward, regret = (
@@ -119,24 +163,44 @@ def played1(options: Options) -> tuple[Design, dict[str, Cells]]:
     """All of Table 1; the items that need it share it."""
     plan = design(*sizes(options), seed=1)
     world = plan.valleys()
-    cells = {"BZ": bz_alone(options), "Z": play(options, "table1 Z", plan.zooming(0.05), world, plan)}
+    cells = {
+        "BZ": bz_alone(options),
+        "Z": play(options, "table1 Z", plan.zooming(0.05), world, plan),
+    }
     means = world.means_at(plan.points)
-    for name, policy in (("BV1", UCBBV1(min_cost=np.tile(plan.lam, len(SIZES))[None])), ("UCB1", UCB1())):
+    for name, policy in (
+        ("BV1", UCBBV1(min_cost=np.tile(plan.lam, len(SIZES))[None])),
+        ("UCB1", UCB1()),
+    ):
         for column, x in on_random_points(options, f"table1 {name}", policy, *means, plan).items():
-            cells[f"{name}-{column}"] = x._replace(regret=plan.best(world) - x.reward)  # not of its own best arm
+            cells[f"{name}-{column}"] = x._replace(
+                regret=plan.best(world) - x.reward
+            )  # not of its own best arm
     return plan, cells
 
 
 def on_random_points(
-    options: Options, name: str, policy: Any, reward: np.ndarray, cost: np.ndarray, plan: Design, budget: Any = None
+    options: Options,
+    name: str,
+    policy: Any,
+    reward: np.ndarray,
+    cost: np.ndarray,
+    plan: Design,
+    budget: Any = None,
 ) -> dict[int, Cells]:
-    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent arms."""
+    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent
+    arms.
+    """
     times = len(SIZES)
-    present = np.repeat(np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0)
+    present = np.repeat(
+        np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0
+    )
     world = FiniteArms.bernoulli(np.tile(reward, (times, 1)), np.tile(cost, (times, 1)), present)
     cells = play(options, name, policy, world, plan, times, budget)
     return {
-        k: Cells(cells.pulls[i], cells.reward[i], cells.regret[i], cells.full, cells.seconds / times)
+        k: Cells(
+            cells.pulls[i], cells.reward[i], cells.regret[i], cells.full, cells.seconds / times
+        )
         for i, k in enumerate(SIZES)
     }
 
@@ -145,7 +209,10 @@ def played2(options: Options, peak: float) -> tuple[Design, dict[str, Cells]]:
     """All of Table 2 with a peak of the reward, whose slope Zooming knows."""
     budgets, _, instances = sizes(options)
     plan = design(budgets, (FIXED_COST,), instances, seed=2)
-    world, slope = reward_hill(plan.centre, peak=peak, cost=FIXED_COST), peak * float(np.sqrt(1000 / math.e))
+    world, slope = (
+        reward_hill(plan.centre, peak=peak, cost=FIXED_COST),
+        peak * float(np.sqrt(1000 / math.e)),
+    )
     cells = {"Z": play(options, f"table2 {peak:g} Z", plan.zooming(slope), world, plan)}
     reward, _ = world.means_at(plan.points)
     # Every pull costs 0.5: as many rounds as a budget of B/0.5 with a cost of 1.
@@ -158,7 +225,9 @@ STATISTICS = ("m", "Q1", "Q2", "mean")
 
 
 def _printed() -> dict[tuple[int, float], list[list[int]]]:
-    """Table 1 as printed (table1.csv), thousands, by (budget, λ): a row a statistic, a column a policy."""
+    """Table 1 as printed (table1.csv), thousands, by (budget, λ): a row a statistic, a column a
+    policy.
+    """
     table: dict[tuple[int, float], list[list[int]]] = {}
     for line in (Path(__file__).parent / "table1.csv").read_text(encoding="utf-8").splitlines()[1:]:
         budget, lam, _, *cells = line.split(",")
@@ -169,9 +238,24 @@ def _printed() -> dict[tuple[int, float], list[list[int]]]:
 TABLE1 = _printed()
 # Thousands, by budget: rows m, Q1, Q2, mean; columns Z and UCB1 with 5, 10, 15 points.
 TABLE2: dict[int, list[list[float]]] = {
-    50_000: [[0.7, 0.0, 0.0, 0.0], [1.4, 0.0, 0.0, 1.5], [2.0, 0.1, 2.9, 5.7], [1.9, 2.2, 3.4, 4.7]],
-    100_000: [[2.6, 0.0, 0.0, 0.0], [4.0, 0.0, 0.4, 2.4], [4.7, 0.3, 5.7, 11.7], [5.0, 4.6, 7.2, 9.3]],
-    500_000: [[43.3, 0.0, 0.0, 0.0], [48.6, 0.0, 8.0, 27.2], [53.2, 14.7, 46.3, 70.7], [51.9, 32.3, 48.6, 60.1]],
+    50_000: [
+        [0.7, 0.0, 0.0, 0.0],
+        [1.4, 0.0, 0.0, 1.5],
+        [2.0, 0.1, 2.9, 5.7],
+        [1.9, 2.2, 3.4, 4.7],
+    ],
+    100_000: [
+        [2.6, 0.0, 0.0, 0.0],
+        [4.0, 0.0, 0.4, 2.4],
+        [4.7, 0.3, 5.7, 11.7],
+        [5.0, 4.6, 7.2, 9.3],
+    ],
+    500_000: [
+        [43.3, 0.0, 0.0, 0.0],
+        [48.6, 0.0, 8.0, 27.2],
+        [53.2, 14.7, 46.3, 70.7],
+        [51.9, 32.3, 48.6, 60.1],
+    ],
 }
 
 
@@ -188,7 +272,9 @@ def statistics(samples: np.ndarray) -> np.ndarray:
 
 
 def errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
-    """Standard errors of :func:`statistics` by a bootstrap over instances (too small for the minimum)."""
+    """Standard errors of :func:`statistics` by a bootstrap over instances (too small for the
+    minimum).
+    """
     rng = np.random.default_rng(0)
     picks = rng.integers(0, samples.shape[-1], (draws, samples.shape[-1]))
     return np.std([statistics(samples[..., pick]) for pick in picks], axis=0, ddof=1)
@@ -199,17 +285,21 @@ def thousands(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return statistics(samples) / 1e3, errors(samples) / 1e3
 
 
-def distance(published: np.ndarray, measured: np.ndarray, error: np.ndarray, unit: float) -> np.ndarray:
+def distance(
+    published: np.ndarray, measured: np.ndarray, error: np.ndarray, unit: float
+) -> np.ndarray:
     """How many standard errors lie between a published and a measured number.
 
-    Both come from as many random instances, so the difference has √2 times our error; a printed number is rounded to
-    ``unit``, which adds unit²/12.
+    Both come from as many random instances, so the difference has √2 times our error; a printed
+    number is rounded to ``unit``, which adds unit²/12.
     """
     return (measured - published) / np.sqrt(2 * error**2 + unit**2 / 12)
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: all but what chance would leave out (5 %)."""
+    """How many distances are at most 3 standard errors; yes: all but what chance would leave out (5
+    %).
+    """
     size = np.abs(z)
     count = int((size <= 3).sum())
     chance = float(stats.binom.sf(size.size - count - 1, size.size, 2 * stats.norm.sf(3)))
@@ -220,7 +310,9 @@ def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
 COLOUR = {"BZ": BLUE, "Z": VERMILION, "BV1": GREEN, "UCB1": ORANGE}
 PULLS, REWARD = "pulls", "Σ reward"
 
-Distances = dict[tuple[str, str, int, int], float]  # in standard errors, by statistic, column, budget and λ
+Distances = dict[
+    tuple[str, str, int, int], float
+]  # in standard errors, by statistic, column, budget and λ
 
 
 def table1(options: Options) -> list[Row]:
@@ -237,27 +329,45 @@ def table1(options: Options) -> list[Row]:
             at, name = (s, c, b, k), COLUMNS[c]
             printed = in_table1(budgets[b], lambdas[k], s, c)
             item = f"table1 B={budgets[b]} λ={lambdas[k]:g} {name} {STATISTICS[s]}"
-            told, z[STATISTICS[s], name, b, k] = _cell(item, printed, value[at], error[at], 1.0, what)
+            told, z[STATISTICS[s], name, b, k] = _cell(
+                item, printed, value[at], error[at], 1.0, what
+            )
             rows += [told] if what == PULLS else []
         distances[what] = z
-    rows += _shares("table1", distances) + _alike(plan, budgets, lambdas) + claims(cells, budgets, lambdas)
+    rows += (
+        _shares("table1", distances)
+        + _alike(plan, budgets, lambdas)
+        + claims(cells, budgets, lambdas)
+    )
     _heat(options, distances[PULLS], budgets, lambdas)
     seconds, full = sum(c.seconds for c in cells.values()), sum(c.full for c in cells.values())
     total = sum(c.pulls.sum() for c in cells.values())
     note = f"yes: at most 900; {total:.3g} rounds; "
     note += ", ".join(f"{name} {c.seconds:.0f} s" for name, c in cells.items())
-    rows.append(row("table1: seconds, compile included", seconds, holds=seconds <= 900, note=note, digits=".0f"))
+    rows.append(
+        row(
+            "table1: seconds, compile included",
+            seconds,
+            holds=seconds <= 900,
+            note=note,
+            digits=".0f",
+        )
+    )
     item, points = "table1: lanes that filled their capacity", f"{CAPACITY} points"
     return [*rows, row(item, full, published=0, holds=full == 0, note=points)]
 
 
-def _cell(item: str, printed: float | None, value: Any, error: Any, unit: float, note: str) -> tuple[Row, float]:
+def _cell(
+    item: str, printed: float | None, value: Any, error: Any, unit: float, note: str
+) -> tuple[Row, float]:
     note = f"{note}, thousands"
     if printed is None:
         return row(item, value, error, note=f"{note}; not a published budget"), np.nan
     z = float(distance(np.asarray(printed, float), value, error, unit))
     note += f"; {z:+.1f} s.e. between them"
-    return row(item, value, error, published=f"{printed:g}", holds=abs(z) <= 3, note=note, digits=".5g"), z
+    return row(
+        item, value, error, published=f"{printed:g}", holds=abs(z) <= 3, note=note, digits=".5g"
+    ), z
 
 
 def _shares(item: str, by_reading: dict[str, Distances]) -> list[Row]:
@@ -276,7 +386,8 @@ def _shares(item: str, by_reading: dict[str, Distances]) -> list[Row]:
 
 
 def _alike(plan: Design, budgets: Any, lambdas: Any) -> list[Row]:
-    """The UCB1 columns as they would be if all rewards were alike, so that UCB1 pulled its K points in turn.
+    """The UCB1 columns as they would be if all rewards were alike, so that UCB1 pulled its K points
+    in turn.
 
     B/c̄ pulls, c̄ the mean cost of the points, and the spread that costs of 0 and 1 give them.
     """
@@ -286,12 +397,16 @@ def _alike(plan: Design, budgets: Any, lambdas: Any) -> list[Row]:
     for size in SIZES:
         name = f"UCB1-{size}"
         mean, spread = cost[:, :size].mean(axis=1), (cost * (1 - cost))[:, :size].mean(axis=1)
-        pulls = plan.budget / mean + rng.normal(size=mean.size) * np.sqrt(plan.budget * spread / mean**3)
+        pulls = plan.budget / mean + rng.normal(size=mean.size) * np.sqrt(
+            plan.budget * spread / mean**3
+        )
         samples = pulls.reshape(plan.shape)
         value, error = thousands(samples)
         for s, b, k in np.ndindex(*value.shape):
             printed = in_table1(budgets[b], lambdas[k], s, COLUMNS.index(name))
-            z[STATISTICS[s], name, b, k] = _cell("", printed, value[s, b, k], error[s, b, k], 1.0, PULLS)[1]
+            z[STATISTICS[s], name, b, k] = _cell(
+                "", printed, value[s, b, k], error[s, b, k], 1.0, PULLS
+            )[1]
     return _shares("table1 if UCB1 saw equal rewards", {"B/c̄ pulls": z})
 
 
@@ -313,7 +428,9 @@ def _heat(options: Options, z: Distances, budgets: Any, lambdas: Any) -> None:
         labels = [f"B = {budgets[b]:,}, λ = {lambdas[k]:g}" for b, k in places]
         axis.set_yticklabels(labels if axis is axes[0] else [], fontsize=8)
         axis.grid(False)
-    picture.colorbar(shown, ax=list(axes), label="(measured − published) / s.e. of the difference", extend="both")
+    picture.colorbar(
+        shown, ax=list(axes), label="(measured − published) / s.e. of the difference", extend="both"
+    )
     title = "Table 1: distance of every cell in standard errors, counted as pulls"
     save(picture, options.out / "table1.png", title)
 
@@ -327,7 +444,9 @@ def figure1(options: Options) -> list[Row]:
     picture, axes = figure(1, len(shown), (6.2 * len(shown), 4.4))
     for axis, budget in zip(axes, shown, strict=True):
         pulls = {name: cells[name].pulls[budgets.index(budget), k] for name in COLUMNS}
-        boxes(axis, [x / 1e3 for x in pulls.values()], [COLOUR[name.split("-")[0]] for name in pulls])
+        boxes(
+            axis, [x / 1e3 for x in pulls.values()], [COLOUR[name.split("-")[0]] for name in pulls]
+        )
         axis.set_xticks(range(len(pulls)), list(pulls))
         flat = budget / (0.1 + 0.2) / 1e3
         axis.axhline(flat, color=GREY, linestyle=":", linewidth=1, label="pulls off the valley")
@@ -340,13 +459,21 @@ def figure1(options: Options) -> list[Row]:
         for name, x in pulls.items():
             ends = " ".join(f"{q:.4g}" for q in np.quantile(x, [0, 0.25, 0.5, 0.75, 1]) / 1e3)
             note = "min, quartiles, max of pulls in thousands"
-            rows.append(row(f"figure1 B={budget} {name}", ends, published="picture only", note=note))
-    save(picture, options.out / "figure1.png", "Pulls over instances at λ = 0.1: box = quartiles, whiskers = all")
+            rows.append(
+                row(f"figure1 B={budget} {name}", ends, published="picture only", note=note)
+            )
+    save(
+        picture,
+        options.out / "figure1.png",
+        "Pulls over instances at λ = 0.1: box = quartiles, whiskers = all",
+    )
     return rows
 
 
 def table2(options: Options) -> list[Row]:
-    """Table 2 as printed (peak 0.2) and with half the peak, which fits; Zooming knows the true slope."""
+    """Table 2 as printed (peak 0.2) and with half the peak, which fits; Zooming knows the true
+    slope.
+    """
     rows: list[Row] = []
     budgets, _, _ = sizes(options)
     for reading, peak in (("printed peak 0.2", 0.2), ("peak 0.1", 0.1)):
@@ -357,7 +484,9 @@ def table2(options: Options) -> list[Row]:
             for b, s in np.ndindex(len(budgets), len(STATISTICS)):
                 printed = TABLE2[budgets[b]][s][c] if budgets[b] in TABLE2 else None
                 item = f"table2 {reading} B={budgets[b]} {name} {STATISTICS[s]}"
-                told, z[STATISTICS[s], name, b, 0] = _cell(item, printed, value[s, b], error[s, b], 0.1, REWARD)
+                told, z[STATISTICS[s], name, b, 0] = _cell(
+                    item, printed, value[s, b], error[s, b], 0.1, REWARD
+                )
                 rows.append(told)
         rows += _shares(f"table2 {reading}", {REWARD: z})
         for b, budget in enumerate(budgets):
@@ -365,7 +494,9 @@ def table2(options: Options) -> list[Row]:
             for statistic in ("m", "Q1"):
                 claim = f"table2 {reading}, B = {budget:,}: {statistic} of Z is the highest"
                 rows.append(most(claim, "yes", "Z", samples, statistic, (budget,), (FIXED_COST,)))
-            rows += _lower_mean(f"table2 {reading}, B = {budget:,}", {name: x[0, 0] for name, x in samples.items()})
+            rows += _lower_mean(
+                f"table2 {reading}, B = {budget:,}", {name: x[0, 0] for name, x in samples.items()}
+            )
     return rows
 
 
@@ -373,8 +504,15 @@ def _lower_mean(at: str, profit: dict[str, np.ndarray]) -> list[Row]:
     """Table 2: is Zooming's mean profit below UCB1's?"""
     rows = []
     for size in SIZES:
-        less, item = profit[f"UCB1-{size}"] - profit["Z"], f"claim: {at}: mean profit of UCB1-{size} − Z"
-        rows.append(mean_row(item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."))
+        less, item = (
+            profit[f"UCB1-{size}"] - profit["Z"],
+            f"claim: {at}: mean profit of UCB1-{size} − Z",
+        )
+        rows.append(
+            mean_row(
+                item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
+            )
+        )
     return rows
 
 
@@ -397,10 +535,15 @@ def claims(cells: dict[str, Cells], budgets: Any, lambdas: Any) -> list[Row]:
     rows = []
     for statistic in ("m", "Q1"):
         said = "in most cells (Q1 at B = 5·10⁴: λ ≤ 0.1)"
-        rows.append(most(f"{statistic} of BZ is the best", said, "BZ", samples, statistic, budgets, lambdas))
+        rows.append(
+            most(f"{statistic} of BZ is the best", said, "BZ", samples, statistic, budgets, lambdas)
+        )
         rows += lead_grows(samples, statistic, budgets)
     if 50_000 in budgets:
-        b, few = list(budgets).index(50_000), [i for i, lam in enumerate(lambdas) if lam in (0.05, 0.1)]
+        b, few = (
+            list(budgets).index(50_000),
+            [i for i, lam in enumerate(lambdas) if lam in (0.05, 0.1)],
+        )
         at = {name: x[b : b + 1, few] for name, x in samples.items()}
         said = "Q1 of BZ is the best at B = 50,000, λ = 0.05 and 0.1"
         rows.append(most(said, "yes", "BZ", at, "Q1", (50_000,), [lambdas[i] for i in few]))
@@ -431,7 +574,9 @@ def _up_to(said: float, ones: list[str], other: str, samples: dict[str, np.ndarr
     chosen = {name: samples[name] for name in [*ones, other]}
     point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in chosen.items()}
     again = resampled(chosen, "mean")
-    largest, largest_again = (np.max([x[name] / x[other] - 1 for name in ones], axis=0) for x in (point, again))
+    largest, largest_again = (
+        np.max([x[name] / x[other] - 1 for name in ones], axis=0) for x in (point, again)
+    )
     low, high = np.quantile(largest_again.max(axis=(1, 2)), (0.025, 0.975))
     note = f"95 % bootstrap interval {100 * low:.0f} to {100 * high:.0f} %; yes: within 5 points of what is printed"
     holds, text = between(low, high, said - 0.05, said + 0.05), f"{100 * largest.max():.0f} %"
@@ -440,15 +585,19 @@ def _up_to(said: float, ones: list[str], other: str, samples: dict[str, np.ndarr
 
 
 def resampled(samples: dict[str, np.ndarray], statistic: str) -> dict[str, np.ndarray]:
-    """A statistic of every column on bootstrap resamples of the instances, ``[resample, budget, λ]``.
+    """A statistic of every column on bootstrap resamples of the instances, ``[resample, budget,
+    λ]``.
 
-    The columns meet the same instances, so each resample is the same for all. Of a minimum the bootstrap is too sure:
-    it holds the smallest value of the sample in 63 % of resamples.
+    The columns meet the same instances, so each resample is the same for all. Of a minimum the
+    bootstrap is too sure: it holds the smallest value of the sample in 63 % of resamples.
     """
     place, rng = STATISTICS.index(statistic), np.random.default_rng(0)
     count = next(iter(samples.values())).shape[-1]
     picks = rng.integers(0, count, (RESAMPLES, count))
-    return {name: np.array([statistics(x[..., pick])[place] for pick in picks]) for name, x in samples.items()}
+    return {
+        name: np.array([statistics(x[..., pick])[place] for pick in picks])
+        for name, x in samples.items()
+    }
 
 
 def _best_other(values: dict[str, np.ndarray], name: str) -> np.ndarray:
@@ -456,12 +605,16 @@ def _best_other(values: dict[str, np.ndarray], name: str) -> np.ndarray:
 
 
 def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> list[Row]:
-    """BZ's lead over the best other column, mean over λ: does it grow from the first budget to the last?
+    """BZ's lead over the best other column, mean over λ: does it grow from the first budget to the
+    last?
 
     The paper says so of the minimum: "from approximately 1 % to more than 10 %".
     """
     place = STATISTICS.index(statistic)
-    point, again = {name: statistics(x)[place] for name, x in samples.items()}, resampled(samples, statistic)
+    point, again = (
+        {name: statistics(x)[place] for name, x in samples.items()},
+        resampled(samples, statistic),
+    )
     lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, again))
     low, high = np.quantile(leads[:, -1] - leads[:, 0], (0.025, 0.975))
     text = ", ".join(f"{100 * g:.1f} % at {b:g}" for g, b in zip(lead, budgets, strict=True))
@@ -470,44 +623,80 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     grows = beyond(low, high)
     grown = f"{note} of the last − the first: {100 * low:.1f} to {100 * high:.1f} %"
     said = "grows" if statistic == "m" else OURS
-    rows = [row(f"claim: lead of BZ in {statistic} grows with B", text, published=said, holds=grows, note=grown)]
+    rows = [
+        row(
+            f"claim: lead of BZ in {statistic} grows with B",
+            text,
+            published=said,
+            holds=grows,
+            note=grown,
+        )
+    ]
     if statistic != "m":
         return rows
     for b, said in ((0, "approximately 1 %"), (-1, "more than 10 %")):
         low, high = np.quantile(leads[:, b], (0.025, 0.975))
         holds = beyond(low, high, 0.1) if b else between(low, high, 0.005, 0.015)
-        item, of = f"claim: lead of BZ in m at B = {budgets[b]:g}", f"{note}: {100 * low:.1f} to {100 * high:.1f} %"
+        item, of = (
+            f"claim: lead of BZ in m at B = {budgets[b]:g}",
+            f"{note}: {100 * low:.1f} to {100 * high:.1f} %",
+        )
         of += "" if b else "; yes: from 0.5 to 1.5 %"
         rows.append(row(item, f"{100 * lead[b]:.1f} %", published=said, holds=holds, note=of))
     return rows
 
 
 def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
-    """BZ's lead in m over the best other column at B = 50,000: does it grow from each λ to the next smaller one?"""
+    """BZ's lead in m over the best other column at B = 50,000: does it grow from each λ to the next
+    smaller one?
+    """
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
     point, again = {name: statistics(x)[place] for name, x in at.items()}, resampled(at, "m")
-    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again))  # [1, λ], [resample, 1, λ]
-    limits = [np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975)) for i in range(len(lambdas) - 1)]
+    lead, leads = (
+        x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again)
+    )  # [1, λ], [resample, 1, λ]
+    limits = [
+        np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975))
+        for i in range(len(lambdas) - 1)
+    ]
     text = ", ".join(f"{100 * x:.1f} % at {lam:g}" for x, lam in zip(lead[0], lambdas, strict=True))
     note = "over the best other column; yes: each step by its 95 % bootstrap interval (too narrow for a minimum)"
     holds = all_of(beyond(low, high) for low, high in limits)
-    return row("claim: lead of BZ in m at B = 50000 grows as λ falls", text, published="yes", holds=holds, note=note)
+    return row(
+        "claim: lead of BZ in m at B = 50000 grows as λ falls",
+        text,
+        published="yes",
+        holds=holds,
+        note=note,
+    )
 
 
 def most(
-    claim: str, said: str, name: str, samples: dict[str, np.ndarray], statistic: str, budgets: Any, lambdas: Any
+    claim: str,
+    said: str,
+    name: str,
+    samples: dict[str, np.ndarray],
+    statistic: str,
+    budgets: Any,
+    lambdas: Any,
 ) -> Row:
-    """Is this column the best in most cells? yes: clearly in more than half; no: clearly not in half or more.
+    """Is this column the best in most cells? yes: clearly in more than half; no: clearly not in
+    half or more.
 
     Clearly: by the 95 % bootstrap interval of its lead over the best other column of the sample.
     """
     place = STATISTICS.index(statistic)
-    values, again = {column: statistics(x)[place] for column, x in samples.items()}, resampled(samples, statistic)
+    values, again = (
+        {column: statistics(x)[place] for column, x in samples.items()},
+        resampled(samples, statistic),
+    )
     point, leads = (x[name] - _best_other(x, name) for x in (values, again))
     low, high = np.quantile(leads, (0.025, 0.975), axis=0)
     best, not_best = low > 0, high < 0
     misses = "; ".join(f"B={budgets[b]} λ={lambdas[k]:g}" for b, k in np.argwhere(point < 0))
-    note = f"{best.sum()} clearly, {not_best.sum()} clearly not; " + (f"not in {misses}" if misses else "in all cells")
+    note = f"{best.sum()} clearly, {not_best.sum()} clearly not; " + (
+        f"not in {misses}" if misses else "in all cells"
+    )
     half = best.size / 2
     holds = True if best.sum() > half else False if not_best.sum() >= half else None
     text = f"{(point >= 0).sum()} of {best.size}"
@@ -521,12 +710,18 @@ def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:
         spread = {name: float(_spread(x)) for name, x in pulls.items()}
         count = pulls["BZ"].size
         picks = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-        gaps = np.min([_spread(x[picks]) for name, x in pulls.items() if name.startswith("BV1")], axis=0)
+        gaps = np.min(
+            [_spread(x[picks]) for name, x in pulls.items() if name.startswith("BV1")], axis=0
+        )
         low, high = np.quantile(gaps - _spread(pulls["BZ"][picks]), (0.025, 0.975))
         text = ", ".join(f"{name} {100 * x:.1f} %" for name, x in spread.items())
-        note = "interquartile range over median; yes: below every BV1 by the 95 % bootstrap interval"
+        note = (
+            "interquartile range over median; yes: below every BV1 by the 95 % bootstrap interval"
+        )
         item = f"claim: compact distribution of BZ, λ = 0.1, B = {budget}"
-        rows.append(row(item, text, published="extremely low variance", holds=beyond(low, high), note=note))
+        rows.append(
+            row(item, text, published="extremely low variance", holds=beyond(low, high), note=note)
+        )
     return rows
 
 

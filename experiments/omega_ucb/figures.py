@@ -1,4 +1,6 @@
-"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says about Figure 3, tested statement by statement."""
+"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says about Figure 3, tested statement by
+statement.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,29 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments import common
-from experiments.common import Item, Options, Row, above_zero, between, beyond, is_within, mean_se, row
+from experiments.common import (
+    Item,
+    Options,
+    Row,
+    above_zero,
+    between,
+    beyond,
+    is_within,
+    mean_se,
+    row,
+)
 from experiments.figures import BLUE, VERMILION, figure, intervals, look, name_ticks, save
 from experiments.omega_ucb import play
-from experiments.omega_ucb.play import CODED, COMPETITORS, SHOWN, Curves, curves, omega, omega_star, seconds_row
+from experiments.omega_ucb.play import (
+    CODED,
+    COMPETITORS,
+    SHOWN,
+    Curves,
+    curves,
+    omega,
+    omega_star,
+    seconds_row,
+)
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.statistics.estimates import moments, units
 
@@ -25,16 +46,24 @@ TENTH, MIDDLE, END = SHOWN
 
 
 def less(
-    item: str, published: str, low: xarray.DataArray, high: xarray.DataArray, over: str, note: str = "paired"
+    item: str,
+    published: str,
+    low: xarray.DataArray,
+    high: xarray.DataArray,
+    over: str,
+    note: str = "paired",
 ) -> Row:
-    """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of the paired difference
-    leaves out 0, else unclear, with what would be needed to tell."""
+    """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of
+    the paired difference leaves out 0, else unclear, with what would be needed to tell.
+    """
     low, high = xarray.align(low, high, join="inner")
     found = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
     mean, left, right = found.value, found.low, found.high
     holds = beyond(left, right)
     low_mean, high_mean = (float(x.mean()) for x in (low, high))
-    details = f"{note}; {low_mean:.5g} against {high_mean:.5g}; 95 % interval {left:.4g} to {right:.4g}"
+    details = (
+        f"{note}; {low_mean:.5g} against {high_mean:.5g}; 95 % interval {left:.4g} to {right:.4g}"
+    )
     if bool((high == low).all()):
         holds, details = False, f"equal, run by run; {low_mean:.5g}"
     elif holds is None:
@@ -44,14 +73,17 @@ def less(
 
 
 def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
-    """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired difference that holds
-    at all those shares at once, at 95 %."""
+    """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired
+    difference that holds at all those shares at once, at 95 %.
+    """
     apart = (found.regret[above] - found.regret[below]).sel(mark=slice(None, TENTH))
     band = jb.statistics.simultaneous_band(apart, over=found.over)
     at = int(band.low.values.argmax())
     holds = True if bool((band.low > 0).any()) else False if bool((band.high < 0).all()) else None
     mean, low, high = (float(part[at]) for part in (band.value, band.low, band.high))
-    note = f"at {float(apart['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
+    note = (
+        f"at {float(apart['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
+    )
     error = standard_error(apart.isel(mark=at), found.over)
     return row(item, mean, error, published="may be > 0 for small budgets", holds=holds, note=note)
 
@@ -63,28 +95,46 @@ def standard_error(x: xarray.DataArray, over: str) -> float:
 def more(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
     needed = float(jb.statistics.runs_needed(x, y, over=over)["needed"])
     what = "instances" if over == "instance" else "runs of each campaign"
-    return f"about {float(f'{needed:.2g}'):,.0f} {what} would tell" if needed < 1e7 else "no number of runs would tell"
+    return (
+        f"about {float(f'{needed:.2g}'):,.0f} {what} would tell"
+        if needed < 1e7
+        else "no number of runs would tell"
+    )
 
 
-def best(item: str, published: str, found: Curves, share: float, name: str, others: Sequence[str]) -> Row:
-    """Has ``name`` less regret than all others? Paired t-tests on the runs that the two have, Holm's correction over
-    the others, at 5 %."""
+def best(
+    item: str, published: str, found: Curves, share: float, name: str, others: Sequence[str]
+) -> Row:
+    """Has ``name`` less regret than all others? Paired t-tests on the runs that the two have,
+    Holm's correction over the others, at 5 %.
+    """
     mine = found.at(share, name)
     gaps = {other: found.at(share, other) - mine for other in others}
-    tests = (jb.statistics.dominance(found.at(share, name, o), among="policy", over=found.over) for o in others)
-    p = dict(zip(others, jb.statistics.holm(np.array([float(x["p"][0, 1]) for x in tests])), strict=True))
+    tests = (
+        jb.statistics.dominance(found.at(share, name, o), among="policy", over=found.over)
+        for o in others
+    )
+    p = dict(
+        zip(others, jb.statistics.holm(np.array([float(x["p"][0, 1]) for x in tests])), strict=True)
+    )
     behind = [o for o in others if not (p[o] <= 0.05 and float(gaps[o].mean()) > 0)]
     better = [o for o in behind if p[o] <= 0.05]
     nearest = min(others, key=lambda o: float(found.at(share, o).mean()))
     holds = False if better else None if behind else True
-    parts = [f"{name}: {float(mine.mean()):.5g}; measured: regret of the best other ({nearest}) − it"]
+    parts = [
+        f"{name}: {float(mine.mean()):.5g}; measured: regret of the best other ({nearest}) − it"
+    ]
     if better:
         parts.append(f"clearly less regret: {', '.join(better)}")
     for other in (o for o in behind if o not in better):
         worse = (gaps[other] > 0).values
-        parts.append(f"not clear: {other} (p = {p[other]:.2g}, more regret in {worse.sum()} of {worse.size} runs)")
+        parts.append(
+            f"not clear: {other} (p = {p[other]:.2g}, more regret in {worse.sum()} of {worse.size} runs)"
+        )
     if holds is None and len(behind) <= 2:
-        parts.append(more(*xarray.align(found.at(share, behind[0]), mine, join="inner"), found.over))
+        parts.append(
+            more(*xarray.align(found.at(share, behind[0]), mine, join="inner"), found.over)
+        )
     lead = gaps[nearest]
     return row(item, lead.mean(), standard_error(lead, found.over), published=published, holds=holds,
                note="; ".join(parts), digits=".5g")  # fmt: skip
@@ -94,7 +144,9 @@ def statistic(
     item: str, published: str, function: Callable[..., Any], samples: Sequence[xarray.DataArray],
     holds: Callable[..., bool | None], note: str, over: str = "instance",
 ) -> Row:  # fmt: skip
-    """A function of the means of several curves of the same worlds, with its bootstrap interval over ``over``."""
+    """A function of the means of several curves of the same worlds, with its bootstrap interval
+    over ``over``.
+    """
     other = "replicate" if over == "instance" else "instance"
     values = [np.asarray(x.mean(other).values, float) for x in samples]
 
@@ -107,12 +159,21 @@ def statistic(
     )  # fmt: skip
     low, high = found.confidence_interval
     note += f"; 95 % interval {low:.3g} to {high:.3g}"
-    return row(item, of_means(*values), found.standard_error, published=published, holds=holds(low, high), note=note)
+    return row(
+        item,
+        of_means(*values),
+        found.standard_error,
+        published=published,
+        holds=holds(low, high),
+        note=note,
+    )
 
 
 def above(level: float, sign: int = 1) -> Callable[[float, float], bool | None]:
     """yes if ``sign`` times the interval is above the level, no if below."""
-    return lambda low, high: beyond(min(sign * low, sign * high), max(sign * low, sign * high), level)
+    return lambda low, high: beyond(
+        min(sign * low, sign * high), max(sign * low, sign * high), level
+    )
 
 
 def growth(middle: Any, end: Any) -> Any:
@@ -121,7 +182,9 @@ def growth(middle: Any, end: Any) -> Any:
 
 
 def bend(tenth: Any, middle: Any, end: Any) -> Any:
-    """Growth in the last half decade over that in the one before: 1 on a straight line over ln B, more if convex."""
+    """Growth in the last half decade over that in the one before: 1 on a straight line over ln B,
+    more if convex.
+    """
     return (end - middle) / (middle - tenth)
 
 
@@ -137,11 +200,18 @@ def bernoulli(name: str, options: Options) -> list[Row]:
     rows = _leads(name, found, QUARTER, "has the least regret", "yes", (ONE, *COMPETITORS))
     for mine, theirs in itertools.product((QUARTER, ONE, "BTS"), UCBS):
         item = f"{name}: growth exponent of {theirs} − of {mine}, from 0.32 B to B"
-        means = ([float(found.at(share, who).mean()) for share in (MIDDLE, END)] for who in (theirs, mine))
+        means = (
+            [float(found.at(share, who).mean()) for share in (MIDDLE, END)]
+            for who in (theirs, mine)
+        )
         note = "exponents {:.2f} and {:.2f}".format(*(growth(*each) for each in means))
         rows.append(_faster(item, "> 0 (better asymptotics)", found, theirs, mine, note))
     for theirs in UCBS:
-        rows.append(somewhere(f"{name}: regret of {ONE} − {theirs}, where largest up to 0.1 B", found, ONE, theirs))
+        rows.append(
+            somewhere(
+                f"{name}: regret of {ONE} − {theirs}, where largest up to 0.1 B", found, ONE, theirs
+            )
+        )
         rows.append(_gap(name, found, theirs, ONE, "> 0"))
     if arms == 10:
         rows.append(_gap(name, found, ONE, "BTS", "> 0 (only for K = 10)"))
@@ -149,27 +219,40 @@ def bernoulli(name: str, options: Options) -> list[Row]:
         rows += [_gap(name, found, "BTS", mine, "> 0") for mine in (QUARTER, ONE)]
     rows += _bends(name, found)
     rows.append(_gap(name, found, ONE, QUARTER, "> 0 (not too large budgets)"))
-    item, said = f"{name}: growth exponent of {QUARTER} − of {ONE}", "> 0 (ρ = 1 better asymptotically)"
+    item, said = (
+        f"{name}: growth exponent of {QUARTER} − of {ONE}",
+        "> 0 (ρ = 1 better asymptotically)",
+    )
     note = "from 0.32 B to B: yes and no are about these budgets, no finite one shows or refutes what comes later"
     rows.append(_faster(item, said, found, QUARTER, ONE, note))
     rows.append(_almost_equal(name, found))
     if arms == 10:
         constant = "ω-UCB, α = 0.05"
-        both = Curves(found.setting, found.regret | curves(name, options, ["constant"]).regret, found.share)
-        exponents = [float(growth(*(both.at(share, who).mean() for share in (MIDDLE, END)))) for who in (constant, ONE)]
+        both = Curves(
+            found.setting, found.regret | curves(name, options, ["constant"]).regret, found.share
+        )
+        exponents = [
+            float(growth(*(both.at(share, who).mean() for share in (MIDDLE, END))))
+            for who in (constant, ONE)
+        ]
         item, note = (
             f"{name}: growth exponent of {constant} − of {ONE}",
             "exponents {:.2f} and {:.2f}".format(*exponents),
         )
-        rows.append(_faster(item, "> 0 (linear regret with a constant α)", both, constant, ONE, note))
+        rows.append(
+            _faster(item, "> 0 (linear regret with a constant α)", both, constant, ONE, note)
+        )
     return rows + magnitudes(name, found) + (_ranges(found) if arms == 100 else [])
 
 
-def _leads(name: str, found: Curves, mine: str, what: str, published: str, others: Sequence[str]) -> list[Row]:
+def _leads(
+    name: str, found: Curves, mine: str, what: str, published: str, others: Sequence[str]
+) -> list[Row]:
     """Has one policy less regret than others, at every share of the budget that is shown?"""
     where = {share: "B" if share == 1 else f"{share:.2g} B" for share in SHOWN}
     return [
-        best(f"{name}: {mine} {what} at {at}", published, found, share, mine, others) for share, at in where.items()
+        best(f"{name}: {mine} {what} at {at}", published, found, share, mine, others)
+        for share, at in where.items()
     ]
 
 
@@ -182,7 +265,9 @@ def _gap(name: str, found: Curves, more: str, fewer: str, published: str) -> Row
 def _faster(item: str, published: str, found: Curves, one: str, other: str, note: str) -> Row:
     """Does the regret of one policy grow faster than that of another?"""
     samples = [found.at(share, who) for who in (one, other) for share in (MIDDLE, END)]
-    return statistic(item, published, lambda a, b, c, d: growth(a, b) - growth(c, d), samples, above(0), note)
+    return statistic(
+        item, published, lambda a, b, c, d: growth(a, b) - growth(c, d), samples, above(0), note
+    )
 
 
 def _bends(name: str, found: Curves) -> list[Row]:
@@ -199,7 +284,9 @@ def _bends(name: str, found: Curves) -> list[Row]:
     return [
         statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, one, straight, rule),
         statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, quarter, above(1), note),
-        statistic(f"{name}: bend of BTS", "≤ 1 (logarithmic)", bend, bts, flat, f"{rule}, or below 1"),
+        statistic(
+            f"{name}: bend of BTS", "≤ 1 (logarithmic)", bend, bts, flat, f"{rule}, or below 1"
+        ),
     ]
 
 
@@ -209,8 +296,19 @@ def _almost_equal(name: str, found: Curves) -> Row:
     item = f"{name}: regret of {STAR} − {QUARTER} at B, share of the latter"
     if not gap.any():
         note = "equal, run by run: η̂ is exactly 1 on Bernoulli arms, so nothing is tested"
-        return row(item, part, error, published="almost 0", holds=common.BY_CONSTRUCTION, note=note, digits=".3g")
-    close, note = is_within(part, error, -0.05, 0.05), "yes: its interval of 2 standard errors within 5 %"
+        return row(
+            item,
+            part,
+            error,
+            published="almost 0",
+            holds=common.BY_CONSTRUCTION,
+            note=note,
+            digits=".3g",
+        )
+    close, note = (
+        is_within(part, error, -0.05, 0.05),
+        "yes: its interval of 2 standard errors within 5 %",
+    )
     return row(item, part, error, published="almost 0", holds=close, note=note, digits=".3g")
 
 
@@ -227,11 +325,15 @@ def other_laws(name: str, options: Options) -> list[Row]:
     said, rule = "not competitive (≫ 1)", "yes: above 2"
     rows.append(statistic(item, said, lambda bts, star: bts / star, both, above(2), rule))
     rows += [_gap(name, found, QUARTER, STAR, "> 0"), *magnitudes(name, found)]
-    return [*rows, _as_stated(found, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
+    return (
+        [*rows, _as_stated(found, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
+    )
 
 
 def _as_stated(found: Curves, coded: Curves) -> Row:
-    """The regret that the reference code would state in the same instances: its means are 0.8 times the true ones."""
+    """The regret that the reference code would state in the same instances: its means are 0.8 times
+    the true ones.
+    """
     stated, true = coded.at(END, QUARTER), found.at(END, QUARTER)
     early = 0.8 * float(found.at(0.8, QUARTER).mean())
     note = f"the code's means, budget and regret (gbr_mean_bug); {float(true.mean()):.4g} with the true ones, "
@@ -241,9 +343,14 @@ def _as_stated(found: Curves, coded: Curves) -> Row:
 
 
 def _comparable(name: str, found: Curves, mine: str) -> Row:
-    """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies outside."""
+    """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies
+    outside.
+    """
     both = [found.at(END, "m-UCB"), found.at(END, mine)]
-    item, rule = f"{name}: regret of m-UCB / {mine} at B", "yes: interval within 4/5 and 5/4, no: outside"
+    item, rule = (
+        f"{name}: regret of m-UCB / {mine} at B",
+        "yes: interval within 4/5 and 5/4, no: outside",
+    )
     holds = functools.partial(between, least=0.8, most=1.25)
     return statistic(item, "comparable", lambda theirs, ours: theirs / ours, both, holds, rule)
 
@@ -252,7 +359,10 @@ def ads(name: str, options: Options) -> list[Row]:
     """§6.1, social-media advertisement data."""
     found = curves(name, options)
     rows = _leads(name, found, QUARTER, "beats its competitors", "yes", COMPETITORS)
-    rows += [_gap(name, found, ONE, QUARTER, "> 0"), _gap(name, found, QUARTER, STAR, "> 0, not much")]
+    rows += [
+        _gap(name, found, ONE, QUARTER, "> 0"),
+        _gap(name, found, QUARTER, STAR, "> 0, not much"),
+    ]
     note = "local exponent of the mean regret from 0.32 B to B; yes: below 1/2"
     for mine in (QUARTER, ONE):
         item, said = f"{name}: growth exponent of {mine}", "good asymptotics (≪ 1)"
@@ -262,14 +372,21 @@ def ads(name: str, options: Options) -> list[Row]:
     if options.quick:
         return rows
     twin = "S-Br-50" if name == "FB-Br" else "S-Bt-50"
-    return rows + [_relative(name, twin, found, curves(twin, options), who) for who in ("BTS", "UCB-SC+", *UCBS)]
+    return rows + [
+        _relative(name, twin, found, curves(twin, options), who)
+        for who in ("BTS", "UCB-SC+", *UCBS)
+    ]
 
 
 def easier(options: Options) -> list[Row]:
-    """KL-UCB-SC+, which takes long: on Bernoulli ads and on random arms; and beside UCB-BV1, as Figure 2 has it."""
+    """KL-UCB-SC+, which takes long: on Bernoulli ads and on random arms; and beside UCB-BV1, as
+    Figure 2 has it.
+    """
     here, there = (curves(name, options, ("two ρ", "KL")) for name in ("FB-Br", "S-Br-50"))
     rows = [_relative("FB-Br", "S-Br-50", here, there, "KL-UCB-SC+")]
-    rows.append(_gap("S-Br-10", curves("S-Br-10", options, ("older", "KL")), "UCB-BV1", "KL-UCB-SC+", "> 0"))
+    rows.append(
+        _gap("S-Br-10", curves("S-Br-10", options, ("older", "KL")), "UCB-BV1", "KL-UCB-SC+", "> 0")
+    )
     return [each._replace(item=f"easier: {each.item}") for each in rows]
 
 
@@ -281,7 +398,10 @@ def _relative(name: str, twin: str, found: Curves, other: Curves, who: str) -> R
         high, low = float(top.mean()), float(bottom.mean())
         means.append(high / low)
         errors.append(standard_error(top / high - bottom / low, x.over))  # by the delta method
-    apart, error = float(np.log(means[0])) - float(np.log(means[1])), float(np.hypot(errors[0], errors[1]))
+    apart, error = (
+        float(np.log(means[0])) - float(np.log(means[1])),
+        float(np.hypot(errors[0], errors[1])),
+    )
     easier = who in EASIER
     holds = above_zero(-apart if easier else apart, error)
     item = f"{name}: ln of regret of {who} / {QUARTER}, minus the same on {twin}"
@@ -291,14 +411,20 @@ def _relative(name: str, twin: str, found: Curves, other: Curves, who: str) -> R
 
 
 def magnitudes(name: str, found: Curves) -> list[Row]:
-    """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting scripts)."""
+    """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting
+    scripts).
+    """
     top, rows = found.setting.published_top, []
     for who in found.regret:
         if who.startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
         x, share = found.at(END, who), float(found.share[who].isel(mark=-1).mean())
         mean, error = float(x.mean()), standard_error(x, found.over)
-        said, holds = (f"below {top:g} (axis)", above_zero(top - mean, error)) if who == QUARTER else ("", None)
+        said, holds = (
+            (f"below {top:g} (axis)", above_zero(top - mean, error))
+            if who == QUARTER
+            else ("", None)
+        )
         note = f"{100 * share:.3g} % of the best arm's reward"
         if name.startswith("S-GBr"):
             early = 0.8 * float(found.at(0.8, who).mean())
@@ -313,20 +439,34 @@ def _ranges(found: Curves) -> list[Row]:
     rows = []
     for who, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
         ends = [found.at(share, who) for share in (TENTH, END)]
-        means, errors = [float(x.mean()) for x in ends], [standard_error(x, found.over) for x in ends]
+        means, errors = (
+            [float(x.mean()) for x in ends],
+            [standard_error(x, found.over) for x in ends],
+        )
         inside = means[0] > low and means[1] < high
         near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
-        item, measured = f"S-Br-100: regret of {who} from 0.1 B to B", f"{means[0]:.4g} to {means[1]:.4g}"
-        holds, error = True if inside else None if near else False, f"{errors[0]:.2g}, {errors[1]:.2g}"
-        rows.append(row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note))
+        item, measured = (
+            f"S-Br-100: regret of {who} from 0.1 B to B",
+            f"{means[0]:.4g} to {means[1]:.4g}",
+        )
+        holds, error = (
+            True if inside else None if near else False,
+            f"{errors[0]:.2g}, {errors[1]:.2g}",
+        )
+        rows.append(
+            row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
+        )
     return rows
 
 
 OMEGAS = (play.omega(0.25), play.omega(1.0), play.omega_star(0.25), play.omega_star(1.0))
 
 
-def regret_figure(options: Options, name: str, title: str, settings: list[str], *, bands: bool = False) -> None:
-    """One column per setting: mean regret as in the paper, and regret as a share of the best arm's reward.
+def regret_figure(
+    options: Options, name: str, title: str, settings: list[str], *, bands: bool = False
+) -> None:
+    """One column per setting: mean regret as in the paper, and regret as a share of the best arm's
+    reward.
 
     With ``bands`` they hold their whole curve at 95 %; without, each place by itself.
     """
@@ -347,7 +487,11 @@ def regret_figure(options: Options, name: str, title: str, settings: list[str], 
     axes[0].set_ylabel("regret (units of reward), mean")
     axes[len(settings)].set_ylabel("regret / reward of the best arm, mean")
     kind = "bands hold their whole curve at 95 %" if bands else "bands: 95 % at each place"
-    what = "random instances" if play.SETTINGS[settings[0]].over == "instance" else "runs on the given campaigns"
+    what = (
+        "random instances"
+        if play.SETTINGS[settings[0]].over == "instance"
+        else "runs on the given campaigns"
+    )
     size = f"\nbudget {play.steps(options):,.0f} instead of {play.STEPS:,.0f} times the smallest mean cost"
     picture.suptitle(f"{title}\n{kind}, over {what}{'' if options.full else size}", fontsize=11)
     save(picture, options.out / f"{name}.png", legend=axes, columns=3 if len(settings) == 1 else 6)
@@ -369,9 +513,13 @@ def regret_item(name: str, law: str, title: str, tell: Callable[[str, Options], 
 def figure6(options: Options) -> list[Row]:
     """Figure 6: Figure 3 with intervals; here bands that hold whole curves."""
     for law, title in play.LAWS.items():
-        regret_figure(options, f"figure6_{law}", f"Figure 6: {title}", play.of_size(law, options), bands=True)
+        regret_figure(
+            options, f"figure6_{law}", f"Figure 6: {title}", play.of_size(law, options), bands=True
+        )
     if (options.data / play.ADS_FILE).is_file():
-        regret_figure(options, "figure6_FB", "Figure 6: Facebook ads", ["FB-Br", "FB-Bt"], bands=True)
+        regret_figure(
+            options, "figure6_FB", "Figure 6: Facebook ads", ["FB-Br", "FB-Bt"], bands=True
+        )
     return []
 
 
@@ -381,12 +529,16 @@ def _draw(axis: Any, found: Curves, kind: str, policy: str, bands: bool) -> None
     band = make(values, over=found.over, resamples=1000)
     x, style = values["mark"].values, look(policy)
     axis.plot(x, band.value, label=policy, markevery=(1, 4), **style)
-    axis.fill_between(x, band.low.values, band.high.values, color=style["color"], alpha=0.1, linewidth=0)
+    axis.fill_between(
+        x, band.low.values, band.high.values, color=style["color"], alpha=0.1, linewidth=0
+    )
 
 
 def densities(options: Options) -> list[Row]:
     """Figure 3f: where the mean rewards and costs of the campaign with 33 ads lie."""
-    (campaign,) = [c for c in read_arms(options.data / play.ADS_FILE).instances if len(c.arms) == 33]
+    (campaign,) = [
+        c for c in read_arms(options.data / play.ADS_FILE).instances if len(c.arms) == 33
+    ]
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
     rows = []
@@ -396,11 +548,18 @@ def densities(options: Options) -> list[Row]:
     ):
         axes[0].plot(x, stats.gaussian_kde(means)(x), dashes, color=colour, label=name)
         axes[0].plot(means, np.full(means.size, depth), "|", color=colour)
-        quartiles, outside = np.quantile(means, [0.25, 0.5, 0.75]), float(((means < 0.25) | (means > 0.75)).mean())
+        quartiles, outside = (
+            np.quantile(means, [0.25, 0.5, 0.75]),
+            float(((means < 0.25) | (means > 0.75)).mean()),
+        )
         if name == "mean cost":
             said, holds, rule = "towards 1", quartiles[1] > 0.5, "median above 1/2"
         else:
-            said, holds, rule = "towards the ends of [0, 1]", outside > 0.5, "more than half of them"
+            said, holds, rule = (
+                "towards the ends of [0, 1]",
+                outside > 0.5,
+                "more than half of them",
+            )
         item = f"figure3f: {name} of campaign {campaign.name}"
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
@@ -431,16 +590,36 @@ def figure2(options: Options) -> list[Row]:
     _dominance(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
     rows = []
-    for loser, winner in ((loser, winner) for loser, winners in RECORD.items() for winner in winners):
+    for loser, winner in (
+        (loser, winner) for loser, winners in RECORD.items() for winner in winners
+    ):
         item = f"figure2: {SETTING}: regret of {loser} − {winner} at B"
-        rows.append(less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note))
-    item, timed = f"figure2: {SETTING}: regret of PD-BwK − PD-BwK with time at B", "PD-BwK with time"
+        rows.append(
+            less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note)
+        )
+    item, timed = (
+        f"figure2: {SETTING}: regret of PD-BwK − PD-BwK with time at B",
+        "PD-BwK with time",
+    )
     rows.append(
-        less(item, common.OURS, found.at(END, timed), found.at(END, "PD-BwK"), found.over, "T = B / min μ^c; paired")
+        less(
+            item,
+            common.OURS,
+            found.at(END, timed),
+            found.at(END, "PD-BwK"),
+            found.over,
+            "T = B / min μ^c; paired",
+        )
     )
     for name in play.OLDER:
         x = found.at(END, name)
-        rows.append(row(f"figure2: {SETTING}: regret of {name} at B", float(x.mean()), standard_error(x, found.over)))
+        rows.append(
+            row(
+                f"figure2: {SETTING}: regret of {name} at B",
+                float(x.mean()),
+                standard_error(x, found.over),
+            )
+        )
     told = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], told)]
 
@@ -451,7 +630,9 @@ def _dominance(options: Options, last: xarray.DataArray) -> None:
     names = [str(name) for name in table["policy"].values]
     shown = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
     picture, axes = figure(1, 1, (8.4, 7.4))
-    axes[0].imshow(shown, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75)
+    axes[0].imshow(
+        shown, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75
+    )
     for (line, column), value in np.ndenumerate(shown):
         mark = "" if line == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
         axes[0].text(column, line, mark, ha="center", va="center", fontsize=10)
@@ -473,7 +654,9 @@ DASHES = {"10": "-", "50": "--", "100": ":"}
 
 def figure4(options: Options) -> list[Row]:
     """Regret at B over ρ, for each law and K, and the best ρ (also with each K weighing the same)."""
-    laws = {law: title for law, title in play.LAWS.items() if not (options.quick and law == "S-GBr")}
+    laws = {
+        law: title for law, title in play.LAWS.items() if not (options.quick and law == "S-GBr")
+    }
     picture, axes = figure(1, len(laws), (4.5 * len(laws), 4.4))
     rows: list[Row] = []
     for axis, (law, title) in zip(axes, laws.items(), strict=True):
@@ -481,28 +664,43 @@ def figure4(options: Options) -> list[Row]:
         for name in play.of_size(law, options):
             found = curves(name, options, ["omegas"])
             for family in BOTH:
-                values = np.stack([found.at(1.0, label).mean("replicate").values for label in BOTH[family]])
+                values = np.stack(
+                    [found.at(1.0, label).mean("replicate").values for label in BOTH[family]]
+                )
                 of_law[family].append(values)
                 arms = name.rsplit("-", 1)[1]
                 style = look(BOTH[family][4]) | {"linestyle": DASHES[arms]}
                 if family == "ω-UCB":  # it shows from under ω*-UCB where the two are equal
                     style |= {"linewidth": 3.5, "markersize": 8}
-                intervals(axis, play.RHOS, values, capsize=2, label=f"{family}, K = {arms}", **style)
+                intervals(
+                    axis, play.RHOS, values, capsize=2, label=f"{family}, K = {arms}", **style
+                )
                 rows.append(_best_rho(f"figure4: {name}, best ρ of {family}", law, family, values))
         for family, each_k in of_law.items():
-            rows.append(_best_rho(f"figure4: {law}, all K, best ρ of {family}", law, family, np.mean(each_k, axis=0)))
+            rows.append(
+                _best_rho(
+                    f"figure4: {law}, all K, best ρ of {family}",
+                    law,
+                    family,
+                    np.mean(each_k, axis=0),
+                )
+            )
         axis.set(title=title, xlabel="ρ", yscale="log")
         axis.set_xscale("log", base=2)
         name_ticks(axis, play.RHOS, map(play.fraction, play.RHOS))
     axes[0].set_ylabel("regret at B")
-    title = "Figure 4: regret at the whole budget over ρ (mean and 95 % interval over random instances)"
+    title = (
+        "Figure 4: regret at the whole budget over ρ (mean and 95 % interval over random instances)"
+    )
     save(picture, options.out / "figure4.png", title, legend=axes, columns=3)
     played = [name for law in laws for name in play.of_size(law, options)]
     return [*rows, seconds_row("figure4: ", played, options, ["omegas"], "; shared with figure 3")]
 
 
 def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
-    """``values`` [ρ, instance]: which ρ has the least mean, and how much worse is the one that the paper names?"""
+    """``values`` [ρ, instance]: which ρ has the least mean, and how much worse is the one that the
+    paper names?
+    """
     mean = values.mean(axis=1)
     least = int(mean.argmin())
     if law == "S-Br":
@@ -514,12 +712,21 @@ def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
     wanted = int(np.flatnonzero(named == play.RHOS)[0])
     gap, se = (float(x) / mean[least] for x in mean_se(values[wanted] - values[least]))
     excess = values[wanted] - (1 + slack) * np.delete(values, wanted, axis=0)
-    clear, above = jb.statistics.holm(stats.ttest_1samp(excess, 0.0, axis=1).pvalue) <= 0.05, excess.mean(axis=1) > 0
+    clear, above = (
+        jb.statistics.holm(stats.ttest_1samp(excess, 0.0, axis=1).pvalue) <= 0.05,
+        excess.mean(axis=1) > 0,
+    )
     holds = False if (clear & above).any() else True if (clear & ~above).all() else None
     limit = f"{1 + slack:g} times " if slack else ""
     rule = f"yes: clearly below {limit}every other value, no: clearly above {limit}one (paired t-tests, Holm at 5 %)"
     listed = ", ".join(f"{play.fraction(r)}: {m:.4g}" for r, m in zip(play.RHOS, mean, strict=True))
-    note = (
-        f"regret at ρ = {play.fraction(named)} is {100 * gap:.1f} ± {100 * se:.1f} % above the least; {rule}; {listed}"
+    above = f"{100 * gap:.1f} ± {100 * se:.1f} % above the least"
+    note = f"regret at ρ = {play.fraction(named)} is {above}; {rule}; {listed}"
+    return row(
+        item,
+        play.fraction(play.RHOS[least]),
+        f"{100 * se:.2g} %",
+        published=published,
+        holds=holds,
+        note=note,
     )
-    return row(item, play.fraction(play.RHOS[least]), f"{100 * se:.2g} %", published=published, holds=holds, note=note)

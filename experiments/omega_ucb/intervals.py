@@ -1,4 +1,6 @@
-"""What needs no figure of regret: Figures 1 and 5, Example 2 and Theorems 1 to 5 of the ω-UCB paper."""
+"""What needs no figure of regret: Figures 1 and 5, Example 2 and Theorems 1 to 5 of the ω-UCB
+paper.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ LOWEST = 0.001  # Budget-UCB's known lower bound of the mean costs in Figure 1
 
 def arms_of(n: Any, reward: Any, cost: Any, t: Any) -> Arms:
     """What a score reads, from the totals of n pulls each."""
-    n, reward, cost, t = (jnp.asarray(x, jnp.float32) for x in np.broadcast_arrays(n, reward, cost, t))
+    n, reward, cost, t = (
+        jnp.asarray(x, jnp.float32) for x in np.broadcast_arrays(n, reward, cost, t)
+    )
     return Arms(t, n, reward, cost, n - reward, n - cost, None, None)
 
 
@@ -37,7 +41,12 @@ def example2(options: Options) -> list[Row]:
     cases = (
         ("ω-UCB, exact normal quantile of α(t)", OmegaUCB(rho=exact), (5.5, 2.1), "z = 4.056"),
         ("ω-UCB, z = √(2 ln t) as in the policy", OmegaUCB(rho=1.0), (5.5, 2.1), "z = 4.292"),
-        ("m-UCB, α = 1", MUCB(alpha=1.0), (2.95, 48.6), "no reading of Table 2 gives 2.95; (r̄+ε)/(c̄+ε) is 3.03"),
+        (
+            "m-UCB, α = 1",
+            MUCB(alpha=1.0),
+            (2.95, 48.6),
+            "no reading of Table 2 gives 2.95; (r̄+ε)/(c̄+ε) is 3.03",
+        ),
     )
     rows = []
     for name, policy, published, note in cases:
@@ -46,7 +55,9 @@ def example2(options: Options) -> list[Row]:
             digits = len(str(said).split(".")[1])
             same = abs(value - said) < 0.5 * 10.0**-digits + 1e-6
             told = f"closed form; {note}"
-            rows.append(row(f"example2: {name}, arm {k}", value, "0", published=said, holds=same, note=told))
+            rows.append(
+                row(f"example2: {name}, arm {k}", value, "0", published=said, holds=same, note=told)
+            )
         preferred, wanted = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
         item, same = f"example2: {name}, arm pulled", preferred == wanted
         rows.append(row(item, preferred, "0", published=wanted, holds=same, note="closed form"))
@@ -56,8 +67,8 @@ def example2(options: Options) -> list[Row]:
 def bounds(n: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, np.ndarray]:
     """Upper bounds of the ratio at level 1 − δ after n pulls, from the policies' own scores.
 
-    t and the hyper-parameters are chosen so that ε is Hoeffding's √(ln(2/δ)/(2n)), z the normal quantile of 1 − δ/2,
-    and UCB-SC+'s radius Hoeffding's too.
+    t and the hyper-parameters are chosen so that ε is Hoeffding's √(ln(2/δ)/(2n)), z the normal
+    quantile of 1 − δ/2, and UCB-SC+'s radius Hoeffding's too.
     """
     t = 1e4
     width = np.sqrt(np.log(2 / DELTA) / 2)
@@ -83,7 +94,9 @@ TYPES = {"i-UCB": "u", "UCB-SC+": "u", "c-UCB": "h", "Budget-UCB": "h", "m-UCB":
 
 
 def figure1(options: Options) -> list[Row]:
-    """Figure 1: how often the true ratio is above its 99 % bound, and how far the bound is above the true ratio."""
+    """Figure 1: how often the true ratio is above its 99 % bound, and how far the bound is above
+    the true ratio.
+    """
     count = options.pick(2_000, 10_000, 10_000)
     rng = np.random.default_rng(1)
     broken: dict[str, list[float]] = {name: [] for name in TYPES}
@@ -91,7 +104,9 @@ def figure1(options: Options) -> list[Row]:
     for n in SIZES:
         mean_reward, mean_cost = rng.uniform(0, 1, count), rng.uniform(0.01, 1, count)
         ratio = mean_reward / mean_cost
-        for name, bound in bounds(n, rng.binomial(n, mean_reward), rng.binomial(n, mean_cost)).items():
+        for name, bound in bounds(
+            n, rng.binomial(n, mean_reward), rng.binomial(n, mean_cost)
+        ).items():
             broken[name].append(float((bound < ratio * (1 - 1e-6)).mean()))
             loose[name].append(bound / ratio)
     _draw1(options, broken, loose, count)
@@ -104,7 +119,9 @@ def figure1(options: Options) -> list[Row]:
 
 
 def _of_type(name: str, kind: str, broken: dict[str, list[float]], count: int) -> Row:
-    """Is the bound of every policy of a type too tight (i1)? Each of them at each n, exact intervals, Bonferroni."""
+    """Is the bound of every policy of a type too tight (i1)? Each of them at each n, exact
+    intervals, Bonferroni.
+    """
     members = [policy for policy, of in TYPES.items() if of == kind]
     level = 1 - 0.05 / (len(members) * len(SIZES))
     answers: list[bool | None] = []
@@ -116,7 +133,9 @@ def _of_type(name: str, kind: str, broken: dict[str, list[float]], count: int) -
     said = "bounds too tight (i1)" if kind == "u" else "too tight (i1), or too loose (i2)"
     note = f"of {' and '.join(members)} at each n: {each}"
     if kind == "h":
-        return row(f"figure1: {name}", text, published=said, note=f"{note}; looseness has rows of its own")
+        return row(
+            f"figure1: {name}", text, published=said, note=f"{note}; looseness has rows of its own"
+        )
     note += "; UCB-SC+'s radius at a fixed level is our reading"
     return row(f"figure1: {name}", text, published=said, holds=all_of(answers), note=note)
 
@@ -136,7 +155,14 @@ def _violations(name: str, n: int, share: float, count: int) -> Row:
         note += "; its radius at a fixed level is our reading, the published bars do not tell"
     error = np.sqrt(max(share * (1 - share), 1 / count) / count)
     item = f"figure1: {name}, n = {n}, share above the 99 % bound"
-    return row(item, f"{100 * share:.2f} %", f"{100 * error:.2g} %", published=published, holds=holds, note=note)
+    return row(
+        item,
+        f"{100 * share:.2f} %",
+        f"{100 * error:.2g} %",
+        published=published,
+        holds=holds,
+        note=note,
+    )
 
 
 def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
@@ -144,7 +170,12 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     median = float(np.median(factor))
     apart = np.median(factor) > np.median(ours)
     kind = TYPES[name]
-    published = {"u": "", "h": "looser than ω (i2), or above 1 %", "c": "looser than ω (i2)", "ω": ""}[kind]
+    published = {
+        "u": "",
+        "h": "looser than ω (i2), or above 1 %",
+        "c": "looser than ω (i2)",
+        "ω": "",
+    }[kind]
     holds = bool(apart) if kind == "c" or (kind == "h" and apart) else None
     low, high = stats.mstats.mquantiles_cimj(np.minimum(factor, 1e30), [0.5], alpha=0.3173)
     error = float(high[0] - low[0]) / 2
@@ -153,7 +184,9 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     return row(item, median, error, published=published, holds=holds, note=note)
 
 
-def _draw1(options: Options, broken: dict[str, list[float]], loose: dict[str, list[np.ndarray]], count: int) -> None:
+def _draw1(
+    options: Options, broken: dict[str, list[float]], loose: dict[str, list[np.ndarray]], count: int
+) -> None:
     picture, axes = figure(1, 2, (11, 4.6))
     for place, name in enumerate(broken):
         x = np.array(SIZES) * 1.06 ** (place - 2.5)
@@ -162,14 +195,23 @@ def _draw1(options: Options, broken: dict[str, list[float]], loose: dict[str, li
         label = f"{name} ({TYPES[name]})" if name != "ω-UCB" else name
         axes[0].plot(x, share, label=label, **style)
         low, middle, high = np.quantile(np.minimum(loose[name], 1e4), [0.05, 0.5, 0.95], axis=1)
-        axes[1].errorbar(x, middle, yerr=[middle - low, high - middle], capsize=2, label=label, **style)
+        axes[1].errorbar(
+            x, middle, yerr=[middle - low, high - middle], capsize=2, label=label, **style
+        )
     axes[0].axhline(100 * DELTA, color=GREY, linestyle="--", linewidth=1)
     axes[0].text(SIZES[0], 100 * DELTA * 1.12, "1 %", color=GREY)
     axes[0].set(xscale="log", yscale="log", xlabel="pulls n", ylabel="% of cases")
     axes[0].set_title("True ratio above its bound (none: at half a case)")
-    axes[1].set(xscale="log", yscale="log", xlabel="pulls n", title="Bound / true ratio: median, 5 to 95 % (∞: at 10⁴)")
+    axes[1].set(
+        xscale="log",
+        yscale="log",
+        xlabel="pulls n",
+        title="Bound / true ratio: median, 5 to 95 % (∞: at 10⁴)",
+    )
     axes[1].set_ylabel("factor")
-    title = f"Figure 1: 99 % upper bounds of the ratio, {count:,} random pairs of Bernoulli laws each "
+    title = (
+        f"Figure 1: 99 % upper bounds of the ratio, {count:,} random pairs of Bernoulli laws each "
+    )
     title += "(u united, h hybrid, c composite)"
     save(picture, options.out / "figure1.png", title, legend=axes[:1], columns=6)
 
@@ -190,14 +232,20 @@ def figure5(options: Options) -> list[Row]:
         defined = np.abs(mean - b / (2 * a)) / np.sqrt(b**2 / (4 * a**2) - c / a)
         printed = asymmetry(mean, n, z)
         worst["as printed"] = max(worst["as printed"], float(np.abs(printed - defined).max()))
-        worst["its square root"] = max(worst["its square root"], float(np.abs(np.sqrt(printed) - defined).max()))
+        worst["its square root"] = max(
+            worst["its square root"], float(np.abs(np.sqrt(printed) - defined).max())
+        )
         axes[0].plot(mean, defined, dashes, color="#0072B2", label=f"n = {n}")
         axes[0].plot(mean, printed, dashes, color="#D55E00", linewidth=1, alpha=0.8)
     axes[0].plot([], [], color="#D55E00", label="Eq. (23) as printed")
-    axes[0].set(xlabel="sample mean", ylabel="asymmetry", title="Figure 5: asymmetry of the interval, z = 3")
+    axes[0].set(
+        xlabel="sample mean", ylabel="asymmetry", title="Figure 5: asymmetry of the interval, z = 3"
+    )
     save(picture, options.out / "figure5.png", legend=axes, columns=5)
     ends = asymmetry(np.array([0.0, 0.5, 1.0]), 10, z)
-    falls = bool((np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all())
+    falls = bool(
+        (np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all()
+    )
     same, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
     rows = [
         row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=same, note="closed form"),
@@ -221,7 +269,9 @@ def wilson(n: int, z: float) -> tuple[np.ndarray, np.ndarray]:
     a, b = n + z**2, total + z**2 / 2
     half = z * np.sqrt(total * (n - total) / n + z**2 / 4)
     upper = (b + half) / a
-    lower = np.where(total > 0, total**2 / n / np.maximum(b + half, 1e-300), 0.0)  # the other root: nothing cancels
+    lower = np.where(
+        total > 0, total**2 / n / np.maximum(b + half, 1e-300), 0.0
+    )  # the other root: nothing cancels
     return lower, upper
 
 
@@ -242,7 +292,9 @@ def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None =
 
 
 def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
-    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has the smaller one of mean and 1 − mean."""
+    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has the smaller one of mean
+    and 1 − mean.
+    """
     half = min(mean, 1 - mean)
     law, power, left = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
     while left:
@@ -251,7 +303,9 @@ def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
     return law, 1 - half / (4 * mean * (1 - mean))
 
 
-def score_interval(n: int, sample: Any, z: float, eta: float, least: float, most: float) -> tuple[Any, Any]:
+def score_interval(
+    n: int, sample: Any, z: float, eta: float, least: float, most: float
+) -> tuple[Any, Any]:
     """(ω₋, ω₊) of Theorem 1 as printed, for values in [m, M] = [least, most]."""
     a, b = n + z**2 * eta, 2 * n * sample + z**2 * eta * (most + least)
     root = np.sqrt(np.maximum(b**2 - 4 * a * (n * sample**2 + z**2 * eta * most * least), 0))
@@ -271,7 +325,9 @@ def in_general(options: Options) -> list[Row]:
                 upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)[1]
                 for cost, (of_cost, its_eta) in zip(MEANS, laws, strict=True):
                     lower = np.maximum(score_interval(n, share, z, its_eta, 0.0, 1.0)[0], 0)
-                    below = np.searchsorted(upper, reward / cost * lower)  # both rise with their totals
+                    below = np.searchsorted(
+                        upper, reward / cost * lower
+                    )  # both rise with their totals
                     found.append(float(of_cost @ np.append(0.0, np.cumsum(of_reward))[below]))
             return np.array(found)
 
@@ -280,14 +336,25 @@ def in_general(options: Options) -> list[Row]:
         for reward, (law, eta) in zip(1 + 2 * MEANS, laws, strict=True):
             lower, upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)
             missed.append(float(law[(reward < lower) | (reward > upper)].sum()))
-        found = [_worst(f"theorem 1, η < 1, [1, 3], α = {level:g}, n = {n}", np.array(missed), level, 1 + 2 * MEANS)]
-        found.append(_worst(f"theorem 2, η < 1, [1, 3], α = {level:g}, n = {n}", worst(z), level, pairs))
+        found = [
+            _worst(
+                f"theorem 1, η < 1, [1, 3], α = {level:g}, n = {n}",
+                np.array(missed),
+                level,
+                1 + 2 * MEANS,
+            )
+        ]
+        found.append(
+            _worst(f"theorem 2, η < 1, [1, 3], α = {level:g}, n = {n}", worst(z), level, pairs)
+        )
         for rho in (0.25, 1.0):
             t = 10 * n
             chance, z = 1 - np.sqrt(1 - t**-rho), np.sqrt(2 * rho * np.log(t))
             item = f"theorem 3, η < 1, [1, 3], ρ = {rho:g}, n = {n}, t = {t}"
             found.append(_worst(item, worst(z), chance, pairs))
-        rows += [each._replace(note=each.note.replace("Bernoulli", "three values")) for each in found]
+        rows += [
+            each._replace(note=each.note.replace("Bernoulli", "three values")) for each in found
+        ]
     return rows
 
 
@@ -325,14 +392,22 @@ def _worst(item: str, shares: np.ndarray, level: float, where: object) -> Row:
 
 
 def later_plays(options: Options) -> list[Row]:
-    """Lemma 1: after n*(τ) pulls an arm's bound is hardly ever above the best ratio. And how ξ(τ, ρ) grows (§4.2)."""
+    """Lemma 1: after n*(τ) pulls an arm's bound is hardly ever above the best ratio. And how ξ(τ,
+    ρ) grows (§4.2).
+    """
     rows, horizons = [], options.pick((100, 1_000), (100, 1_000), (100, 1_000))
-    places = [(r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)]  # gap: of r/c
+    places = [
+        (r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)
+    ]  # gap: of r/c
     for rho in (0.25, 1.0):
         for tau in horizons:
             shares, kept = [], []
             for reward, cost, gap in places:
-                pulls = int(np.ceil(_needed(np.array(reward), np.array(cost), gap * reward / cost, tau, rho)))
+                pulls = int(
+                    np.ceil(
+                        _needed(np.array(reward), np.array(cost), gap * reward / cost, tau, rho)
+                    )
+                )
                 if pulls <= 20_000:  # of more the exact sum takes minutes
                     best, z = (1 + gap) * reward / cost, np.sqrt(2 * rho * np.log(tau))
                     shares.append(1 - exceeded(pulls, reward, cost, z, best))
@@ -342,11 +417,19 @@ def later_plays(options: Options) -> list[Row]:
     for rho, said in ((0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (2.0, 0.0)):
         ends = [_xi(10.0**e, 10, rho) for e in (5, 6, 7)]
         slope = float(np.log(ends[2] / ends[1]) / np.log(10))
-        item, note = f"ξ(τ, {rho:g}): local exponent at τ = 10⁶ to 10⁷", "closed form, K = 10; yes: within 0.05"
+        item, note = (
+            f"ξ(τ, {rho:g}): local exponent at τ = 10⁶ to 10⁷",
+            "closed form, K = 10; yes: within 0.05",
+        )
         if rho == 1:  # beside ln τ, whose own exponent is not 0 here
-            item, slope = item.replace("exponent", "exponent − that of ln τ"), slope - float(np.log10(7 / 6))
+            item, slope = (
+                item.replace("exponent", "exponent − that of ln τ"),
+                slope - float(np.log10(7 / 6)),
+            )
         text = f"{said:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
-        rows.append(row(item, slope, "0", published=text, holds=bool(abs(slope - said) < 0.05), note=note))
+        rows.append(
+            row(item, slope, "0", published=text, holds=bool(abs(slope - said) < 0.05), note=note)
+        )
     return rows
 
 
@@ -358,13 +441,19 @@ def _needed(reward: np.ndarray, cost: np.ndarray, gap: Any, tau: Any, rho: float
 
 
 def _xi(tau: float, arms: int, rho: float) -> float:
-    """ξ(τ, ρ) of Theorem 4, the sum of all 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last one."""
-    chance = -np.expm1(0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho)))  # 1 − √(1 − t^−ρ), nothing cancels
+    """ξ(τ, ρ) of Theorem 4, the sum of all 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last
+    one.
+    """
+    chance = -np.expm1(
+        0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho))
+    )  # 1 − √(1 − t^−ρ), nothing cancels
     return float((tau - arms) * chance[-1] + chance.sum())
 
 
 def pulls_bound(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rho: float) -> np.ndarray:
-    """Theorem 4 at τ_B = ⌊2B/min μ^c⌋, η = 1 (Bernoulli): 1 + n*_k + ξ, ``[instance, arm]``; NaN at the best."""
+    """Theorem 4 at τ_B = ⌊2B/min μ^c⌋, η = 1 (Bernoulli): 1 + n*_k + ξ, ``[instance, arm]``; NaN at
+    the best.
+    """
     ratio = reward / cost
     best = ratio.max(axis=1, keepdims=True)
     gap = best - ratio
@@ -385,17 +474,30 @@ def plays(options: Options) -> list[Row]:
     result = jb.simulate(OmegaUCB(rho=rhos), world, constraint, key=KEY, replicates=runs, marks=1)
     gap = (reward / cost).max(axis=1, keepdims=True) - reward / cost
     rows = []
-    for rho, pulls, regret in zip(rhos, result.final["pulls"], result.regret.values[..., -1], strict=True):
+    for rho, pulls, regret in zip(
+        rhos, result.final["pulls"], result.regret.values[..., -1], strict=True
+    ):
         bound = pulls_bound(reward, cost, budget, rho)
-        rows.append(held(f"theorem 4, ρ = {rho:g}: E[pulls] of an arm that is not the best", pulls, bound[:, None]))
-        # the gap of the ratios, as printed; 𝒳(B), which only raises the bound and is not given in full, is left out
+        rows.append(
+            held(
+                f"theorem 4, ρ = {rho:g}: E[pulls] of an arm that is not the best",
+                pulls,
+                bound[:, None],
+            )
+        )
+        # the gap of the ratios, as printed; 𝒳(B), which only raises the bound and is not given in
+        # full, is left out
         whole = np.nansum(gap * bound, axis=1) + 2 * (reward / cost).max(axis=1)
-        rows.append(held(f"theorem 5, ρ = {rho:g}: regret", regret[..., None], whole[:, None, None]))
+        rows.append(
+            held(f"theorem 5, ρ = {rho:g}: regret", regret[..., None], whole[:, None, None])
+        )
     return rows
 
 
 def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
-    """Are all means over runs ``[place, run, what]`` below their bound ``[place, 1, what]``? Bonferroni at 5 %."""
+    """Are all means over runs ``[place, run, what]`` below their bound ``[place, 1, what]``?
+    Bonferroni at 5 %.
+    """
     mean, se = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
     bound = np.broadcast_to(bound, (values.shape[0], 1, values.shape[2]))[:, 0]
     known = np.isfinite(bound)
@@ -403,7 +505,9 @@ def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
     over, under = (mean - z * se > bound)[known], (mean + z * se < bound)[known]
     factor = np.median(bound[known] / np.maximum(mean[known], 1e-9))
     text = f"below in {under.sum()}, above in {over.sum()} of {known.sum()}"
-    note = f"{values.shape[1]} runs each; the bound is {factor:.3g} times the measured mean (median)"
+    note = (
+        f"{values.shape[1]} runs each; the bound is {factor:.3g} times the measured mean (median)"
+    )
     holds = False if over.any() else True if under.all() else None
     return row(item, text, published="≤ the bound", holds=holds, note=note)
 
@@ -412,5 +516,10 @@ def theorems(options: Options) -> list[Row]:
     """All five, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
     return [
         each._replace(item=f"theorems: {each.item}")
-        for each in (*coverage(options), *in_general(options), *later_plays(options), *plays(options))
+        for each in (
+            *coverage(options),
+            *in_general(options),
+            *later_plays(options),
+            *plays(options),
+        )
     ]

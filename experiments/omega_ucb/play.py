@@ -1,4 +1,6 @@
-"""What the ω-UCB experiment plays, as declarations: its settings, its policies, its sizes; and their curves."""
+"""What the ω-UCB experiment plays, as declarations: its settings, its policies, its sizes; and
+their curves.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from experiments.common import Options, Row, row, simulated, swept
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.worlds import scaled_means
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments import (
+    FiniteArms,
+    random_bernoulli,
+    random_beta,
+    random_generalised_bernoulli,
+)
 from jaxbandits.environments.finite import uniforms
 
 SEED = 4
@@ -63,13 +70,17 @@ SYNTHETIC, ADS = ("omegas", "competitors", "BTS"), ("two ρ", "competitors", "BT
 
 @jb.pytree
 class ConstantAlpha(jb.policies.OmegaUCB):
-    """ω-UCB with intervals of a constant level: z is the normal quantile of α = 0.05 at any time (§4.1)."""
+    """ω-UCB with intervals of a constant level: z is the normal quantile of α = 0.05 at any time
+    (§4.1).
+    """
 
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
         """Ω at the time at which z = √(2ρ ln t) is 1.96."""
-        return super().score(arms._replace(t=jnp.full_like(arms.t, jnp.exp(1.959964**2 / (2 * self.rho)))))
+        return super().score(
+            arms._replace(t=jnp.full_like(arms.t, jnp.exp(1.959964**2 / (2 * self.rho))))
+        )
 
 
 def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
@@ -96,7 +107,9 @@ def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
         "UCB-BV1": jb.policies.UCBBV1(min_cost=least[None]),
         "PD-BwK": jb.policies.PDBwK.for_budget(steps(options) * least, width),
         # T = B / min μ^c: as many rounds as the cheapest arm alone would take
-        "PD-BwK with time": jb.policies.PDBwKWithTime.for_budget(steps(options) * least, width, steps(options)),
+        "PD-BwK with time": jb.policies.PDBwKWithTime.for_budget(
+            steps(options) * least, width, steps(options)
+        ),
     }
 
 
@@ -115,7 +128,9 @@ class Setting:
     name: str
     published_top: float = np.nan  # the largest regret on the axis of the published figure
     groups: tuple[str, ...] = SYNTHETIC  # what is played there, names of GROUPS
-    draw: Callable[..., FiniteArms] | None = None  # random instances, (key, instances=, arms=); None: the ads
+    draw: Callable[..., FiniteArms] | None = (
+        None  # random instances, (key, instances=, arms=); None: the ads
+    )
     arms: int = 0  # K of random instances
     beta: bool = False  # Beta ads?
 
@@ -140,7 +155,12 @@ _ALL = [
     ),
     Setting("FB-Br", 1500, ADS),
     Setting("FB-Bt", 1500, ADS, beta=True),
-    Setting(CODED, groups=("two ρ",), draw=functools.partial(random_generalised_bernoulli, gbr_mean_bug=True), arms=10),
+    Setting(
+        CODED,
+        groups=("two ρ",),
+        draw=functools.partial(random_generalised_bernoulli, gbr_mean_bug=True),
+        arms=10,
+    ),
 ]
 SETTINGS = {setting.name: setting for setting in _ALL}
 
@@ -175,15 +195,21 @@ def _ads(beta: bool, options: Options) -> list[Part]:
         above = width
         campaign, draw = np.repeat(some, draws), np.tile(np.arange(draws), len(some))
         reward, cost, present = scaled_means([campaigns[i] for i in campaign], width)
-        arms = _beta_ads(reward, cost, present) if beta else FiniteArms.bernoulli(reward, cost, present)
+        arms = (
+            _beta_ads(reward, cost, present)
+            if beta
+            else FiniteArms.bernoulli(reward, cost, present)
+        )
         parts.append(Part(arms, campaign, draw))
     return parts
 
 
 def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> FiniteArms:
-    """Beta laws with 0.99 times the means; one shape parameter is drawn from U(0, 5), the other follows.
+    """Beta laws with 0.99 times the means; one shape parameter is drawn from U(0, 5), the other
+    follows.
 
-    As in the reference code, the drawn parameter is the larger of the two: β for means up to one half, else α.
+    As in the reference code, the drawn parameter is the larger of the two: β for means up to one
+    half, else α.
     """
     instances, width = reward.shape
     u = 5 * uniforms(KEY, instances, width, 2)
@@ -197,10 +223,12 @@ def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> Fini
 
 
 class Curves(NamedTuple):
-    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by policy.
+    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by
+    policy.
 
-    ``regret`` is in units of reward, ``share`` that of the best arm's reward for the same budget. Of random instances
-    there is one run each; ``instance`` counts the given campaigns, ``replicate`` what was sampled on them.
+    ``regret`` is in units of reward, ``share`` that of the best arm's reward for the same budget.
+    Of random instances there is one run each; ``instance`` counts the given campaigns,
+    ``replicate`` what was sampled on them.
     """
 
     setting: Setting
@@ -213,11 +241,15 @@ class Curves(NamedTuple):
         return self.setting.over
 
     def at(self, share: float, *names: str) -> xarray.DataArray:
-        """Regret when this share of the budget is spent: of one policy, or of several on the runs that all have."""
+        """Regret when this share of the budget is spent: of one policy, or of several on the runs
+        that all have.
+        """
         chosen = [self.regret[name].sel(mark=share, drop=True) for name in names]
         if len(names) == 1:
             return chosen[0]
-        together = xarray.concat(chosen, "policy", join="inner", coords="minimal", compat="override")
+        together = xarray.concat(
+            chosen, "policy", join="inner", coords="minimal", compat="override"
+        )
         return together.assign_coords(policy=list(names))
 
 
@@ -229,17 +261,29 @@ def curves(setting: str, options: Options, groups: Iterable[str] | None = None) 
         labels = [label for labels in GROUPS[group].values() for label in labels]
         values, possible, _ = _played(setting, group, options)
         for label, x in zip(labels, values, strict=True):
-            coords = {"instance": np.arange(x.shape[0]), "replicate": np.arange(x.shape[1]), "mark": MARKS}
+            coords = {
+                "instance": np.arange(x.shape[0]),
+                "replicate": np.arange(x.shape[1]),
+                "mark": MARKS,
+            }
             regret[label] = xarray.DataArray(x, coords, ("instance", "replicate", "mark"))
             share[label] = regret[label] / possible[..., None]
     return Curves(SETTINGS[setting], regret, share)
 
 
 def seconds_row(
-    prefix: str, settings: Iterable[str], options: Options, groups: Iterable[str] | None = None, note: str = ""
+    prefix: str,
+    settings: Iterable[str],
+    options: Options,
+    groups: Iterable[str] | None = None,
+    note: str = "",
 ) -> Row:
-    """Wall-clock seconds and rounds of the simulations of a figure; what was played before was only read."""
-    cost = [_played(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups]
+    """Wall-clock seconds and rounds of the simulations of a figure; what was played before was only
+    read.
+    """
+    cost = [
+        _played(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups
+    ]
     took, rounds = (sum(each[what] for each in cost) for what in ("seconds", "rounds"))
     item = f"{prefix}seconds of simulation, compile included"
     return row(item, took, note=f"{rounds:.3g} rounds{note}", digits=".0f")
@@ -250,14 +294,21 @@ Outcome = tuple[np.ndarray, np.ndarray, dict[str, float]]
 
 @functools.cache
 def _played(setting: str, group: str, options: Options) -> Outcome:
-    """(regret ``[label, instance, replicate, mark]``, the best arm's reward ``[instance, 1 or replicate]``, costs)."""
+    """(regret ``[label, instance, replicate, mark]``, the best arm's reward ``[instance, 1 or
+    replicate]``, costs).
+    """
     chosen = SETTINGS[setting]
     if chosen.draw is None:
         return _on_ads(chosen, group, options)
     world = chosen.draw(KEY, instances=options.pick(30, 100, 100), arms=chosen.arms)
     made = policies(world, options)
     together = {name: made[name] for name in GROUPS[group]}
-    how: dict[str, Any] = {"constraint": budget(world, options), "seed": SEED, "marks": MARKS, "over": "instance"}
+    how: dict[str, Any] = {
+        "constraint": budget(world, options),
+        "seed": SEED,
+        "marks": MARKS,
+        "over": "instance",
+    }
     found = swept(options, f"{setting} {group}", policies=together, environments=world, **how)
     reward, cost = world.values()
     best = (reward / cost).max(axis=1) * steps(options) * least_cost(world)
@@ -265,24 +316,34 @@ def _played(setting: str, group: str, options: Options) -> Outcome:
 
 
 def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
-    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS and KL-UCB-SC+, which take longer than
-    all others together, have 20 and 10."""
+    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS and KL-UCB-SC+,
+    which take longer than all others together, have 20 and 10.
+    """
     parts, total = _ads(setting.beta, options), {"seconds": 0.0, "rounds": 0.0}
     campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
     draws = 1 + max(int(part.draw.max()) for part in parts)
-    runs = options.pick(4, 20, {"BTS": 20, "KL": 10}.get(group, 100)) // (draws if setting.beta else 1)
+    runs = options.pick(4, 20, {"BTS": 20, "KL": 10}.get(group, 100)) // (
+        draws if setting.beta else 1
+    )
     labels = sum(len(labels) for labels in GROUPS[group].values())
-    regret, possible = np.zeros((labels, campaigns.size, draws, runs, MARKS.size)), np.zeros((campaigns.size, draws))
+    regret, possible = (
+        np.zeros((labels, campaigns.size, draws, runs, MARKS.size)),
+        np.zeros((campaigns.size, draws)),
+    )
     for i, (arms, campaign, draw) in enumerate(parts):
         made = policies(arms, options)
         together, name = [made[name] for name in GROUPS[group]], f"{setting.name} {group} {i}"
         how: dict[str, Any] = {"key": KEY, "replicates": runs, "marks": MARKS}
-        how["instance_ids"] = (1000 * campaign + draw).tolist()  # which ads are played together must change nothing
+        how["instance_ids"] = (
+            1000 * campaign + draw
+        ).tolist()  # which ads are played together must change nothing
         result, cost = simulated(options, name, together, arms, budget(arms, options), **how)
         place = np.searchsorted(campaigns, campaign)
         regret[:, place, draw] = result.regret.values
         possible[place, draw] = result.best_rate * steps(options) * least_cost(arms)
         total = {what: total[what] + cost[what] for what in total}
-    if draws > 1:  # runs of one draw of the laws are not independent of each other: their mean is one observation
+    if (
+        draws > 1
+    ):  # runs of one draw of the laws are not independent of each other: their mean is one observation
         return regret.mean(axis=3), possible, total
     return regret[:, :, 0], possible, total

@@ -1,13 +1,15 @@
-"""Which router: quality over dollars on real prompts and real prices, seven budgets, intervals over orders and prompts.
+"""Which router: quality over dollars on real prompts and real prices, seven budgets, intervals over
+orders and prompts.
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, learners, context, delays, prices, tuning, settings, policies, second, own. Prompts come from the wheel
-``paretobandit`` (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of
-``--data DIR``: a row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
+Items: fixed, learners, context, delays, prices, tuning, settings, policies, second, own. Prompts
+come from the wheel ``paretobandit`` (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``.
+``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a row for each request, columns ``quality
+MODEL`` and ``dollars MODEL`` for each model.
 
-A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test split, each in an order
-of its own. A cost of 1 is the dearest answer of all.
+A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test
+split, each in an order of its own. A cost of 1 is the dearest answer of all.
 """
 
 from __future__ import annotations
@@ -27,7 +29,14 @@ from experiments.router.features import embedded
 from experiments.router.picture import drawn
 from experiments.router.programs import Ridge, by_price, ceiling, fitting_price, frontier, mixture
 from jaxbandits.core.checks import bad
-from jaxbandits.environments import Delayed, FixedDelay, Piecewise, RequestTable, ShuffledRows, WithNullArm
+from jaxbandits.environments import (
+    Delayed,
+    FixedDelay,
+    Piecewise,
+    RequestTable,
+    ShuffledRows,
+    WithNullArm,
+)
 from jaxbandits.policies import (
     SUAK,
     BudgetedThompson,
@@ -43,8 +52,9 @@ from jaxbandits.policies import (
 )
 
 RUN_KEY, TRIAL_KEY = jax.random.key(360), jax.random.key(361)
-# ParetoBandit's Table 1 (its repository at 9309199e, 01_stationary_budget_pacing/table_budget_compliance.tex): quality
-# and its standard error, dollars a request, dollars over the budget.
+# ParetoBandit's Table 1 (its repository at 9309199e,
+# 01_stationary_budget_pacing/table_budget_compliance.tex): quality and its standard error, dollars
+# a request, dollars over the budget.
 PUBLISHED = {
     "2.9e-05": (0.793, 0.00004, 2.9e-5, 0.98),
     "8.3e-05": (0.813, 0.0005, 8.3e-5, 1.00),
@@ -86,12 +96,17 @@ class World(NamedTuple):
     def both(self) -> Split:
         """The rows of a table: the training split, then the test split."""
         one, other = self.train, self.test
-        quality, dollars = np.concatenate([one.quality, other.quality]), np.concatenate([one.dollars, other.dollars])
+        quality, dollars = (
+            np.concatenate([one.quality, other.quality]),
+            np.concatenate([one.dollars, other.dollars]),
+        )
         return Split(one.prompts + other.prompts, quality, dollars)
 
     def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
         """A table for each budget (an instance has orders of its own)."""
-        quality, cost = (np.tile(x, (len(self.budgets), 1, 1)) for x in (rows.quality, rows.dollars / self.unit))
+        quality, cost = (
+            np.tile(x, (len(self.budgets), 1, 1)) for x in (rows.quality, rows.dollars / self.unit)
+        )
         return RequestTable.of(quality, cost, ShuffledRows(parts))
 
 
@@ -102,7 +117,9 @@ def world() -> World:
 
 
 def budgeted(train: Split, test: Split) -> World:
-    """Seven budgets, evenly in ln dollars from the cheapest model's mean on the training split to the dearest's."""
+    """Seven budgets, evenly in ln dollars from the cheapest model's mean on the training split to
+    the dearest's.
+    """
     means = train.dollars.mean(axis=0)
     budgets = np.geomspace(means.min(), means.max(), len(PUBLISHED))
     return World(train, test, budgets, float(max(train.dollars.max(), test.dollars.max())))
@@ -119,29 +136,41 @@ class Judged(NamedTuple):
 
     quality: np.ndarray  # [budget, order]
     dollars: np.ndarray  # [budget, order]
-    kept: np.ndarray  # [budget, order]: share of the marks at which the mean cost so far is at most the budget
-    served: np.ndarray  # [budget, order]: share of requests that were not turned away
-    window: (
+    kept: (
         np.ndarray
-    )  # [2, budget, order, mark]: quality and dollars a request between marks, given the models if known
+    )  # [budget, order]: share of the marks at which the mean cost so far is at most the budget
+    served: np.ndarray  # [budget, order]: share of requests that were not turned away
+    # [2, budget, order, mark]: quality and dollars a request between marks, given the models if known
+    window: np.ndarray
 
 
 def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
-    """From the accounts of lanes ``[setting, budget, order, mark]``; ``first`` requests are for learning."""
+    """From the accounts of lanes ``[setting, budget, order, mark]``; ``first`` requests are for
+    learning.
+    """
     rounds = ledger["rounds"][setting].astype(float)
-    reward, spent = (ledger[x][setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent"))
+    reward, spent = (
+        ledger[x][setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent")
+    )
     spent = spent * here.unit
     at = np.searchsorted(rounds[0, 0], first)
     assert rounds[0, 0, at] == first, "a mark stands at the end of the training split"
     turned = sum(ledger[x][setting] for x in ("event:skips", "event:null") if x in ledger)
     certain = [
-        ledger.get(f"expected_{x}", ledger[x])[setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent")
+        ledger.get(f"expected_{x}", ledger[x])[setting].reshape(rounds.shape) / 2.0**24
+        for x in ("reward", "spent")
     ]
     since = [x[..., at + 1 :] - x[..., [at]] for x in (reward, spent, rounds, turned + 0 * rounds)]
     quality, dollars, turned_away = (x / since[2] for x in (since[0], since[1], since[3]))
     kept = (dollars <= here.budgets[: len(dollars), None, None] * (1 + 1e-6)).mean(axis=-1)
     steps = [np.diff(x, axis=-1, prepend=0) for x in (certain[0], certain[1] * here.unit, rounds)]
-    return Judged(quality[..., -1], dollars[..., -1], kept, 1 - turned_away[..., -1], np.stack(steps[:2]) / steps[2])
+    return Judged(
+        quality[..., -1],
+        dollars[..., -1],
+        kept,
+        1 - turned_away[..., -1],
+        np.stack(steps[:2]) / steps[2],
+    )
 
 
 # --- Players
@@ -152,7 +181,9 @@ def learners(here: World, quick: bool) -> dict[str, Any]:
     c, rounds = here.c[None], len(here.train.prompts) + len(here.test.prompts)
     known = here.train.quality.mean(0), here.train.dollars.mean(0)
     price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
-    quality, cost = (np.tile(x, (1, len(here.budgets), 1)) for x in (known[0], known[1] / here.unit))
+    quality, cost = (
+        np.tile(x, (1, len(here.budgets), 1)) for x in (known[0], known[1] / here.unit)
+    )
     few = {
         "mixture learnt on the training split": FluidOracle(quality, cost, c=c),
         "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
@@ -161,7 +192,9 @@ def learners(here: World, quick: bool) -> dict[str, Any]:
     }
     if quick:
         return few
-    listed = np.array([0.1, 0.5, 1.25])  # dollars for a million tokens read, as the package's registry says
+    listed = np.array(
+        [0.1, 0.5, 1.25]
+    )  # dollars for a million tokens read, as the package's registry says
     return few | {
         "pacer": Pacer(c=c, a=TUNED["pacer"]),
         "One-Phase": OnePhase(c=c, horizon=rounds, a=TUNED["One-Phase"]),
@@ -195,10 +228,16 @@ GRIDS = {
 
 
 def tuning(options: Options) -> list[Row]:
-    """Which λ, a and ρ, on the training split and a key of its own: what is lost to the frontier, mean of budgets."""
+    """Which λ, a and ρ, on the training split and a key of its own: what is lost to the frontier,
+    mean of budgets.
+    """
     here = world()
     first = second = len(here.train.prompts)
-    rows_twice = Split(here.train.prompts * 2, np.tile(here.train.quality, (2, 1)), np.tile(here.train.dollars, (2, 1)))
+    rows_twice = Split(
+        here.train.prompts * 2,
+        np.tile(here.train.quality, (2, 1)),
+        np.tile(here.train.dollars, (2, 1)),
+    )
     table, rounds = here.table(rows_twice, (first, second)), first + second
     rows, orders = [], options.pick(2, 4, 8)
 
@@ -223,7 +262,9 @@ def tuning(options: Options) -> list[Row]:
             marks=marks(first, second),
         )  # fmt: skip
         each = [judged(here, result.ledger, i, first) for i in range(grid.size)]
-        lost = np.stack([shortfall(here.train, here.budgets, one.quality, one.dollars) for one in each])
+        lost = np.stack(
+            [shortfall(here.train, here.budgets, one.quality, one.dollars) for one in each]
+        )
         mean = lost.mean(axis=(1, 2))
         best = int(np.argmin(mean))
         note = "; ".join(f"{x:.3g}: {y:.4f}" for x, y in zip(grid, mean, strict=True))
@@ -231,14 +272,22 @@ def tuning(options: Options) -> list[Row]:
     return rows
 
 
-def shortfall(split: Split, budgets: np.ndarray, quality: np.ndarray, dollars: np.ndarray) -> np.ndarray:
+def shortfall(
+    split: Split, budgets: np.ndarray, quality: np.ndarray, dollars: np.ndarray
+) -> np.ndarray:
     """Quality lost to the best fixed mixture at the budget, ``[budget, …]``.
 
-    A dollar too much counts twice what it could bring, or overspending along the frontier would be free.
+    A dollar too much counts twice what it could bring, or overspending along the frontier would be
+    free.
     """
-    means, beside = (split.quality.mean(0), split.dollars.mean(0)), (slice(None), *(None,) * (quality.ndim - 1))
+    means, beside = (
+        (split.quality.mean(0), split.dollars.mean(0)),
+        (slice(None), *(None,) * (quality.ndim - 1)),
+    )
     best = [mixture(*means, float(b)) for b in budgets]
-    most, price = (np.array([getattr(x, name) for x in best])[beside] for name in ("quality", "price"))
+    most, price = (
+        np.array([getattr(x, name) for x in best])[beside] for name in ("quality", "price")
+    )
     return most + 2 * price * np.maximum(dollars - budgets[beside], 0) - quality
 
 
@@ -248,7 +297,9 @@ def bounds(here: World) -> np.ndarray:
 
 
 def daily(here: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
-    """The budget as so much a day, three days for each split: per request of a test day what ``budgets`` say."""
+    """The budget as so much a day, three days for each split: per request of a test day what
+    ``budgets`` say.
+    """
     requests = [part // days for part in parts for _ in range(days)]
     assert sum(requests) == sum(parts)
     return jb.Renewing(amount=here.c[:, None] * (parts[1] // days), every=[1], requests=requests)
@@ -265,21 +316,46 @@ def fixed(options: Options) -> list[Row]:
     rows = []
     for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
         item, note = f"fixed: always {name}", "judged quality; mean of the test split"
-        rows.append(row(f"{item}, quality", mean, published=printed, holds=f"{mean:.3f}" == printed, note=note))
-        rows.append(row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e"))
+        rows.append(
+            row(
+                f"{item}, quality",
+                mean,
+                published=printed,
+                holds=f"{mean:.3f}" == printed,
+                note=note,
+            )
+        )
+        rows.append(
+            row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e")
+        )
     for b, (label, (q, _, d, _)) in zip(here.budgets, PUBLISHED.items(), strict=True):
         best, plan = mixture(quality, dollars, float(b)), mixture(*learnt, float(b))
         said = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
-        rows.append(row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=said))
+        rows.append(
+            row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=said)
+        )
         there = float(plan.shares[:-1] @ quality)
         note = f"at ${plan.shares[:-1] @ dollars:.3g}"
-        rows.append(row(f"fixed: mixture learnt on the training split at ${label}", there, published=OURS, note=note))
+        rows.append(
+            row(
+                f"fixed: mixture learnt on the training split at ${label}",
+                there,
+                published=OURS,
+                note=note,
+            )
+        )
         most = ceiling(here.test.quality, here.test.dollars, float(b))
         rows.append(row(f"fixed: best choice for every request at ${label}", most, published=OURS))
         same = float(frontier(quality, dollars, np.array(d)))
         note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {same:.4f}"
         rows.append(
-            row(f"fixed: published − best mixture, ${label}", q - same, published=OURS, digits="+.4f", note=note)
+            row(
+                f"fixed: published − best mixture, ${label}",
+                q - same,
+                published=OURS,
+                digits="+.4f",
+                note=note,
+            )
         )
     return rows
 
@@ -287,20 +363,30 @@ def fixed(options: Options) -> list[Row]:
 def lanes(options: Options, here: World, name: str, policy: Any) -> Judged:
     """A policy that sees no prompt at every budget, in orders of its own."""
     parts = len(here.train.prompts), len(here.test.prompts)
-    there, limit = WithNullArm(here.table(here.both, parts)), jb.AverageCost(c=here.c, rounds=sum(parts))
+    there, limit = (
+        WithNullArm(here.table(here.both, parts)),
+        jb.AverageCost(c=here.c, rounds=sum(parts)),
+    )
     runs = options.pick(8, 32, 64)
-    result, _ = simulated(options, name, policy, there, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts))
+    result, _ = simulated(
+        options, name, policy, there, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts)
+    )
     return judged(here, result.ledger, 0, parts[0])
 
 
 def played(options: Options) -> dict[str, Judged]:
     """Every learner at every budget."""
     here = world()
-    return {name: lanes(options, here, name, policy) for name, policy in learners(here, options.quick).items()}
+    return {
+        name: lanes(options, here, name, policy)
+        for name, policy in learners(here, options.quick).items()
+    }
 
 
 def told(here: World, item: str, one: Judged) -> list[Row]:
-    """Quality and spending at each budget, and how many requests until it is as good as the mixture."""
+    """Quality and spending at each budget, and how many requests until it is as good as the
+    mixture.
+    """
     rows, means = [], (here.test.quality.mean(0), here.test.dollars.mean(0))
     after = until(here, one)
     for i, label in enumerate(here.labels):
@@ -309,7 +395,15 @@ def told(here: World, item: str, one: Judged) -> list[Row]:
             f"less the best mixture at its dollars {gap:+.4f}; {100 * one.served[i].mean():.1f} % served; "
             f"as good as the mixture at the budget after {after[i]}"
         )
-        rows.append(mean_row(f"{item} at ${label}: quality", one.quality[i], published=OURS, digits=".4f", note=note))
+        rows.append(
+            mean_row(
+                f"{item} at ${label}: quality",
+                one.quality[i],
+                published=OURS,
+                digits=".4f",
+                note=note,
+            )
+        )
         note = f"the mean so far within the budget at {100 * one.kept[i].mean():.0f} % of marks"
         ratio = one.dollars[i] / here.budgets[i]
         item_paid = f"{item} at ${label}: dollars over the budget"
@@ -318,12 +412,17 @@ def told(here: World, item: str, one: Judged) -> list[Row]:
 
 
 def until(here: World, one: Judged, within: float = 0.01) -> list[str]:
-    """Requests after which a window of some 100 requests never loses more than ``within`` to the mixture again."""
+    """Requests after which a window of some 100 requests never loses more than ``within`` to the
+    mixture again.
+    """
     last = len(here.train.prompts)
     rounds = np.rint(marks(last, len(here.test.prompts)) * (last + len(here.test.prompts)))
     lost = shortfall(here.both, here.budgets, *one.window.mean(axis=2))
     ends = [np.append(-1, np.flatnonzero(x > within))[-1] for x in lost]
-    return ["never" if i == len(rounds) - 1 else f"{int(rounds[i]) if i >= 0 else 0} requests" for i in ends]
+    return [
+        "never" if i == len(rounds) - 1 else f"{int(rounds[i]) if i >= 0 else 0} requests"
+        for i in ends
+    ]
 
 
 def learners_(options: Options) -> list[Row]:
@@ -336,7 +435,9 @@ def learners_(options: Options) -> list[Row]:
 
 
 class Chosen(NamedTuple):
-    """What routers that see prompts chose: the model of every request of the test split, by budget and order."""
+    """What routers that see prompts chose: the model of every request of the test split, by budget
+    and order.
+    """
 
     model: np.ndarray  # i64[budget, order, N]
     account: Judged | None  # None for those that do not learn as they go
@@ -349,7 +450,9 @@ def seen(options: Options) -> np.ndarray:
 
 
 def contextual(options: Options) -> dict[str, Chosen]:
-    """ParetoBandit; a linear router that was shown all of the training split; a threshold on a prompt's length."""
+    """ParetoBandit; a linear router that was shown all of the training split; a threshold on a
+    prompt's length.
+    """
     here = world()
     first, context = len(here.train.prompts), seen(options)
     return {
@@ -386,29 +489,40 @@ def account(here: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
     """Of what was earned and paid in each round, ``[budget, order, round]``."""
     parts = len(here.train.prompts), len(here.test.prompts)
     rounds = np.rint(marks(*parts) * sum(parts)).astype(int)
-    totals = [np.cumsum(x, axis=-1)[..., rounds - 1] / s for x, s in ((quality, 1.0), (dollars, here.unit))]
+    totals = [
+        np.cumsum(x, axis=-1)[..., rounds - 1] / s
+        for x, s in ((quality, 1.0), (dollars, here.unit))
+    ]
     ledger = {"reward": totals[0] * 2.0**24, "spent": totals[1] * 2.0**24}
     ledger["rounds"] = np.broadcast_to(rounds, totals[0].shape)
     return judged(here, {name: x[None] for name, x in ledger.items()}, 0, parts[0])
 
 
 def _linear(here: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Ridge regressions on every cell of the training split; the price that meets the budget there, ``[budget, N]``."""
+    """Ridge regressions on every cell of the training split; the price that meets the budget there,
+    ``[budget, N]``.
+    """
     model = Ridge.fitted(before, here.train.quality, here.train.dollars, penalty=1.0)
     guess, then = model.said(before), model.said(after)
     prices = [fitting_price(*guess, float(b), paid=here.train.dollars) for b in here.budgets]
     cheapest = int(np.argmin(here.train.dollars.mean(0)))
-    return np.array([by_price(*then, p) if np.isfinite(p) else np.full(len(after), cheapest) for p in prices])
+    return np.array(
+        [by_price(*then, p) if np.isfinite(p) else np.full(len(after), cheapest) for p in prices]
+    )
 
 
 def _by_length(here: World) -> np.ndarray:
-    """The two models of the mixture; the longest prompts of the training split that it can pay get the dearer."""
+    """The two models of the mixture; the longest prompts of the training split that it can pay get
+    the dearer.
+    """
     chosen = []
     for b in here.budgets:
         plan = mixture(here.train.quality.mean(0), here.train.dollars.mean(0), float(b)).shares[:-1]
         pair = np.flatnonzero(plan > 0)
         cheap, dear = pair[0], pair[-1]
-        length, later = (np.array([len(x) for x in split.prompts]) for split in (here.train, here.test))
+        length, later = (
+            np.array([len(x) for x in split.prompts]) for split in (here.train, here.test)
+        )
         by = np.argsort(-length, kind="stable")
         paid = here.train.dollars[:, cheap].sum() + np.cumsum(
             (here.train.dollars[:, dear] - here.train.dollars[:, cheap])[by]
@@ -420,15 +534,23 @@ def _by_length(here: World) -> np.ndarray:
 
 
 def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, float, float, float]:
-    """(quality less the best fixed mixture's at the same dollars; 95 % interval; dollars a request).
+    """(quality less the best fixed mixture's at the same dollars; 95 % interval; dollars a
+    request).
 
-    ``model`` [order, N] of one budget. Bootstrap over prompts and over orders; the mixture is found anew each time.
+    ``model`` [order, N] of one budget. Bootstrap over prompts and over orders; the mixture is found
+    anew each time.
     """
     rng = np.random.default_rng(36)
     orders, n = model.shape
-    quality, dollars = (x[np.arange(n), model] for x in (here.test.quality, here.test.dollars))  # [order, N]
-    prompts = np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n  # all, then draws
-    of_order = np.concatenate([np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)])
+    quality, dollars = (
+        x[np.arange(n), model] for x in (here.test.quality, here.test.dollars)
+    )  # [order, N]
+    prompts = (
+        np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n
+    )  # all, then draws
+    of_order = np.concatenate(
+        [np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)]
+    )
     mine = [np.einsum("do,od->d", of_order / orders, x @ prompts.T) for x in (quality, dollars)]
     models = prompts @ here.test.quality, prompts @ here.test.dollars  # [draw, K]
     lines = zip(*mine, *models, strict=True)
@@ -438,12 +560,16 @@ def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, floa
 
 
 def context(options: Options) -> list[Row]:
-    """Does context pay? Routers that see the prompt, at the dollars that they spend, beside the best fixed mixture."""
+    """Does context pay? Routers that see the prompt, at the dollars that they spend, beside the
+    best fixed mixture.
+    """
     here, found, rows = world(), contextual(options), []
     points: dict[str, Any] = {}
     for name, chosen in found.items():
         points[name] = [pays(here, model, options.pick(200, 1000, 2000)) for model in chosen.model]
-        for (gap, low, high, dollars), budget, label in zip(points[name], here.budgets, PUBLISHED, strict=True):
+        for (gap, low, high, dollars), budget, label in zip(
+            points[name], here.budgets, PUBLISHED, strict=True
+        ):
             holds = True if low > 1e-6 else False if high < -1e-6 else None
             note = (
                 f"from {low:+.4f} to {high:+.4f} (bootstrap over prompts and orders, 95 %) at {dollars / budget:.3f} "
@@ -495,32 +621,71 @@ def delays(options: Options) -> list[Row]:
 
 
 def own(options: Options) -> list[Row]:
-    """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that context could bring."""
+    """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that
+    context could bring.
+    """
     path = options.data / OWN
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    names = [name.removeprefix("quality ") for name in (lines[0] if lines else {}) if name.startswith("quality ")]
+    names = [
+        name.removeprefix("quality ")
+        for name in (lines[0] if lines else {})
+        if name.startswith("quality ")
+    ]
     if len(names) < 2 or any(f"dollars {name}" not in lines[0] for name in names):
         raise bad(
-            str(path), "other columns", "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model"
+            str(path),
+            "other columns",
+            "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model",
         )
-    quality, dollars = (np.array([[float(x[f"{what} {n}"]) for n in names] for x in lines]) for what in WHAT)
+    quality, dollars = (
+        np.array([[float(x[f"{what} {n}"]) for n in names] for x in lines]) for what in WHAT
+    )
     half = len(lines) // 2
-    splits = [Split([""] * len(part), quality[part], dollars[part]) for part in np.split(np.arange(len(lines)), [half])]
+    splits = [
+        Split([""] * len(part), quality[part], dollars[part])
+        for part in np.split(np.arange(len(lines)), [half])
+    ]
     here, rows = budgeted(splits[0], splits[1]), []
     quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
     for name, q, d in zip(names, quality, dollars, strict=True):
-        rows.append(row(f"own: always {name}: quality", q, published=OURS, digits=".4f", note=f"at ${d:.3g} a request"))
+        rows.append(
+            row(
+                f"own: always {name}: quality",
+                q,
+                published=OURS,
+                digits=".4f",
+                note=f"at ${d:.3g} a request",
+            )
+        )
     for b, label in zip(here.budgets, here.labels, strict=True):
-        best, most = mixture(quality, dollars, float(b)), ceiling(here.test.quality, here.test.dollars, float(b))
-        said = ", ".join(f"{100 * x:.0f} % {n}" for x, n in zip(best.shares, [*names, "none"], strict=True) if x > 0)
+        best, most = (
+            mixture(quality, dollars, float(b)),
+            ceiling(here.test.quality, here.test.dollars, float(b)),
+        )
+        said = ", ".join(
+            f"{100 * x:.0f} % {n}"
+            for x, n in zip(best.shares, [*names, "none"], strict=True)
+            if x > 0
+        )
         note = f"{said}; the best choice for every request: {most:.4f}"
-        rows.append(row(f"own: best mixture at ${label}", best.quality, published=OURS, digits=".4f", note=note))
+        rows.append(
+            row(
+                f"own: best mixture at ${label}",
+                best.quality,
+                published=OURS,
+                digits=".4f",
+                note=note,
+            )
+        )
     policy = UCBSimplex(c=here.c[None], lam=TUNED["UCB-Simplex"])
     return rows + told(here, "own: UCB-Simplex", lanes(options, here, "own", policy))
 
 
-PHASES, DROP = 3, 0.1 / 5.625  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
+PHASES, DROP = (
+    3,
+    0.1 / 5.625,
+)  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
 TIGHT = {"tight": 3.0e-4, "moderate": 6.62e-4, "loose": 1.87e-3}
 RATIOS = {
     "tight": (1.01, 0.95, 1.04),
@@ -543,16 +708,25 @@ def prices(options: Options) -> list[Row]:
     c, limit = here.c[None], jb.AverageCost(c=here.c, rounds=first + second)
     policies: dict[str, Any] = {
         "pacer": (Pacer(c=c, a=TUNED["pacer"]), there),
-        "pacer, window 300": (jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300), there),
+        "pacer, window 300": (
+            jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300),
+            there,
+        ),
         "UCB-Simplex": (UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]), there),
         "cap": (rules.Cap(preferred=2, cheapest=0), there),
         "explore 50, then commit": (rules.ExploreThenCommit(c=c), there),
     }
     if not options.quick:
         x, parts = contexts.features(options), (first, second)
-        told = [np.hstack([x, np.broadcast_to(price, (len(x), 3))]) for price in (np.ones(3), falls, np.ones(3))]
+        told = [
+            np.hstack([x, np.broadcast_to(price, (len(x), 3))])
+            for price in (np.ones(3), falls, np.ones(3))
+        ]
         for name, known in (("ContextualPacer", told), ("ContextualPacer, not told", [x] * PHASES)):
-            tables = [contexts.tabled(here, *each) for each in zip(moves, [parts] * PHASES, known, strict=True)]
+            tables = [
+                contexts.tabled(here, *each)
+                for each in zip(moves, [parts] * PHASES, known, strict=True)
+            ]
             policies[name] = contexts.pacer(here, priced=known is told), Piecewise.of(tables, at=at)
     ends = np.array([first + i * phase for i in range(PHASES + 1)]) / (first + second)
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -567,7 +741,9 @@ def prices(options: Options) -> list[Row]:
             replicates=options.pick(4, 16, 32),
             marks=ends,
         )
-        reward, spent = (np.diff(result.ledger[x][0] / 2.0**24, axis=-1) / phase for x in ("reward", "spent"))
+        reward, spent = (
+            np.diff(result.ledger[x][0] / 2.0**24, axis=-1) / phase for x in ("reward", "spent")
+        )
         found[name] = reward, spent * here.unit / here.budgets[:, None, None]
     if not options.quick:
         orders = options.pick(0, 8, 20)
@@ -579,17 +755,25 @@ def prices(options: Options) -> list[Row]:
                 value, error = mean_se(ratio[i, :, p])
                 judged_quality, its_error = mean_se(quality[i, :, p])
                 said: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
-                near = None if said == OURS else bool(abs(value - said) <= 2 * np.hypot(error, error) + 0.005)
+                near = (
+                    None
+                    if said == OURS
+                    else bool(abs(value - said) <= 2 * np.hypot(error, error) + 0.005)
+                )
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
                 item = f"prices: {name}, {label}, {when}: dollars over the budget"
-                rows.append(row(item, value, error, published=said, holds=near, digits=".3f", note=note))
+                rows.append(
+                    row(item, value, error, published=said, holds=near, digits=".3f", note=note)
+                )
     return rows
 
 
 def _priced(
     here: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ParetoBandit, which is told the new price: (quality, dollars over the budget) ``[budget, order, phase]``."""
+    """ParetoBandit, which is told the new price: (quality, dollars over the budget) ``[budget,
+    order, phase]``.
+    """
     first, rounds = len(here.train.prompts), len(here.both.prompts)
     found = np.zeros((2, len(here.budgets), orders, PHASES))
     for b, budget in enumerate(here.budgets):
@@ -597,7 +781,9 @@ def _priced(
             order = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
             factor = np.ones(rounds)
             factor[first + phase : first + 2 * phase] = DROP
-            model = paretobandit.choices(context, here.both, order, float(budget), o, dearest=factor)
+            model = paretobandit.choices(
+                context, here.both, order, float(budget), o, dearest=factor
+            )
             paid = here.both.dollars[order, model] * np.where(model == 2, factor, 1.0)
             for what, x in enumerate((here.both.quality[order, model], paid / budget)):
                 found[what, b, o] = x[first:].reshape(PHASES, phase).mean(axis=1)

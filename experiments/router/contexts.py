@@ -1,7 +1,8 @@
-"""Policies of this package that see the prompt, from nothing, at the seven budgets: settings, and what they bring.
+"""Policies of this package that see the prompt, from nothing, at the seven budgets: settings, and
+what they bring.
 
-Settings are chosen on the training split alone (item ``settings``) and stand in :data:`CHOSEN`; the item ``policies``
-plays the test split with them.
+Settings are chosen on the training split alone (item ``settings``) and stand in :data:`CHOSEN`; the
+item ``policies`` plays the test split with them.
 """
 
 from __future__ import annotations
@@ -40,15 +41,24 @@ def tabled(here: World, rows: Split, parts: tuple[int, ...], x: np.ndarray) -> R
 
 
 def limit_of(here: World, table: RequestTable, rounds: int) -> jb.AverageCost:
-    """The budget a request; at the smallest one, which is a model's mean cost, at least what a table's mean is."""
-    return jb.AverageCost(c=np.maximum(here.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds)
+    """The budget a request; at the smallest one, which is a model's mean cost, at least what a
+    table's mean is.
+    """
+    return jb.AverageCost(
+        c=np.maximum(here.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds
+    )
 
 
 def settings(options: Options) -> list[Row]:
-    """Which α, η, p: learn on the first half of the training split, judged on the second; another key."""
+    """Which α, η, p: learn on the first half of the training split, judged on the second; another
+    key.
+    """
     train = world().train
     half = (len(train.prompts) + 1) // 2
-    halves = [Split(train.prompts[part], train.quality[part], train.dollars[part]) for part in _halves(half)]
+    halves = [
+        Split(train.prompts[part], train.quality[part], train.dollars[part])
+        for part in _halves(half)
+    ]
     here = budgeted(*halves)._replace(budgets=world().budgets, unit=world().unit)
     parts = (half, len(train.prompts) - half)
     table = tabled(here, train, parts, features(options)[: len(train.prompts)])
@@ -61,18 +71,38 @@ def settings(options: Options) -> list[Row]:
         replicates=options.pick(1, 8, 16), marks=marks(*parts),
     )  # fmt: skip
     each = [judged(here, result.ledger, i, half) for i in range(alpha.size)]
-    lost = np.array([shortfall(halves[1], here.budgets, x.quality, x.dollars).mean(axis=-1) for x in each])
+    lost = np.array(
+        [shortfall(halves[1], here.budgets, x.quality, x.dollars).mean(axis=-1) for x in each]
+    )
     best = int(lost.mean(axis=1).argmin())
     rows = []
     for name, values in (("alpha", alpha), ("eta", eta), ("ridge", ridge)):
         of_value = {float(v): lost[values == v].mean() for v in np.unique(values)}
         note = "; ".join(f"{v:g}: {x:.4f}" for v, x in of_value.items())
-        rows.append(row(f"settings: {name}", float(values[best]), published=OURS, note=f"lost, mean of others: {note}"))
+        rows.append(
+            row(
+                f"settings: {name}",
+                float(values[best]),
+                published=OURS,
+                note=f"lost, mean of others: {note}",
+            )
+        )
     chosen = np.flatnonzero(
-        np.all([values == CHOSEN[k] for k, values in zip(GRID, (alpha, eta, ridge), strict=True)], axis=0)
+        np.all(
+            [values == CHOSEN[k] for k, values in zip(GRID, (alpha, eta, ridge), strict=True)],
+            axis=0,
+        )
     )[0]
     note = f"of those chosen {lost[chosen].mean():.4f}; by budget {', '.join(f'{x:+.4f}' for x in lost[chosen])}"
-    rows.append(row("settings: least that is lost", float(lost[best].mean()), published=OURS, digits=".4f", note=note))
+    rows.append(
+        row(
+            "settings: least that is lost",
+            float(lost[best].mean()),
+            published=OURS,
+            digits=".4f",
+            note=note,
+        )
+    )
     return rows
 
 
@@ -86,7 +116,9 @@ def centres(x: np.ndarray, number: int) -> np.ndarray:
     at = x[rng.choice(len(x), number, replace=False)]
     for _ in range(50):
         near = ((x[:, None] - at[None]) ** 2).sum(axis=-1).argmin(axis=1)
-        at = np.array([x[near == i].mean(axis=0) if (near == i).any() else at[i] for i in range(number)])
+        at = np.array(
+            [x[near == i].mean(axis=0) if (near == i).any() else at[i] for i in range(number)]
+        )
     return at
 
 
@@ -111,13 +143,21 @@ def players(options: Options, here: World) -> dict[str, tuple[Any, np.ndarray, i
 
 def pacer(here: World, **options: Any) -> ContextualPacer:
     """With what was chosen, and the models' mean prices on the training split as a guess."""
-    guess = np.broadcast_to(here.train.dollars.mean(axis=0) / here.unit, (1, 1, len(here.train.dollars[0])))
-    usual: dict[str, Any] = {"eta": CHOSEN["eta"], "ridge": CHOSEN["ridge"], "explore": Bonus(CHOSEN["alpha"])}
+    guess = np.broadcast_to(
+        here.train.dollars.mean(axis=0) / here.unit, (1, 1, len(here.train.dollars[0]))
+    )
+    usual: dict[str, Any] = {
+        "eta": CHOSEN["eta"],
+        "ridge": CHOSEN["ridge"],
+        "explore": Bonus(CHOSEN["alpha"]),
+    }
     return ContextualPacer(c=here.c[None], **usual | {"cost_guess": guess} | options)
 
 
 def policies(options: Options) -> list[Row]:
-    """The test split: quality less that of the best fixed mixture at the same dollars, intervals over orders."""
+    """The test split: quality less that of the best fixed mixture at the same dollars, intervals
+    over orders.
+    """
     here = world()
     asked = {1: 0.01, 2: 0.02}
     return [
@@ -147,11 +187,16 @@ def gaps(
         there, policy = Delayed(table, FixedDelay(late), room=late + 1), InFlight(policy)
         limit = jb.AverageCost(c=np.asarray(limit.c)[:, None], rounds=sum(parts))
     name = item.replace(":", "")
-    result, _ = simulated(options, name, policy, there, limit, key=RUN_KEY, replicates=orders, marks=marks(*parts))
+    result, _ = simulated(
+        options, name, policy, there, limit, key=RUN_KEY, replicates=orders, marks=marks(*parts)
+    )
     one = judged(here, result.ledger, 0, parts[0])
     gap, rows = one.quality - frontier(*means, one.dollars), []
     for i, label in enumerate(here.labels):
-        (mean, error), (paid, paid_error) = mean_se(gap[i]), mean_se(one.dollars[i] / here.budgets[i])
+        (mean, error), (paid, paid_error) = (
+            mean_se(gap[i]),
+            mean_se(one.dollars[i] / here.budgets[i]),
+        )
         low, high = mean - 1.96 * error, mean + 1.96 * error
         least = asked.get(i, -0.003)
         kept = low >= least and paid + 1.96 * paid_error <= 1.05
@@ -168,21 +213,26 @@ def gaps(
 
 
 SECOND = "routellm"  # routellm/evals of github.com/lm-sys/RouteLLM at 0b64fda (Apache-2.0): all its CSV files
-RATES = np.array([[0.6e-6, 0.6e-6], [1e-5, 3e-5]])  # dollars for a token read and written: Mixtral-8x7B, GPT-4-1106
+RATES = np.array(
+    [[0.6e-6, 0.6e-6], [1e-5, 3e-5]]
+)  # dollars for a token read and written: Mixtral-8x7B, GPT-4-1106
 
 
 def second(options: Options) -> list[Row]:
-    """Other prompts and models: is the answer right, of Mixtral-8x7B and GPT-4 on 2,000 and 2,000 of MMLU and GSM8K.
+    """Other prompts and models: is the answer right, of Mixtral-8x7B and GPT-4 on 2,000 and 2,000
+    of MMLU and GSM8K.
 
-    Nothing is chosen on them. Dollars are list prices of a prompt's length, four letters a token, and of an answer of
-    one token, or of what was written.
+    Nothing is chosen on them. Dollars are list prices of a prompt's length, four letters a token,
+    and of an answer of one token, or of what was written.
     """
     lines: list[tuple[str, list[bool], list[float]]] = []
     for path in sorted((options.data / SECOND).glob("*.csv")):
         with path.open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 models = [
-                    name for name in line if name in ("mistralai/Mixtral-8x7B-Instruct-v0.1", "gpt-4-1106-preview")
+                    name
+                    for name in line
+                    if name in ("mistralai/Mixtral-8x7B-Instruct-v0.1", "gpt-4-1106-preview")
                 ]
                 if len(models) == 2:
                     written = [max(len(line.get(f"{m}_response") or "") / 4, 1.0) for m in models]
@@ -205,4 +255,13 @@ def second(options: Options) -> list[Row]:
         row(n, frontier(*means, b[None])[0], published=OURS, digits=".4f")
         for n, b in zip(best, here.budgets, strict=True)
     ]
-    return rows + gaps(options, here, "second: ContextualPacer", pacer(here), x, 0, options.pick(4, 32, 300), asked={})
+    return rows + gaps(
+        options,
+        here,
+        "second: ContextualPacer",
+        pacer(here),
+        x,
+        0,
+        options.pick(4, 32, 300),
+        asked={},
+    )

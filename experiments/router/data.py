@@ -1,4 +1,6 @@
-"""1,824 and 1,785 prompts, and what three models answered and cost on each, out of the wheel ``paretobandit``."""
+"""1,824 and 1,785 prompts, and what three models answered and cost on each, out of the wheel
+``paretobandit``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ MODELS = {
 }
 FILES = {  # of paretobandit 0.1.1, and their sha256
     "train": ("val.jsonl", "9590556ee832bb8e27b0e838eb4fd6b656e69e39c99ef067fc6379abc7f168ef"),
-    "test": ("test_holdout.jsonl", "b2f7e0e034902d254b3620770d98824cb932ad9cbecd38b9ce00345620a70665"),
+    "test": (
+        "test_holdout.jsonl",
+        "b2f7e0e034902d254b3620770d98824cb932ad9cbecd38b9ce00345620a70665",
+    ),
 }
 
 
@@ -32,10 +37,14 @@ class Split(NamedTuple):
 
 
 def load() -> tuple[Split, Split]:
-    """(train, test), the wheel's own split: a router learns on the first and is judged on the second."""
+    """(train, test), the wheel's own split: a router learns on the first and is judged on the
+    second.
+    """
     spec = importlib.util.find_spec("pareto_bandit")
     if spec is None or not spec.submodule_search_locations:
-        raise InputError("paretobandit: not installed; python -m pip install paretobandit==0.1.1 brings the prompts")
+        raise InputError(
+            "paretobandit: not installed; python -m pip install paretobandit==0.1.1 brings the prompts"
+        )
     folder = Path(spec.submodule_search_locations[0]) / "data" / "examples"
     train, test = (_read(folder / name, digest) for name, digest in FILES.values())
     return train, test
@@ -46,5 +55,10 @@ def _read(path: Path, digest: str) -> Split:
     if (found := hashlib.sha256(raw).hexdigest()) != digest:
         raise InputError(f"{path}: sha256 {found}; it must be {digest}, as in paretobandit 0.1.1")
     lines = [json.loads(line) for line in raw.splitlines()]
-    cells = np.array([[[x["arms"][m][what] for m in MODELS.values()] for what in ("reward", "cost")] for x in lines])
+    cells = np.array(
+        [
+            [[x["arms"][m][what] for m in MODELS.values()] for what in ("reward", "cost")]
+            for x in lines
+        ]
+    )
     return Split([x["prompt"] for x in lines], cells[:, 0], cells[:, 1])

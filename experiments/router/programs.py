@@ -1,4 +1,6 @@
-"""What could be had: the frontier of fixed mixtures, the best choice for every request, what a prompt tells of it."""
+"""What could be had: the frontier of fixed mixtures, the best choice for every request, what a
+prompt tells of it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class Mixture(NamedTuple):
 
 
 def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
-    """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars ``[K]``: an LP."""
+    """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars
+    ``[K]``: an LP.
+    """
     r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
     eye, free = np.eye(r.size), int(np.argmax(np.where(c <= budget, r, -1.0)))
     shares, best = eye[free], float(r[free])
@@ -32,17 +36,24 @@ def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
 
 def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> np.ndarray:
     """Quality of the best fixed mixture at each of many budgets."""
-    return np.array([mixture(quality, dollars, float(b)).quality for b in np.ravel(budgets)]).reshape(np.shape(budgets))
+    return np.array(
+        [mixture(quality, dollars, float(b)).quality for b in np.ravel(budgets)]
+    ).reshape(np.shape(budgets))
 
 
 def by_price(quality: np.ndarray, dollars: np.ndarray, price: float) -> np.ndarray:
-    """For every request the model with the largest quality − price · dollars, ``[N]``; the cheaper one of equals."""
+    """For every request the model with the largest quality − price · dollars, ``[N]``; the cheaper
+    one of equals.
+    """
     net = quality - price * dollars
     return np.lexsort((dollars, -net), axis=-1)[:, 0]
 
 
-def fitting_price(quality: np.ndarray, dollars: np.ndarray, budget: float, paid: np.ndarray | None = None) -> float:
-    """The least price at which :func:`by_price` pays at most ``budget`` a request (of ``paid``, default ``dollars``).
+def fitting_price(
+    quality: np.ndarray, dollars: np.ndarray, budget: float, paid: np.ndarray | None = None
+) -> float:
+    """The least price at which :func:`by_price` pays at most ``budget`` a request (of ``paid``,
+    default ``dollars``).
 
     ``inf`` if none does: then the cheapest is chosen for every request.
     """
@@ -66,10 +77,11 @@ def fitting_price(quality: np.ndarray, dollars: np.ndarray, budget: float, paid:
 
 
 def ceiling(quality: np.ndarray, dollars: np.ndarray, budget: float) -> float:
-    """Mean quality of the best choice for every request whose mean cost is at most ``budget``, turning away allowed.
+    """Mean quality of the best choice for every request whose mean cost is at most ``budget``,
+    turning away allowed.
 
-    The value of the LP relaxation of the knapsack, by its dual: min_λ λB + mean_i max_k (r_ik − λ c_ik)⁺, exact up to
-    one request in N.
+    The value of the LP relaxation of the knapsack, by its dual: min_λ λB + mean_i max_k (r_ik − λ
+    c_ik)⁺, exact up to one request in N.
     """
 
     def dual(price: float) -> float:
@@ -90,7 +102,9 @@ class Ridge(NamedTuple):
 
     @staticmethod
     def fitted(seen: np.ndarray, quality: np.ndarray, dollars: np.ndarray, penalty: float) -> Ridge:
-        """Ridge regressions on all cells of a training split: more than any router learns from its own choices."""
+        """Ridge regressions on all cells of a training split: more than any router learns from its
+        own choices.
+        """
         gram = seen.T @ seen + penalty * np.eye(seen.shape[1])
         return Ridge(*(np.linalg.solve(gram, seen.T @ y) for y in (quality, np.log(dollars))))
 

@@ -1,4 +1,6 @@
-"""Rules of thumb that routers use, each a policy of a few lines, told no more than its source tells it."""
+"""Rules of thumb that routers use, each a policy of a few lines, told no more than its source tells
+it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from jaxbandits.policies.base import ArmTotals, fewest, largest, money_left
 
 @jb.pytree
 class PriceTiers(jb.policies.IndexPolicy):
-    """A good answer is worth 1 from the cheap tier, 0.7 from the middle one, 0.4 from the dear one; UCB1 on that.
+    """A good answer is worth 1 from the cheap tier, 0.7 from the middle one, 0.4 from the dear one;
+    UCB1 on that.
 
     Source: handed around as a reward table; no budget in it.
     """
@@ -39,12 +42,16 @@ class NetReward(jb.policies.IndexPolicy):
     price: Any = jb.leaf(at_least=0)
 
     def score(self, arms: Any) -> jax.Array:
-        return arms.mean_reward - self.price * arms.mean_cost + jnp.sqrt(2 * jnp.log(arms.t) / arms.n)
+        return (
+            arms.mean_reward - self.price * arms.mean_cost + jnp.sqrt(2 * jnp.log(arms.t) / arms.n)
+        )
 
 
 @jb.pytree
 class ExploreThenCommit(ArmTotals):
-    """Every arm ``each`` times, then for ever the best of those whose mean cost was at most c, or else the cheapest."""
+    """Every arm ``each`` times, then for ever the best of those whose mean cost was at most c, or
+    else the cheapest.
+    """
 
     c: Any = jb.leaf(above=0, at_most=1)
     each: Any = jb.leaf(default=50, integer=True, at_least=1)
@@ -52,23 +59,30 @@ class ExploreThenCommit(ArmTotals):
     def _tried(self, state: ArmStatistics, available: jax.Array) -> jax.Array:
         return jnp.all((state.pulls >= self.each) | ~available)
 
-    def update(self, state: ArmStatistics, key: jax.Array, observation: jb.Observation) -> ArmStatistics:
+    def update(
+        self, state: ArmStatistics, key: jax.Array, observation: jb.Observation
+    ) -> ArmStatistics:
         committed = self._tried(state, observation.view.available)
         return select_tree(committed, state, super().update(state, key, observation))
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: jb.View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: jb.View
+    ) -> tuple[ArmStatistics, jax.Array]:
         arms = arm_statistics.as_floats(state, view.round)
         n = jnp.maximum(arms.n, 1)
         score = jnp.where(arms.cost / n <= self.c, arms.reward / n, -1 - arms.cost / n)
         committed = self._tried(state, view.available)
-        return state, jnp.where(committed, largest(score, key, view), fewest(state.pulls, view.available))
+        return state, jnp.where(
+            committed, largest(score, key, view), fewest(state.pulls, view.available)
+        )
 
 
 @jb.pytree
 class Cap(jb.Policy):
     """The preferred arm while the account is not overdrawn, else the cheapest; any if that is shut.
 
-    Source: LiteLLM's provider budgets: a provider above its budget is left out until there is money again.
+    Source: LiteLLM's provider budgets: a provider above its budget is left out until there is money
+    again.
     """
 
     preferred: Any = jb.leaf(integer=True, at_least=0)
@@ -81,7 +95,9 @@ class Cap(jb.Policy):
     def update(self, state: jax.Array, key: jax.Array, observation: jb.Observation) -> jax.Array:
         return state
 
-    def select(self, state: jax.Array, key: jax.Array, view: jb.View) -> tuple[jax.Array, jax.Array]:
+    def select(
+        self, state: jax.Array, key: jax.Array, view: jb.View
+    ) -> tuple[jax.Array, jax.Array]:
         paid = ticks.exceeds(money_left(view), ticks.zero())
         ids = jax.lax.iota(jnp.int32, view.available.shape[0])
         rank = 2 * (ids == jnp.where(paid, self.preferred, self.cheapest)) + (ids == self.cheapest)
@@ -97,14 +113,17 @@ class Cells(NamedTuple):
 
 @jb.pytree
 class AdaptiveRouter(jb.Policy):
-    """Thompson sampling on 0.7 · quality + 0.3 · cheapness; the cheapness of list prices is 1 − (p − min)/(max − min).
+    """Thompson sampling on 0.7 · quality + 0.3 · cheapness; the cheapness of list prices is 1 − (p
+    − min)/(max − min).
 
-    Prior Beta(10 m, 10 (1 − m)) with m = 0.3, 0.5, 0.7 by tier; a cell of 200 pseudo-counts learns nothing more.
+    Prior Beta(10 m, 10 (1 − m)) with m = 0.3, 0.5, 0.7 by tier; a cell of 200 pseudo-counts learns
+    nothing more.
 
-    Source: LiteLLM, router_strategy/adaptive_router (bandit.py at a636d830, config.py at 1130107a); no budget in it.
+    Source: LiteLLM, router_strategy/adaptive_router (bandit.py at a636d830, config.py at 1130107a);
+    no budget in it.
 
-    Deviations: it learns from signals of a conversation, here from the quality, by a coin of that probability; one type
-    of request.
+    Deviations: it learns from signals of a conversation, here from the quality, by a coin of that
+    probability; one type of request.
     """
 
     cheapness: Any = jb.leaf(core=1, at_least=0, at_most=1)
@@ -121,7 +140,8 @@ class AdaptiveRouter(jb.Policy):
         mine = jax.lax.iota(jnp.int32, state.successes.shape[0]) == observation.action
         mine = mine & (10 + state.successes + state.failures < 200)
         return Cells(
-            state.successes + (mine & good).astype(jnp.int32), state.failures + (mine & ~good).astype(jnp.int32)
+            state.successes + (mine & good).astype(jnp.int32),
+            state.failures + (mine & ~good).astype(jnp.int32),
         )
 
     def select(self, state: Cells, key: jax.Array, view: jb.View) -> tuple[Cells, jax.Array]:
@@ -129,6 +149,10 @@ class AdaptiveRouter(jb.Policy):
         role = streams.Role.THETA_REWARD
         words = jax.vmap(lambda arm: streams.policy_words(key, view.round, role, arm))(ids)
         prior = jnp.asarray(self.prior)
-        quality = beta.beta_from_words(words.T, prior + state.successes, 10 - prior + state.failures)
-        score = self.quality_weight * quality + (1 - self.quality_weight) * jnp.asarray(self.cheapness)
+        quality = beta.beta_from_words(
+            words.T, prior + state.successes, 10 - prior + state.failures
+        )
+        score = self.quality_weight * quality + (1 - self.quality_weight) * jnp.asarray(
+            self.cheapness
+        )
         return state, largest(score, key, view)

@@ -1,7 +1,9 @@
-"""The driver: chunks of an engine, marks between them, lanes handed out to slots, all on the device.
+"""The driver: chunks of an engine, marks between them, lanes handed out to slots, all on the
+device.
 
-A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of more lanes than there
-are slots, from the moment when the host hands them over, and what stays of each until the host takes it.
+A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of
+more lanes than there are slots, from the moment when the host hands them over, and what stays of
+each until the host takes it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine import scan
-from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, recommended, record_mark
+from jaxbandits._engine.scan import (
+    Account,
+    Carry,
+    Lane,
+    account,
+    at_instance,
+    recommended,
+    record_mark,
+)
 from jaxbandits.core import ticks
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
@@ -26,7 +36,8 @@ from jaxbandits.core.pytrees import T, select_tree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, lane_words
 
-# Rounds × arms that take some seconds on two cores; lanes that wait for the last one of a batch waste a part of them.
+# Rounds × arms that take some seconds on two cores; lanes that wait for the last one of a batch
+# waste a part of them.
 _SHORT = 3e7
 
 
@@ -34,7 +45,8 @@ _SHORT = 3e7
 class Task:
     """One policy on one environment: everything that the lanes share, as host arrays.
 
-    Policy leaves are ``[setting, 1 or instance, …]``, constraint leaves ``[instance]``, marks ``[instance, mark]``.
+    Policy leaves are ``[setting, 1 or instance, …]``, constraint leaves ``[instance]``, marks
+    ``[instance, mark]``.
     """
 
     engine: ModuleType
@@ -51,7 +63,9 @@ class Task:
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
     record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
-    program: str | None = None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
+    program: str | None = (
+        None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
+    )
 
     @property
     def policy(self) -> Policy:
@@ -119,7 +133,9 @@ class Task:
 
 
 class CallLimits(NamedTuple):
-    """How far one call runs; numbers only, so that none of them recompiles. No result depends on any."""
+    """How far one call runs; numbers only, so that none of them recompiles. No result depends on
+    any.
+    """
 
     chunk: jax.Array  # i32[]: rounds between two looks at the marks
     chunks: jax.Array  # i32[]: most chunks in this call
@@ -150,7 +166,9 @@ class Report(NamedTuple):
 
     starts: jax.Array  # i32[]: how many of the waiting lanes have got a slot
     chunks: jax.Array  # i32[]: chunks played
-    share: jax.Array  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
+    share: (
+        jax.Array
+    )  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
 
 
 class _Turns(NamedTuple):
@@ -180,7 +198,8 @@ def advance(
     pool: Pool,
     limits: CallLimits,
 ) -> tuple[Pool, Report]:
-    """Play lanes (constants, ``[seat]``) for a while; slots whose lanes have ended take the next ones in line.
+    """Play lanes (constants, ``[seat]``) for a while; slots whose lanes have ended take the next
+    ones in line.
 
     The first ``waiting`` of ``line``, ``i32[seat]``, are the seats whose lanes wait for a slot.
     """
@@ -202,17 +221,33 @@ def advance(
         carry = carry._replace(state=carry.state._replace(status=status))
 
         most_idle = jnp.where(starts < waiting, limits.patience, limits.quota)
-        chunks = _play(engine, environment, slot_lanes, _Chunks(carry, pool.tuner, now.chunks), most_idle, limits)
+        chunks = _play(
+            engine,
+            environment,
+            slot_lanes,
+            _Chunks(carry, pool.tuner, now.chunks),
+            most_idle,
+            limits,
+        )
         carry = chunks.carry
 
-        # Before the slot takes another lane; `line.size` is no seat, and what goes there is dropped.
+        # Before the slot takes another lane; `line.size` is no seat, and what goes there is
+        # dropped.
         ended = (seat >= 0) & (carry.state.status != Status.RUNNING)
         to = jnp.where(ended, seat, line.size)
         lane_outcomes = outcomes(environment, slot_lanes, carry)
-        outcome = jax.tree.map(lambda buffer, x: buffer.at[to].set(x, mode="drop"), pool.outcome, lane_outcomes)
+        outcome = jax.tree.map(
+            lambda buffer, x: buffer.at[to].set(x, mode="drop"), pool.outcome, lane_outcomes
+        )
         seat = jnp.where(ended, -1, seat)
         shares = jnp.where(seat < 0, jnp.float32(0), jax.vmap(_share)(slot_lanes, carry))
-        return _Turns(Pool(carry, seat, chunks.tuner, outcome), starts, chunks.done, now.turns + 1, jnp.sum(shares))
+        return _Turns(
+            Pool(carry, seat, chunks.tuner, outcome),
+            starts,
+            chunks.done,
+            now.turns + 1,
+            jnp.sum(shares),
+        )
 
     def more(now: _Turns) -> jax.Array:
         # One turn in any case: a call may come with running lanes alone.
@@ -247,10 +282,11 @@ def play_batch(
     batch: Batch,
     limits: CallLimits,
 ) -> tuple[Batch, EndedLane, BatchReport]:
-    """Play one lane per slot for a while: what :func:`advance` does where no lane waits, in half as many kernels.
+    """Play one lane per slot for a while: what :func:`advance` does where no lane waits, in half as
+    many kernels.
 
-    The first ``filled`` of the lanes, ``[slot]``, count. Where they are ``fresh``, the state may be anything of its
-    shapes. Also gives what stays of each lane if it has ended.
+    The first ``filled`` of the lanes, ``[slot]``, count. Where they are ``fresh``, the state may be
+    anything of its shapes. Also gives what stays of each lane if it has ended.
     """
     real = jax.lax.iota(jnp.int32, lanes.row.shape[0]) < filled
 
@@ -304,21 +340,27 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     final = world.summary(state.environment) | lane.policy.summary(state.policy)
     if (arm := recommended(world, lane, carry)) is not None:
         final |= {"recommended": arm}
-    return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
+    return EndedLane(
+        carry.rows, account(world, lane, state.environment, state.ledger), state.status, final
+    )
 
 
 def lane_trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane from its start to its end, in which the engine does everything once: for the digest of a program."""
+    """A lane from its start to its end, in which the engine does everything once: for the digest of
+    a program.
+    """
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 
 
-# Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
-# without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
+# Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them
+# unless told (machines without such vectors ignore it). Medians of three, one core: leap 1.15 times
+# as fast, scan 1.1 to 1.2.
 _OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
-# The kinds of work that may be part of one CUDA graph: loops and branches, too, which XLA leaves to the host by itself.
+# The kinds of work that may be part of one CUDA graph: loops and branches, too, which XLA leaves to
+# the host by itself.
 _CAPTURED = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
 
 
@@ -326,8 +368,9 @@ def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
     """The compiler's options for the devices of a platform.
 
     Args:
-        captured: CUDA: whole loops in one graph, so that the host launches nothing in between. By default what the
-            environment variable JAXBANDITS_CUDA_GRAPHS says, and without it no: nobody has run it yet.
+        captured: CUDA: whole loops in one graph, so that the host launches nothing in between. By
+            default what the environment variable JAXBANDITS_CUDA_GRAPHS says, and without it no:
+            nobody has run it yet.
     """
     if captured is None:
         captured = os.environ.get("JAXBANDITS_CUDA_GRAPHS", "0") not in ("", "0")
@@ -336,7 +379,9 @@ def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
 
 
 def compiled(platform: str, batch: bool = False) -> jax.stages.Wrapped:
-    """:func:`advance` or :func:`play_batch` for the devices of a platform; the new state takes the old one's memory."""
+    """:func:`advance` or :func:`play_batch` for the devices of a platform; the new state takes the
+    old one's memory.
+    """
     return _compiled(batch, tuple(sorted(options(platform).items())))
 
 
@@ -362,10 +407,12 @@ _LEAST = 64  # lanes of a piece that travels
 
 
 class RunBuffer:
-    """Which lane of a task has which seat, the lanes' constants on one device, and what stays of them.
+    """Which lane of a task has which seat, the lanes' constants on one device, and what stays of
+    them.
 
-    On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels (constants of new
-    lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of two: few programs are compiled.
+    On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels
+    (constants of new lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of
+    two: few programs are compiled.
     """
 
     def __init__(self, task: Task, number: int, device: Any, *, near: bool | None = None):
@@ -390,7 +437,8 @@ class RunBuffer:
             self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))
 
     def leave(self, outcome: EndedLane, ended: np.ndarray) -> tuple[np.ndarray, EndedLane]:
-        """The lanes in the seats that are ``ended``, and what stays of them, and perhaps of more behind them.
+        """The lanes in the seats that are ``ended``, and what stays of them, and perhaps of more
+        behind them.
 
         The arrays may still be on their way; ``outcome`` is not needed any more.
         """
@@ -406,7 +454,9 @@ class RunBuffer:
 
 
 def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
-    """The constants of these lanes for programs of a device; on CPU these read the host's own memory."""
+    """The constants of these lanes for programs of a device; on CPU these read the host's own
+    memory.
+    """
     lanes = task.lanes(numbers)
     return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
@@ -439,13 +489,16 @@ def _resized(tree: T, lanes: int) -> T:
 
 
 def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) -> Pool:
-    """The state of a worker that has not begun, as host arrays: on the device each shape would be a program."""
+    """The state of a worker that has not begun, as host arrays: on the device each shape would be a
+    program.
+    """
     carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
     return Pool(carry, np.full(slots, -1, np.int32), engine.tuner(slots), outcome)  # type: ignore[arg-type]
 
 
 def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
-    # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every worker.
+    # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every
+    # worker.
     return jax.vmap(partial(scan.start_lane, environment))(lanes)
 
 

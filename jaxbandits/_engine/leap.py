@@ -1,24 +1,28 @@
 """The leap engine: many pulls of one leader at once, the same bits as the scan engine.
 
-An index policy that *rests* (see :class:`~jaxbandits.policies.IndexPolicy`) changes the score of the arm just pulled,
-and the others' only upwards and slowly. So while the leader's own score stays above a ceiling on all others, it is
-pulled again, and nothing needs K scores a round. One macro-step of a lane that is about to decide round t:
+An index policy that *rests* (see :class:`~jaxbandits.policies.IndexPolicy`) changes the score of
+the arm just pulled, and the others' only upwards and slowly. So while the leader's own score stays
+above a ceiling on all others, it is pulled again, and nothing needs K scores a round. One
+macro-step of a lane that is about to decide round t:
 
-1. *aim*: all scores once, at a later round t + d. The largest names the leader; the largest of the others is the
-   ceiling, which bounds their scores at all rounds until then.
-2. *block*: the leader's next h outcomes are known by address; prefix sums give its totals after 1 … h pulls, exactly.
-   The longest prefix is accepted in which its score exceeds the ceiling (with a margin for rounding) and the clock
-   reaches neither its end nor the next mark. As long as blocks are accepted whole, the ceiling serves the next one.
-3. *single step*: if nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the
-   lane or passes a mark), the next macro-step has d = 0, breaks ties at random, and plays its first pull unseen: an
-   ordinary round, in the same program.
-4. *ties*: where the ceiling is +∞ there is no leader, but a tie that each round breaks at random. Who is drawn in the
-   coming rounds is known beforehand, so a block of such rounds is played at once, up to an arm that is drawn when its
-   score is not +∞ (any more, or yet). A macro-step is one of leads or of ties, as most lanes want.
+1. *aim*: all scores once, at a later round t + d. The largest names the leader; the largest of the
+   others is the ceiling, which bounds their scores at all rounds until then.
+2. *block*: the leader's next h outcomes are known by address; prefix sums give its totals after 1 …
+   h pulls, exactly. The longest prefix is accepted in which its score exceeds the ceiling (with a
+   margin for rounding) and the clock reaches neither its end nor the next mark. As long as blocks
+   are accepted whole, the ceiling serves the next one.
+3. *single step*: if nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a
+   pull that ends the lane or passes a mark), the next macro-step has d = 0, breaks ties at random,
+   and plays its first pull unseen: an ordinary round, in the same program.
+4. *ties*: where the ceiling is +∞ there is no leader, but a tie that each round breaks at random.
+   Who is drawn in the coming rounds is known beforehand, so a block of such rounds is played at
+   once, up to an arm that is drawn when its score is not +∞ (any more, or yet). A macro-step is one
+   of leads or of ties, as most lanes want.
 
-How far to aim, d, and how long the blocks are, h, are guesses at speed and change no bit. d belongs to a lane: it grows
-while blocks are accepted whole and shrinks when none was. h belongs to the batch: the mean length of a lead is
-estimated from what was accepted, and the most predicted rounds per second win.
+How far to aim, d, and how long the blocks are, h, are guesses at speed and change no bit. d belongs
+to a lane: it grows while blocks are accepted whole and shrinks when none was. h belongs to the
+batch: the mean length of a lead is estimated from what was accepted, and the most predicted rounds
+per second win.
 """
 
 from __future__ import annotations
@@ -46,12 +50,28 @@ from jaxbandits._engine.scan import (
 from jaxbandits._numerics.arrays import prefix_sums, reduced
 from jaxbandits.core import arm_statistics, capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Outcome, Policy, Status, View
+from jaxbandits.core.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Ledger,
+    Outcome,
+    Policy,
+    Status,
+    View,
+)
 from jaxbandits.core.pytrees import select_tree, walk
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.policies.base import IndexPolicy, evaluate_totals, largest, safe_round, surely_exceeds, tie_winners
+from jaxbandits.policies.base import (
+    IndexPolicy,
+    evaluate_totals,
+    largest,
+    safe_round,
+    surely_exceeds,
+    tie_winners,
+)
 
 PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
@@ -64,7 +84,9 @@ _STEPS = 8  # macro-steps between two looks at the marks
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Are so many rounds, of all lanes together, played round by round before this engine has compiled?"""
+    """Are so many rounds, of all lanes together, played round by round before this engine has
+    compiled?
+    """
     return rounds * environment.spec.arms < SHORT
 
 
@@ -81,7 +103,11 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         # A block is of one arm at many rounds: there is no place for a value of each arm.
         or _value_for_each_arm(policy)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
-        or (None if environment.spec.context is None else f"{type(environment).__name__} has contexts")
+        or (
+            None
+            if environment.spec.context is None
+            else f"{type(environment).__name__} has contexts"
+        )
     )
 
 
@@ -89,7 +115,14 @@ def _value_for_each_arm(policy: Policy) -> str | None:
     """Which leaf that a score reads has a value for each arm, if one has."""
     assert isinstance(policy, IndexPolicy)
     scoring = jax.eval_shape(lambda policy: policy.scoring(), policy)  # the leaves may be shapes
-    return next((f"{leaf.name} has a value for each arm" for leaf in walk(scoring) if leaf.metadata.get("core")), None)
+    return next(
+        (
+            f"{leaf.name} has a value for each arm"
+            for leaf in walk(scoring)
+            if leaf.metadata.get("core")
+        ),
+        None,
+    )
 
 
 # --- the state of a lane that leaps
@@ -114,7 +147,9 @@ class LeapState(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """A leader and what it must exceed: scalars only, so that a block costs the same for any number of arms."""
+    """A leader and what it must exceed: scalars only, so that a block costs the same for any number
+    of arms.
+    """
 
     arm: jax.Array  # i32[]
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
@@ -147,7 +182,9 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
     is_last_arm = jax.lax.iota(jnp.int32, now.statistics.pulls.shape[0]) == now.action
     pending = outcomes_of(last.reward, last.cost, now.statistics.reward_spread is not None)
     successor = before._replace(
-        policy=added(now.statistics, jax.tree.map(lambda x: jnp.where(is_last_arm, -x, 0), pending)),
+        policy=added(
+            now.statistics, jax.tree.map(lambda x: jnp.where(is_last_arm, -x, 0), pending)
+        ),
         environment=in_run(lane, now.statistics.pulls),
         ledger=now.ledger,
         action=now.action,
@@ -158,11 +195,15 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
     if passing:
         advanced = advanced & (~before.empty | jnp.any(now.statistics.pulls != before.policy.pulls))
         before = before._replace(ledger=now.ledger)
-    return carry._replace(state=select_tree(advanced, successor, before)._replace(status=now.status))
+    return carry._replace(
+        state=select_tree(advanced, successor, before)._replace(status=now.status)
+    )
 
 
 def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Array:
-    """Of pulls that the policy counts, those of this run: the world's own count; of all arms, or of ``arm``."""
+    """Of pulls that the policy counts, those of this run: the world's own count; of all arms, or of
+    ``arm``.
+    """
     earlier = lane.policy.earlier_pulls()  # type: ignore[attr-defined]
     if earlier is None:
         return pulls
@@ -172,16 +213,23 @@ def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Ar
 # --- a macro-step of a lane
 
 
-def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> tuple[Leader, jax.Array]:
+def aim(
+    environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState
+) -> tuple[Leader, jax.Array]:
     """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
     assert isinstance(lane.policy, IndexPolicy)
     policy, statistics, ledger = lane.policy.scoring(), now.statistics, now.ledger
-    t, world, pulls = ledger.rounds + 1, at_instance(environment, lane.row), in_run(lane, statistics.pulls)
+    t, world, pulls = (
+        ledger.rounds + 1,
+        at_instance(environment, lane.row),
+        in_run(lane, statistics.pulls),
+    )
     view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, ledger)
     taking = policy.admits(statistics, view) & view.available
     fresh, steady = statistics.pulls == 0, policy.steady(statistics, t)
     if world.opening(jnp.int32(0), t, t) is not None:
-        # Whoever closes only leaves the ceiling too high; whoever opens would stand above it unseen.
+        # Whoever closes only leaves the ceiling too high; whoever opens would stand above it
+        # unseen.
         steady = jnp.minimum(steady, jnp.maximum(world.opens_next(pulls, t) - 1, t))
     initial = reduced(jax.lax.bitwise_or, fresh & taking, False)  # type: ignore[operator]
     # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
@@ -196,11 +244,13 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     mean_reward, mean_cost = world.means(arm)
     leader_statistics = jax.tree.map(lambda x: x[arm][None], statistics)
 
-    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
+    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a
+    # status of its own.
     verdict, playable = verdict_of(policy, statistics), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, now.status) & ~waits(environment, world, view)
-    # Only at its own round is a verdict one: scores at a later round may be NaN although today's are not.
+    # Only at its own round is a verdict one: scores at a later round may be NaN although today's
+    # are not.
     status = jnp.where(runs & single, verdict, now.status)
     alive = runs & (status == Status.RUNNING) & (single | (playable & (ceiling < jnp.inf)))
     tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
@@ -221,7 +271,9 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     return leader, taking & (scores == jnp.inf)  # type: ignore[operator]
 
 
-def lead_block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader) -> Leader:
+def lead_block(
+    environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader
+) -> Leader:
     """Accept as many of the leader's next pulls as are certainly right."""
     assert isinstance(lane.policy, IndexPolicy)
     policy, ledger, statistics = lane.policy.scoring(), leader.ledger, leader.statistics
@@ -229,18 +281,22 @@ def lead_block(environment: AddressedArms, length: int, lane: Lane, carry: Carry
     key = typed(lane.world_key)
     steps = jax.lax.iota(jnp.int32, length)
 
-    # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
+    # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for
+    # every sum.
     number = in_run(lane, statistics.pulls, leader.arm) + steps
     feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, number)
     reward, cost = jax.lax.optimization_barrier(feedbacks)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
 
-    # The score that decides a pull is the one before it: inclusive sums less the pull's own outcome.
+    # The score that decides a pull is the one before it: inclusive sums less the pull's own
+    # outcome.
     before = added(statistics, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
-    sure = surely_exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
+    sure = surely_exceeds(policy, scores, leader.ceiling) & open_before(
+        world, leader.arm, number, rounds
+    )
 
     expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)
@@ -248,7 +304,9 @@ def lead_block(environment: AddressedArms, length: int, lane: Lane, carry: Carry
     return leader._replace(statistics=added(statistics, gained))
 
 
-def open_before(world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: jax.Array) -> jax.Array:
+def open_before(
+    world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: jax.Array
+) -> jax.Array:
     """Is the arm (one, or ``[h]``) open before each of these pulls, ``bool[h]``?"""
     if world.opening(jnp.int32(0), rounds[0], rounds[0]) is None:
         return jnp.ones(rounds.shape, bool)
@@ -271,20 +329,29 @@ def accept(
     expected: Feedback,
     sure: jax.Array,
 ) -> tuple[Leader, jax.Array]:
-    """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays ``[h]``, sums inclusive."""
+    """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays
+    ``[h]``, sums inclusive.
+    """
     ledger, length = leader.ledger, sure.size
     steps = jax.lax.iota(jnp.int32, length)
     brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
     after = book_many(ledger, brought, 1 + steps)
-    # The pull that ends the lane or passes a mark is left to a single step: the constraint itself must charge it.
+    # The pull that ends the lane or passes a mark is left to a single step: the constraint itself
+    # must charge it.
     inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (after.rounds < lane.cap)
     sure = jnp.where(leader.single, steps == 0, sure & inside & (after.rounds <= leader.until))
     accepted = jnp.where(leader.alive, jnp.min(jnp.where(sure, length, steps)), 0)
     any_accepted, last = accepted > 0, jnp.maximum(accepted - 1, 0)
-    gained = jax.tree.map(lambda x: jnp.where(any_accepted, x[last], 0), brought._replace(valid=None))  # type: ignore[arg-type]
+    gained = jax.tree.map(
+        lambda x: jnp.where(any_accepted, x[last], 0), brought._replace(valid=None)
+    )  # type: ignore[arg-type]
     ledger = book_many(ledger, gained, accepted)
-    feedback = select_tree(any_accepted, Feedback(feedbacks.reward[last], feedbacks.cost[last]), leader.feedback)
-    return leader._replace(alive=leader.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
+    feedback = select_tree(
+        any_accepted, Feedback(feedbacks.reward[last], feedbacks.cost[last]), leader.feedback
+    )
+    return leader._replace(
+        alive=leader.alive & (accepted == length), feedback=feedback, ledger=ledger
+    ), accepted
 
 
 def stopped_short(leader: Leader) -> jax.Array:
@@ -295,37 +362,57 @@ def stopped_short(leader: Leader) -> jax.Array:
 def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
     """The lane after its blocks."""
     accepted = leader.ledger.rounds - before.ledger.rounds
-    is_leader = (jax.lax.iota(jnp.int32, before.statistics.pulls.shape[0]) == leader.arm) & (accepted > 0)
+    is_leader = (jax.lax.iota(jnp.int32, before.statistics.pulls.shape[0]) == leader.arm) & (
+        accepted > 0
+    )
     statistics = jax.tree.map(
         lambda lead, total: jnp.where(is_leader, lead, total), leader.statistics, before.statistics
     )
-    # Aim further while the ceiling was all that stopped it, less far when nothing was accepted under it.
+    # Aim further while the ceiling was all that stopped it, less far when nothing was accepted
+    # under it.
     reach = before.pace.reach
     further = jnp.minimum(2 * reach, _FURTHEST)
-    reach = jnp.where(leader.single, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
+    reach = jnp.where(
+        leader.single, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach)
+    )
     reach = jnp.where(leader.alive | stopped_short(leader), further, reach)
     # Under a ceiling of +∞ no block accepts anything: such lanes go on by single steps, or by ties.
     pace = LeapPace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
     return landed(lane, before, leader, statistics, pace)
 
 
-def landed(lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: LeapPace) -> LeapState:
-    """The lane with these statistics; a single step may be the last one: the constraint itself charges it."""
+def landed(
+    lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: LeapPace
+) -> LeapState:
+    """The lane with these statistics; a single step may be the last one: the constraint itself
+    charges it.
+    """
     advanced = leader.ledger.rounds > before.ledger.rounds
     reward, cost = leader.feedback
-    outcome = Outcome(reward, cost, leader.mean_reward, leader.mean_cost, events={}, valid=jnp.bool_(True))
+    outcome = Outcome(
+        reward, cost, leader.mean_reward, leader.mean_cost, events={}, valid=jnp.bool_(True)
+    )
     booked = book(lane.constraint, before.ledger, outcome)
     is_single_pull = leader.single & advanced
     ledger = select_tree(is_single_pull, booked, leader.ledger)
     status = jnp.where(is_single_pull, status_after(lane, ledger), leader.status)
-    return LeapState(statistics, jnp.where(advanced, leader.arm, before.action), leader.feedback, ledger, status, pace)
+    return LeapState(
+        statistics,
+        jnp.where(advanced, leader.arm, before.action),
+        leader.feedback,
+        ledger,
+        status,
+        pace,
+    )
 
 
 def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> LeapState:
     """A lane none of whose arms is open, after a round that passed; all others as they are."""
     world = at_instance(environment, lane.row)
     pulls = in_run(lane, now.statistics.pulls)
-    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, now.ledger)
+    view = view_of(
+        world, lane.constraint, typed(lane.world_key), carry.available, pulls, now.ledger
+    )
     closed = may_play(lane, carry, now.ledger, now.status) & ~jnp.any(view.available)
     none = jnp.int32(0)
     nothing = Outcome(none, none, none, none, events={}, valid=jnp.bool_(True))
@@ -335,13 +422,19 @@ def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapStat
 
 
 def play_ties(
-    environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState, leader: Leader, tied: jax.Array
+    environment: AddressedArms,
+    lane: Lane,
+    carry: Carry,
+    now: LeapState,
+    leader: Leader,
+    tied: jax.Array,
 ) -> LeapState:
     """Rounds in which one of several arms whose score is +∞ is drawn at random; also single steps.
 
-    ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not have come so far
-    yet, or may have left since it was pulled in this very block: its own exact score tells, and ends the block. Where
-    the arm drawn is in order, it would have been drawn without the others too: the first of many is the first of fewer.
+    ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not
+    have come so far yet, or may have left since it was pulled in this very block: its own exact
+    score tells, and ends the block. Where the arm drawn is in order, it would have been drawn
+    without the others too: the first of many is the first of fewer.
     """
     assert isinstance(lane.policy, IndexPolicy)
     policy, ledger, pace = lane.policy.scoring(), now.ledger, now.pace
@@ -353,21 +446,28 @@ def play_ties(
     arms, certain = tie_winners(tied, policy_key, rounds)
     arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
     # What an arm has brought earlier in this very block counts when it is drawn again.
-    repeats = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
+    repeats = (arms[:, None] == arms[None, :]) & (
+        steps[:, None] < steps[None, :]
+    )  # [earlier, later]
 
     def so_far(x: jax.Array) -> jax.Array:
         return jnp.sum(jnp.where(repeats, x[:, None], 0), axis=0, dtype=jnp.int32)
 
     base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.statistics)
     n = in_run(lane, base.pulls, arms) + so_far(jnp.ones_like(steps))
-    feedbacks = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
+    feedbacks = (
+        jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n),
+        jax.vmap(world.means)(arms),
+    )
     (reward, cost), means = jax.lax.optimization_barrier(feedbacks)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
     sure = evaluate_totals(policy, before, rounds) == jnp.inf
     sure = sure & open_before(world, arms, n, rounds)
     sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
-    leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure & certain)
+    leader, accepted = accept(
+        lane, carry, leader, Feedback(reward, cost), sums, expected, sure & certain
+    )
 
     def by_arm(x: jax.Array) -> jax.Array:
         x = jnp.where(steps < accepted, x, 0)
@@ -375,10 +475,15 @@ def play_ties(
 
     statistics = added(now.statistics, jax.tree.map(by_arm, outcomes))
     shorter = jnp.maximum(jnp.minimum(pace.reach, TIE_ROUNDS) >> 1, 1)
-    reach = jnp.where(leader.alive | stopped_short(leader), jnp.minimum(2 * pace.reach, TIE_ROUNDS), shorter)
+    reach = jnp.where(
+        leader.alive | stopped_short(leader), jnp.minimum(2 * pace.reach, TIE_ROUNDS), shorter
+    )
     # Lanes that neither tie nor step singly wait out this macro-step with their pace as it was.
     plays = leader.tied | leader.single
-    pace = LeapPace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
+    pace = LeapPace(
+        jnp.where(plays, accepted == 0, pace.single),
+        jnp.where(plays & ~leader.single, reach, pace.reach),
+    )
     arm = jnp.where(accepted > 0, arms[accepted - 1], leader.arm)
     return landed(lane, now, leader._replace(arm=arm), statistics, pace)
 
@@ -419,7 +524,9 @@ class _Macro(NamedTuple):
 
 def tuner(slots: int) -> LeapTuner:
     """Before anything was seen: leads are short at the start of a run."""
-    return LeapTuner(jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
+    return LeapTuner(
+        jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32))
+    )
 
 
 def chunk(
@@ -433,16 +540,23 @@ def chunk(
         lengths = [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS]
         done = jax.lax.switch(choice, lengths, aimed)
         gained = jnp.sum((done.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
-        # A lead that the aim alone stopped goes on in the next macro-step: it is not counted as ended.
+        # A lead that the aim alone stopped goes on in the next macro-step: it is not counted as
+        # ended.
         ended = _count(aimed.alive & ~done.alive & ~jax.vmap(stopped_short)(done))
-        return _Macro(jax.vmap(land)(lanes, now.lanes, done), now.gained + gained, now.ended + ended)
+        return _Macro(
+            jax.vmap(land)(lanes, now.lanes, done), now.gained + gained, now.ended + ended
+        )
 
     def by_tie(now: _Macro, aimed: Leader, tied: jax.Array) -> _Macro:
-        return now._replace(lanes=jax.vmap(partial(play_ties, environment))(lanes, carry, now.lanes, aimed, tied))
+        return now._replace(
+            lanes=jax.vmap(partial(play_ties, environment))(lanes, carry, now.lanes, aimed, tied)
+        )
 
     def macro(_: jax.Array, now: _Macro) -> _Macro:
         if passing:
-            now = now._replace(lanes=jax.vmap(partial(let_pass, environment))(lanes, carry, now.lanes))
+            now = now._replace(
+                lanes=jax.vmap(partial(let_pass, environment))(lanes, carry, now.lanes)
+            )
         aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, now.lanes)
         if environment.spec.arms <= _FEW:
             return by_lead(now, aimed, tied)
@@ -455,7 +569,9 @@ def chunk(
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
-    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), LeapTuner(mean, done.lanes.pace)
+    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), LeapTuner(
+        mean, done.lanes.pace
+    )
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
@@ -470,8 +586,11 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     return leave(passing, lane, carry, play_ties(environment, lane, carry, now, leader, tied))
 
 
-def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:
-    """A block; of the longest kind further ones under the same ceiling, as long as few lanes have stopped.
+def _blocks(
+    environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader
+) -> Leader:
+    """A block; of the longest kind further ones under the same ceiling, as long as few lanes have
+    stopped.
 
     The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.
     """
@@ -497,7 +616,8 @@ def _count(flags: jax.Array) -> jax.Array:
 
 
 def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
-    """Which of LENGTHS gains the most rounds per predicted nanosecond, for geometric leads of that mean.
+    """Which of LENGTHS gains the most rounds per predicted nanosecond, for geometric leads of that
+    mean.
 
     The costs are those of one lane on one CPU core. They steer speed only.
     """

@@ -8,12 +8,21 @@ import jax
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, called, numbers, refuse_beyond_memory, whole_number
+from jaxbandits.core.checks import (
+    InputError,
+    bad,
+    called,
+    numbers,
+    refuse_beyond_memory,
+    whole_number,
+)
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
 
-MOST_A_ROUND = 127 * ticks.ONE  # what one int32 holds, next to the part of a unit that a total may have
+MOST_A_ROUND = (
+    127 * ticks.ONE
+)  # what one int32 holds, next to the part of a unit that a total may have
 _WHOLE = 2**31 - 1  # whole units of a total
 _ID = 2**32  # ids of instances and replicates are one word of an address each
 _LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it
@@ -42,7 +51,8 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
 
 
 def ends_before_its_clock(constraint: Constraint) -> str | None:
-    """Why a block of rounds, which stops where the clock ends, may go beyond the end of a lane; None: it may not.
+    """Why a block of rounds, which stops where the clock ends, may go beyond the end of a lane;
+    None: it may not.
 
     A class that says of its own when a lane ends must say what its clock is, and where that ends.
     """
@@ -75,8 +85,9 @@ def most_rounds(
 ) -> int:
     """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
 
-    Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment states. The policy has
-    shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in ticks, ``[instance]``.
+    Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment
+    states. The policy has shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in
+    ticks, ``[instance]``.
     """
     action = jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
     kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
@@ -93,13 +104,16 @@ def most_rounds(
                 f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
                 f"bound that {kind}.largest states"
             )
-    # The first of two limits: a total beyond its two limbs, and sums in float32 that a round no longer changes.
+    # The first of two limits: a total beyond its two limbs, and sums in float32 that a round no
+    # longer changes.
     bound = max(bounds)
     limit = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
     must = f"at most {limit}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
     if policy.most_rounds < limit:
         limit = policy.most_rounds
-        must = f"at most {limit} for {type(policy).__name__}, whose sums in float32 would stand still"
+        must = (
+            f"at most {limit} for {type(policy).__name__}, whose sums in float32 would stand still"
+        )
     if max_rounds is not None and max_rounds > limit:
         raise bad("max_rounds", max_rounds, must)
     if max_rounds is None and constraint.clock_name == "rounds" and (end > limit * ticks.ONE).any():
@@ -118,12 +132,18 @@ def count_unless_list(name: str, value: Any) -> int | None:
 
 
 def replicate_ids(
-    replicates: Any, environment: Environment, settings: int = 1, marks: int = 0, recorded: float = 0.0
+    replicates: Any,
+    environment: Environment,
+    settings: int = 1,
+    marks: int = 0,
+    recorded: float = 0.0,
 ) -> np.ndarray:
-    """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance, replicate]``.
+    """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance,
+    replicate]``.
 
-    Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those that are held until
-    the end, ``recorded`` the bytes of what is recorded at one beside the account.
+    Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those
+    that are held until the end, ``recorded`` the bytes of what is recorded at one beside the
+    account.
     """
     number = count_unless_list("replicates", replicates)
     if number is not None and number > _ID:
@@ -131,12 +151,15 @@ def replicate_ids(
     id_table = ids("replicates", replicates, rows=environment.instances) if number is None else None
     runs = number if id_table is None else id_table.shape[-1]
     assert runs is not None
-    # What is left of a lane is its exact accounts at every mark and its pulls; while it waits for its turn, an entry.
+    # What is left of a lane is its exact accounts at every mark and its pulls; while it waits for
+    # its turn, an entry.
     arms = getattr(environment.spec, "arms", 0)
     mark_bytes = marks * (40 + 50 * (environment.resources or 1) + recorded) + 4.0 * arms
     lanes = settings * environment.instances * runs
     lane_bytes = _LEAST_LANE + (mark_bytes if marks else 0)
-    refuse_beyond_memory("replicates", f"{runs} replicates ({lanes} runs in all)", lanes * lane_bytes)
+    refuse_beyond_memory(
+        "replicates", f"{runs} replicates ({lanes} runs in all)", lanes * lane_bytes
+    )
     return np.arange(runs, dtype=np.uint32) if id_table is None else id_table
 
 
@@ -146,18 +169,28 @@ def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray)
     An id may come twice if no pair (instance id, replicate id) does: that run would count twice.
     """
     of_each = replicates.ndim == 2
-    words = ids("instance_ids", np.arange(environment.instances) if id_list is None else id_list, distinct=not of_each)
+    words = ids(
+        "instance_ids",
+        np.arange(environment.instances) if id_list is None else id_list,
+        distinct=not of_each,
+    )
     if words.size != environment.instances:
-        raise InputError(f"instance_ids: {words.size} ids given; it must be one for each of {environment.instances}")
+        raise InputError(
+            f"instance_ids: {words.size} ids given; it must be one for each of {environment.instances}"
+        )
     if of_each:
         pairs = words.astype(np.uint64)[:, None] << np.uint64(32) | replicates
         if np.unique(pairs).size != pairs.size:
-            raise InputError("replicates: a pair (instance id, replicate id) comes twice; it must be given once")
+            raise InputError(
+                "replicates: a pair (instance id, replicate id) comes twice; it must be given once"
+            )
     return words
 
 
 def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
-    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id may come twice."""
+    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id
+    may come twice.
+    """
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
     words = numbers(name, values, may_be)
     whole = (words >= 0) & (words < _ID) & (words == np.rint(words))

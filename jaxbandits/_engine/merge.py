@@ -1,21 +1,26 @@
 """The merge engine: many pulls of many points at once, the same bits as the scan engine.
 
-Within a phase, the index of a point that rests does not change at all, and the outcomes of a point are addressed by its
-own count. So every point's coming indices are known without playing, and the order in which points are pulled (always
-the largest index) is a merge of known sequences: **whatever the order, after all pulls from an index above a level θ,
-each point stands at its first index ≤ θ.** Totals are exact integers, so their order does not matter either. One
-macro-step of a lane:
+Within a phase, the index of a point that rests does not change at all, and the outcomes of a point
+are addressed by its own count. So every point's coming indices are known without playing, and the
+order in which points are pulled (always the largest index) is a merge of known sequences:
+**whatever the order, after all pulls from an index above a level θ, each point stands at its first
+index ≤ θ.** Totals are exact integers, so their order does not matter either. One macro-step of a
+lane:
 
-1. *ordinary rounds*, the very ones of the scan engine: they activate points, change phases, reach marks and ends.
+1. *ordinary rounds*, the very ones of the scan engine: they activate points, change phases, reach
+   marks and ends.
 2. *a level* θ, from the formula of the radius, to which some thousand pulls should lead.
-3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices after 1 … h pulls;
-   the pulls up to the first index ≤ θ are taken. Until no index is above θ, or it takes too long.
-4. *the test*: every index is at most θ; the next mark, the last round and the end of the phase lie ahead; and the
-   shrunken balls still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything
-   of this macro-step is dropped and a level nearer by is tried next.
+3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices
+   after 1 … h pulls; the pulls up to the first index ≤ θ are taken. Until no index is above θ, or
+   it takes too long.
+4. *the test*: every index is at most θ; the next mark, the last round and the end of the phase lie
+   ahead; and the shrunken balls still cover [0, 1] (then they did so all the time, because balls
+   only shrink). If it fails, everything of this macro-step is dropped and a level nearer by is
+   tried next.
 
-How far a level is away is a guess at speed and changes no bit. After a merge the lane has learnt its last outcome
-already, and says so by an empty observation: for a zooming policy that is the same state.
+How far a level is away is a guess at speed and changes no bit. After a merge the lane has learnt
+its last outcome already, and says so by an empty observation: for a zooming policy that is the same
+state.
 """
 
 from __future__ import annotations
@@ -32,7 +37,15 @@ from jaxbandits._numerics import covering
 from jaxbandits._numerics.arrays import prefix_sums
 from jaxbandits._numerics.covering import Balls
 from jaxbandits.core import capabilities, ticks
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
+from jaxbandits.core.protocol import (
+    Constraint,
+    Environment,
+    Ledger,
+    Observation,
+    Outcome,
+    Policy,
+    View,
+)
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
@@ -68,11 +81,15 @@ class MergeConstants(NamedTuple):
     mean_reward: jax.Array  # i32[M]
     mean_cost: jax.Array  # i32[M]
     level: jax.Array  # f32[]: θ; +∞ where this lane waits
-    round_limit: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+    round_limit: (
+        jax.Array
+    )  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Are so many rounds, of all lanes together, played round by round before this engine has compiled?"""
+    """Are so many rounds, of all lanes together, played round by round before this engine has
+    compiled?
+    """
     return rounds < SHORT
 
 
@@ -107,9 +124,12 @@ def begin(
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.policy_key)
     view = View(state.ledger.rounds + 1)
-    learnt = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
+    learnt = policy.update(
+        state.policy, key, Observation(view, state.action, state.feedback, state.empty)
+    )
     points: Active = select_tree(state.empty, state.policy, learnt)
-    # A lane is merged only from a state without holes: where there is one, the next round activates a point.
+    # A lane is merged only from a state without holes: where there is one, the next round activates
+    # a point.
     balls = Balls(points.point - points.radius, points.point + points.radius)
     open_ = (covering.first_hole(balls, points.below) <= points.below.high) | (
         covering.first_hole(balls, points.above) <= points.above.high
@@ -122,11 +142,21 @@ def begin(
         return jnp.sum(jnp.where(is_at, table[None, :], 0), axis=1, dtype=jnp.int32)
 
     clock = lane.constraint.clock(state.ledger)
-    rounds_left = jnp.minimum(_rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds)
-    target = jnp.minimum(target, 0.9 * rounds_left)  # short of the mark: a merge that passes it is dropped
-    # Every active point must have been pulled, and the environment must remember it: else its address is not known.
+    rounds_left = jnp.minimum(
+        _rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds
+    )
+    target = jnp.minimum(
+        target, 0.9 * rounds_left
+    )  # short of the mark: a merge that passes it is dropped
+    # Every active point must have been pulled, and the environment must remember it: else its
+    # address is not known.
     running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
-    ready = running & (points.count > 0) & jnp.all(~active | (remembered & (points.pulls > 0))) & (target >= _LEAST)
+    ready = (
+        running
+        & (points.count > 0)
+        & jnp.all(~active | (remembered & (points.pulls > 0)))
+        & (target >= _LEAST)
+    )
     level = jnp.where(ready, _level(policy, points, active, target), jnp.inf)
     visited = state.environment
     constants = MergeConstants(
@@ -138,7 +168,11 @@ def begin(
         level=level,
         round_limit=state.ledger.rounds + 4 * target.astype(jnp.int32),
     )
-    return points, constants, MergeState(points.pulls, points.reward, points.cost, points.index, state.ledger)
+    return (
+        points,
+        constants,
+        MergeState(points.pulls, points.reward, points.cost, points.index, state.ledger),
+    )
 
 
 def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
@@ -157,8 +191,12 @@ def _until(lane: Lane, points: Active) -> jax.Array:
     return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(points.phase, 30)) - 1)
 
 
-def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, target: jax.Array) -> jax.Array:
-    """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
+def _level(
+    policy: ZoomingPolicy, points: Active, active: jax.Array, target: jax.Array
+) -> jax.Array:
+    """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down
+    to θ.
+    """
     n = jnp.maximum(points.pulls, 1).astype(jnp.float32)
     width = 2 * policy.radius(n, points.phase.astype(jnp.float32))
     value = jnp.where(active, points.index - width, -jnp.inf)
@@ -172,17 +210,30 @@ def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, target: jax
 
 
 def pull_top(
-    environment: Continuum, lane: Lane, carry: Carry, constants: MergeConstants, merge_state: MergeState
+    environment: Continuum,
+    lane: Lane,
+    carry: Carry,
+    constants: MergeConstants,
+    merge_state: MergeState,
 ) -> MergeState:
     """Pull the point of the largest index until its index is at most θ, or a block is full."""
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.world_key)
-    ids, steps = jax.lax.iota(jnp.int32, merge_state.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
+    ids, steps = (
+        jax.lax.iota(jnp.int32, merge_state.index.shape[0]),
+        jax.lax.iota(jnp.int32, LENGTH),
+    )
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)
-    at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))  # any order leads to the same state
-    n, mean_reward, mean_cost = merge_state.pulls[at], constants.mean_reward[at], constants.mean_cost[at]
+    at = jnp.min(
+        jnp.where(merge_state.index == top, ids, ids.shape[0] - 1)
+    )  # any order leads to the same state
+    n, mean_reward, mean_cost = (
+        merge_state.pulls[at],
+        constants.mean_reward[at],
+        constants.mean_cost[at],
+    )
     world = at_instance(environment, lane.row)
     feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
         key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost
@@ -200,43 +251,68 @@ def pull_top(
     is_top = (ids == at) & goes_on
     pulls = jnp.where(goes_on, last + 1, 0)
     earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
-    brought = Outcome(earned, paid, mean_reward * pulls, mean_cost * pulls, events={}, valid=goes_on)
+    brought = Outcome(
+        earned, paid, mean_reward * pulls, mean_cost * pulls, events={}, valid=goes_on
+    )
 
     def put(new: jax.Array, all: jax.Array) -> jax.Array:
         return jnp.where(is_top, new[last], all)
 
     return MergeState(
         pulls=merge_state.pulls + jnp.where(is_top, pulls, 0),
-        reward=Total(put(totals[0].whole, merge_state.reward.whole), put(totals[0].part, merge_state.reward.part)),
-        cost=Total(put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)),
+        reward=Total(
+            put(totals[0].whole, merge_state.reward.whole),
+            put(totals[0].part, merge_state.reward.part),
+        ),
+        cost=Total(
+            put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)
+        ),
         index=put(index, merge_state.index),
         ledger=book_many(merge_state.ledger, brought, pulls),
     )
 
 
 def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
-    return (jnp.max(merge_state.index) > constants.level) & (merge_state.ledger.rounds < constants.round_limit)
+    return (jnp.max(merge_state.index) > constants.level) & (
+        merge_state.ledger.rounds < constants.round_limit
+    )
 
 
 def finish(
     lane: Lane, carry: Carry, points: Active, constants: MergeConstants, merge_state: MergeState
 ) -> tuple[Carry, jax.Array, jax.Array]:
-    """The lane after the merge, or as it was if the merge must be dropped; whether it was tried, whether it holds."""
+    """The lane after the merge, or as it was if the merge must be dropped; whether it was tried,
+    whether it holds.
+    """
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     tried = constants.level < jnp.inf
     ledger = merge_state.ledger
-    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, points))
+    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (
+        ledger.rounds <= _until(lane, points)
+    )
     active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < points.count
     radius, _ = radius_and_index(
-        policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
+        policy,
+        jnp.maximum(merge_state.pulls, 1),
+        merge_state.reward,
+        merge_state.cost,
+        constants.phase,
     )
     radius = jnp.where(active, radius, 0)
-    # All or nothing: between two of its pulls the order is not known, so no part of a merge can be kept.
-    done = tried & inside & (ledger.rounds > state.ledger.rounds) & (jnp.max(merge_state.index) <= constants.level)
+    # All or nothing: between two of its pulls the order is not known, so no part of a merge can be
+    # kept.
+    done = (
+        tried
+        & inside
+        & (ledger.rounds > state.ledger.rounds)
+        & (jnp.max(merge_state.index) <= constants.level)
+    )
     # A lane that need not know whether [0, 1] is covered asks about no point.
     span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
-    covered = covering.first_hole(Balls(points.point - radius, points.point + radius), span) > ticks.ONE
+    covered = (
+        covering.first_hole(Balls(points.point - radius, points.point + radius), span) > ticks.ONE
+    )
     holds = done & covered
     visited = state.environment
     more = jnp.where(active, merge_state.pulls - points.pulls, 0)
@@ -283,7 +359,9 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     assert isinstance(environment, Continuum)
     carry = scan.step(environment, lane, carry)
     points, constants, pulled = begin(environment, lane, carry, tuner(1).target[0])
-    return finish(lane, carry, points, constants, pull_top(environment, lane, carry, constants, pulled))[0]
+    return finish(
+        lane, carry, points, constants, pull_top(environment, lane, carry, constants, pulled)
+    )[0]
 
 
 def chunk(
@@ -296,16 +374,21 @@ def chunk(
     def macro(_: jax.Array, state: _Macro) -> _Macro:
         target = state.target
         now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), state.carry)
-        learnt, constants, merge_state = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(target, _LEAST))
+        learnt, constants, merge_state = jax.vmap(partial(begin, environment))(
+            lanes, now, jnp.maximum(target, _LEAST)
+        )
 
         def more(merge_state: MergeState) -> jax.Array:
             return jnp.any(jax.vmap(_goes_on)(constants, merge_state))
 
         pull = jax.vmap(partial(pull_top, environment))
-        merge_state = jax.lax.while_loop(more, lambda p: pull(lanes, now, constants, p), merge_state)
+        merge_state = jax.lax.while_loop(
+            more, lambda p: pull(lanes, now, constants, p), merge_state
+        )
         now, tried, holds = jax.vmap(finish)(lanes, now, learnt, constants, merge_state)
         grown = jnp.where(holds, jnp.minimum(2 * target, _MOST), jnp.maximum(target / 8, 1))
-        # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
+        # After a failure, wait with ordinary rounds until as many were played as the last attempt
+        # wanted.
         return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * target, _MOST)))
 
     done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.target))

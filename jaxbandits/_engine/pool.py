@@ -1,10 +1,12 @@
-"""The driver of the pool: jobs go in, exact accounts come out; threads keep a fixed number of slots busy.
+"""The driver of the pool: jobs go in, exact accounts come out; threads keep a fixed number of slots
+busy.
 
-One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane in line, so memory does
-not grow with the number of lanes, and a lane that ends early costs nothing. A worker is a thread with slots of its own
-on one device; it fetches lanes by the batch, and the device hands them out to slots as these become idle. While the
-last lanes of a job end, the first ones of the next are played already. Since every draw is addressed, it does not
-matter which slot, worker or device runs a lane.
+One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane in
+line, so memory does not grow with the number of lanes, and a lane that ends early costs nothing. A
+worker is a thread with slots of its own on one device; it fetches lanes by the batch, and the
+device hands them out to slots as these become idle. While the last lanes of a job end, the first
+ones of the next are played already. Since every draw is addressed, it does not matter which slot,
+worker or device runs a lane.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 class CallLength:
     """Chunks of a call, and how many rounds each has; no result depends on either.
 
-    A round may take long, and nobody knows before one was played: so the first call plays one, the next ones more.
+    A round may take long, and nobody knows before one was played: so the first call plays one, the
+    next ones more.
     """
 
     def __init__(self, full_length: int):
@@ -63,11 +66,13 @@ class CallLength:
 
 _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
 _WORKERS_PER_DEVICE = 2  # one plays while the other's host work is done
-# Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others: what the compiler
-# reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if one takes more.
+# Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others:
+# what the compiler reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if
+# one takes more.
 STATES = {"cpu": 8.0, "gpu": 3.0, "tpu": 15.0}
 _SHARE_OF_MEMORY = 0.5  # of what is free
-# Bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots 4.4).
+# Bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots
+# 4.4).
 _CACHE = 3 << 18
 
 
@@ -79,7 +84,8 @@ def usual_workers(devices: Sequence[Any]) -> int:
 
 
 def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0) -> int:
-    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory.
+    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit
+    into memory.
 
     ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
@@ -124,8 +130,11 @@ class Job(NamedTuple):
     task: Task  # jobs of the very same task share programs and slots
     lanes: np.ndarray  # lane numbers, the longest first, none of them in another open job
     work: float = 0.0  # what they count in `Workers.work`; 0: one each
-    in_line: int = 0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
-    # What is done with the accounts, by the thread that completes them; the job's future gives what this gives.
+    in_line: int = (
+        0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
+    )
+    # What is done with the accounts, by the thread that completes them; the job's future gives what
+    # this gives.
     store: Callable[[JobAccounts], Any] = lambda accounts: accounts
 
 
@@ -164,13 +173,16 @@ _TRACING = threading.Lock()
 # Programs compile side by side, each of them once: whoever wants the same one waits for it.
 _COMPILING: dict[Any, threading.Lock] = {}
 
-# Where few lanes of a batch are left, they may go on in fewer slots: bits do not change, but another program is
-# compiled. So that begins when this process has lost as much time to idle slots of the wide one.
+# Where few lanes of a batch are left, they may go on in fewer slots: bits do not change, but
+# another program is compiled. So that begins when this process has lost as much time to idle slots
+# of the wide one.
 _FEWER = 4  # a quarter of the slots
 _FEWEST = 8
 _COMPILES = 2.0  # seconds
 _LONG = 0.2  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
-_WAITED: dict[Any, float] = defaultdict(float)  # by program: seconds in which a quarter of its slots would have done
+_WAITED: dict[Any, float] = defaultdict(
+    float
+)  # by program: seconds in which a quarter of its slots would have done
 
 
 def _gathered(batch: driver.Batch, rows: np.ndarray, slots: int, device: Any) -> driver.Batch:
@@ -186,14 +198,16 @@ def _gathered(batch: driver.Batch, rows: np.ndarray, slots: int, device: Any) ->
 class Queue:
     """The lanes of one task in line, served by any number of workers, each with so many ``slots``.
 
-    With ``batches`` a worker plays as many lanes as it has slots to their ends before it takes others, by the smaller
-    program; otherwise a slot whose lane has ended takes the next one.
+    With ``batches`` a worker plays as many lanes as it has slots to their ends before it takes
+    others, by the smaller program; otherwise a slot whose lane has ended takes the next one.
     """
 
     def __init__(self, task: Task, slots: int, batches: bool = False):
         self.task, self.slots, self.batches = task, slots, batches
         self.stop = threading.Event()  # set it, and the workers leave at their next look
-        self.total = self.done = self.workers = 0  # lanes there are, that have ended; workers that serve it now
+        self.total = self.done = self.workers = (
+            0  # lanes there are, that have ended; workers that serve it now
+        )
         self.expected = 0.0  # the work of all lanes, as their jobs say it
         self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
         self._jobs: dict[int, _OpenJob] = {}
@@ -201,7 +215,9 @@ class Queue:
         self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
         self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
-        self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
+        self._shares: dict[
+            int, float
+        ] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
         self._shapes = task.blank_shapes(slots, slots if batches else SEATS_PER_SLOT * slots)
 
@@ -236,7 +252,8 @@ class Queue:
         return self.done + sum(self._shares.values())
 
     def take(self, idle: int, waits: int, free: int) -> np.ndarray:
-        """Lanes for the ``idle`` slots; and ahead, if there are ``free`` seats, a fair part of what is left.
+        """Lanes for the ``idle`` slots; and ahead, if there are ``free`` seats, a fair part of what
+        is left.
 
         The lanes that this worker has in line, ``waits``, are of its part.
         """
@@ -247,7 +264,9 @@ class Queue:
             return numbers
 
     def serve(self, number: int, device: Any) -> None:
-        """Run lanes until none waits and those begun have ended, or until ``stop``; for worker ``number``."""
+        """Run lanes until none waits and those begun have ended, or until ``stop``; for worker
+        ``number``.
+        """
         (self._serve_batches if self.batches else self._serve_line)(number, device)
 
     def _serve_batches(self, number: int, device: Any) -> None:
@@ -266,7 +285,9 @@ class Queue:
         empty: driver.Batch | None,
         call: CallLength,
     ) -> driver.Batch | None:
-        """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where that pays."""
+        """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where
+        that pays.
+        """
         task, slots, fresh, running = self.task, self.slots, True, numbers.size
         lanes = driver.constants(task, np.resize(numbers, slots), device)
         batch, program, program_key, seconds = empty, None, None, 0.0
@@ -306,12 +327,21 @@ class Queue:
             numbers, slots, program = numbers[runs], fewer, None
             lanes = driver.constants(task, np.resize(numbers, slots), device)
         self._shares[number] = float(numbers.size)
-        self._keep_ended(number, numbers, jax.device_get(outcome.status)[: numbers.size] != Status.RUNNING, outcome)
+        self._keep_ended(
+            number,
+            numbers,
+            jax.device_get(outcome.status)[: numbers.size] != Status.RUNNING,
+            outcome,
+        )
         return empty
 
-    def _keep_ended(self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane) -> None:
+    def _keep_ended(
+        self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane
+    ) -> None:
         if (at := np.flatnonzero(ended)).size:
-            self._keep(number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))])
+            self._keep(
+                number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))]
+            )
 
     def _take_batch(self) -> np.ndarray:
         """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""
@@ -325,7 +355,9 @@ class Queue:
         seats = RunBuffer(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        remains: list[tuple[np.ndarray, driver.EndedLane]] = []  # what stays of lanes that have ended
+        remains: list[
+            tuple[np.ndarray, driver.EndedLane]
+        ] = []  # what stays of lanes that have ended
         pool: driver.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
@@ -344,7 +376,9 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            limits = driver.CallLimits(
+                *map(np.int32, (call.chunk, call.chunks, slots // 16, quota))
+            )  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
@@ -368,9 +402,13 @@ class Queue:
         """The state of empty slots."""
         with _TRACING:
             # its memory is going to be written: no alias
-            return jax.device_put(blank(self.task.engine, self.slots, self._shapes), device, may_alias=False)
+            return jax.device_put(
+                blank(self.task.engine, self.slots, self._shapes), device, may_alias=False
+            )
 
-    def _prepared(self, device: Any, arguments: tuple, state: Any, limits: driver.CallLimits) -> tuple[Any, Any]:
+    def _prepared(
+        self, device: Any, arguments: tuple, state: Any, limits: driver.CallLimits
+    ) -> tuple[Any, Any]:
         """The program that plays this state, compiled, and the key under which the queue holds it."""
         engine = self.task.engine
         shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((arguments, state))]
@@ -390,7 +428,9 @@ class Queue:
                 program, lowered = stored, stored.lower(*arguments, state, limits)
             else:
                 with PROGRAM(self.task.program):
-                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *arguments, state, limits)
+                    lowered = driver.compiled(device.platform, self.batches).lower(
+                        engine, *arguments, state, limits
+                    )
             compiling = _COMPILING.setdefault(key, threading.Lock())
         with compiling:
             if not self.stop.is_set():
@@ -409,20 +449,27 @@ class Queue:
         if self.batches:
             gives = pool, self._shapes[1], driver.BatchReport(zero, zero, zero)  # type: ignore[arg-type]
         function = driver.play_batch if self.batches else driver.advance
-        return programs.stored_program(file, function, task.engine, takes, gives, len(takes) - 2, options)
+        return programs.stored_program(
+            file, function, task.engine, takes, gives, len(takes) - 2, options
+        )
 
     def _keep(self, worker: int, remains: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
         """Hand what stays of ended lanes to their jobs, and empty the list."""
         while remains:
             numbers, outcome = remains.pop()
-            rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: jax.device_get(x)[:n], outcome)
+            rows, last, status, final = jax.tree.map(
+                lambda x, n=numbers.size: jax.device_get(x)[:n], outcome
+            )
             accounts = JobAccounts(scan.unpack(rows, last), status, final)
             jobs, complete = self._job_of[numbers], []
             with self._lock:
                 for job in map(int, np.unique(jobs)):
                     if (opened := self._jobs.get(job)) is None:  # the queue has failed
                         continue
-                    opened.take(numbers[jobs == job], jax.tree.map(lambda x, of_job=jobs == job: x[of_job], accounts))
+                    opened.take(
+                        numbers[jobs == job],
+                        jax.tree.map(lambda x, of_job=jobs == job: x[of_job], accounts),
+                    )
                     if opened.lanes_left == 0:
                         complete.append(self._jobs.pop(job))
                 self.done += numbers.size
@@ -435,11 +482,13 @@ class Queue:
 
 
 class Workers:
-    """Threads of this process that play jobs. A context manager: leaving it stops them, whatever they do.
+    """Threads of this process that play jobs. A context manager: leaving it stops them, whatever
+    they do.
 
-    A thread starts when there is a lane for it, serves one queue after the other and ends when no lane waits; queues
-    stay, so that jobs that come later find their programs compiled. At most ``count`` threads take the devices in turn,
-    each with so many ``slots`` (default :func:`usual_slots`).
+    A thread starts when there is a lane for it, serves one queue after the other and ends when no
+    lane waits; queues stay, so that jobs that come later find their programs compiled. At most
+    ``count`` threads take the devices in turn, each with so many ``slots`` (default
+    :func:`usual_slots`).
     """
 
     def __init__(self, devices: Sequence[Any], count: int, slots: int | None = None):
@@ -457,7 +506,9 @@ class Workers:
         self.close()
 
     def submit(self, jobs: Sequence[Job]) -> list[Future[Any]]:
-        """Begin to play jobs, all at once: so one task compiles while another one plays. A future for each."""
+        """Begin to play jobs, all at once: so one task compiles while another one plays. A future
+        for each.
+        """
         futures = []
         with self._changed:
             for job in jobs:
@@ -469,14 +520,24 @@ class Workers:
 
     def _begin(self, count: int) -> None:
         """Start at most ``count`` threads for lanes that wait."""
-        while count > 0 and self._idle and not self._closed and (queue := self._choose()) is not None:
-            threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
+        while (
+            count > 0 and self._idle and not self._closed and (queue := self._choose()) is not None
+        ):
+            threading.Thread(
+                target=self._work, args=(self._idle.pop(0), queue), daemon=True
+            ).start()
             count -= 1
 
-    def wait(self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]) -> list[Any]:
-        """The results of all these futures; every 0.1 s ``report(work, lanes that have ended)`` is called."""
+    def wait(
+        self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]
+    ) -> list[Any]:
+        """The results of all these futures; every 0.1 s ``report(work, lanes that have ended)`` is
+        called.
+        """
         while True:
-            done, pending = concurrent.futures.wait(futures, 0.1, concurrent.futures.FIRST_EXCEPTION)
+            done, pending = concurrent.futures.wait(
+                futures, 0.1, concurrent.futures.FIRST_EXCEPTION
+            )
             report(self.work, sum(queue.done for queue in self._queues.values()))
             for future in done:
                 future.result()  # raises what went wrong
@@ -490,7 +551,9 @@ class Workers:
             return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
 
     def close(self) -> None:
-        """Stop, and wait until the threads have: a process that ends while one of them compiles aborts."""
+        """Stop, and wait until the threads have: a process that ends while one of them compiles
+        aborts.
+        """
         with self._changed:
             self._closed = True
             for queue in self._queues.values():
@@ -502,13 +565,17 @@ class Workers:
         queue = self._queues.get(id(job.task))
         if queue is None:
             lanes = job.in_line or job.lanes.size
-            slots = self._slots or usual_slots(job.task, min(self.count, lanes), self.devices, lanes)
+            slots = self._slots or usual_slots(
+                job.task, min(self.count, lanes), self.devices, lanes
+            )
             batches = lanes <= slots * self.count or job.task.is_short
             queue = self._queues[id(job.task)] = Queue(job.task, slots, batches)
         return queue
 
     def _choose(self) -> Queue | None:
-        """The first of the queues with fewest workers: so different workers compile different programs."""
+        """The first of the queues with fewest workers: so different workers compile different
+        programs.
+        """
         waiting = [queue for queue in self._queues.values() if queue.waiting]
         choice = min(waiting, key=operator.attrgetter("workers"), default=None)
         if choice is not None:
@@ -517,7 +584,8 @@ class Workers:
 
     def _work(self, number: int, queue: Queue | None) -> None:
         device = self.devices[number % len(self.devices)]
-        # The program itself takes small arrays of the host: jax.device_put costs milliseconds of Python for a batch.
+        # The program itself takes small arrays of the host: jax.device_put costs milliseconds of
+        # Python for a batch.
         with jax.default_device(device), jax.transfer_guard("allow"):
             while queue is not None:
                 failure: BaseException | None = None
@@ -528,7 +596,8 @@ class Workers:
                 with self._changed:
                     queue.workers -= 1
                     if failure is not None:
-                        # Another worker may have failed before, and the task have been given to a new queue since.
+                        # Another worker may have failed before, and the task have been given to a
+                        # new queue since.
                         if self._queues.get(id(queue.task)) is queue:
                             del self._queues[id(queue.task)]
                         queue.fail(failure)

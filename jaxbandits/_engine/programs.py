@@ -1,8 +1,10 @@
-"""Programs on disk, as jax hands them to the compiler: a new process neither traces nor lowers them.
+"""Programs on disk, as jax hands them to the compiler: a new process neither traces nor lowers
+them.
 
-Only of what is this package's whole: other code has no name that holds in another process. A file is found by all that
-a program is made of: this package's source, jax and its settings, the device, and the structure, static fields and
-shapes of what it takes. A name that could not tell two such things apart is none.
+Only of what is this package's whole: other code has no name that holds in another process. A file
+is found by all that a program is made of: this package's source, jax and its settings, the device,
+and the structure, static fields and shapes of what it takes. A name that could not tell two such
+things apart is none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit kno
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
-    """Where a program is kept; None for one that is not, such as one that plays ``nouns`` with code of the user.
+    """Where a program is kept; None for one that is not, such as one that plays ``nouns`` with code
+    of the user.
 
     ``made_of``: trees of arrays, shapes and plain values, all else that it is made of.
     """
@@ -36,7 +39,9 @@ def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
     versions = jax.__version__, jaxlib.__version__, device.platform, device.device_kind
     settings = sorted((name, repr(value)) for name, value in jax.config.values.items())
     description = repr((versions, settings, os.environ.get("XLA_FLAGS"), str(structure), shapes))
-    if " at 0x" in description or "..." in description:  # an object without a value, or a value in part
+    if (
+        " at 0x" in description or "..." in description
+    ):  # an object without a value, or a value in part
         return None
     return FOLDER / f"jaxbandits-{digest((package_digest() + description).encode())[:40]}"
 
@@ -50,10 +55,11 @@ def stored_program(
     donated: int,
     options: dict[str, Any],
 ) -> jax.stages.Wrapped | None:
-    """``function(engine, *takes)`` as jit would play it: from its file, or into it for the next process.
+    """``function(engine, *takes)`` as jit would play it: from its file, or into it for the next
+    process.
 
-    None if jax cannot write it. The result has the structure of ``gives``; the argument number ``donated`` among
-    ``takes`` gives up its memory.
+    None if jax cannot write it. The result has the structure of ``gives``; the argument number
+    ``donated`` among ``takes`` gives up its memory.
     """
     if file in _loaded:
         return _loaded[file]
@@ -65,7 +71,9 @@ def stored_program(
         exported = jax.export.deserialize(bytearray(file.read_bytes()))
     if exported is None:
         try:
-            flat = jax.jit(lambda *leaves: jax.tree.leaves(function(engine, *structure.unflatten(leaves))))
+            flat = jax.jit(
+                lambda *leaves: jax.tree.leaves(function(engine, *structure.unflatten(leaves)))
+            )
             exported = jax.export.export(flat)(*leaves)
             if digest_now() == package_digest():
                 write_whole(file, lambda to: to.write(exported.serialize()))
@@ -76,4 +84,6 @@ def stored_program(
         return result.unflatten(exported.call(*jax.tree.leaves(takes)))
 
     play.__name__ = function.__name__
-    return _loaded.setdefault(file, jax.jit(play, donate_argnums=donated, compiler_options=options or None))
+    return _loaded.setdefault(
+        file, jax.jit(play, donate_argnums=donated, compiler_options=options or None)
+    )

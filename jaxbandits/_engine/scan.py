@@ -1,7 +1,8 @@
 """The scan engine: one round of one lane, a lane from start to end, and its exact account.
 
-:func:`play` is one round, :func:`step` the same for a lane that may have ended or wait at a mark; only :func:`chunk`
-has a batch axis. The other engines stand on what is here: they play many rounds at once and leave what ``step`` would.
+:func:`play` is one round, :func:`step` the same for a lane that may have ended or wait at a mark;
+only :func:`chunk` has a batch axis. The other engines stand on what is here: they play many rounds
+at once and leave what ``step`` would.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from jaxbandits.core.ticks import Total
 
 
 class Row:
-    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the whole slice."""
+    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the
+    whole slice.
+    """
 
     def __init__(self, table: jax.Array, instance: jax.Array):
         self._table, self._instance = table, instance
@@ -55,7 +58,9 @@ def at_instance(environment: T, instance: jax.Array) -> T:
 
 @pytree
 class KnownWorld:
-    """An environment of this package's code alone, for digests: jax keeps the trace of its pulls, two thirds of all."""
+    """An environment of this package's code alone, for digests: jax keeps the trace of its pulls,
+    two thirds of all.
+    """
 
     environment: Any
 
@@ -67,7 +72,9 @@ class KnownWorld:
     def pull(self, *args: Any) -> Any:
         """The environment's pull."""
         rows = jax.tree.leaves(self.environment)
-        return _pull(jax.tree.map(lambda row: row._table, self.environment), rows[0]._instance, *args)
+        return _pull(
+            jax.tree.map(lambda row: row._table, self.environment), rows[0]._instance, *args
+        )
 
 
 @jax.jit
@@ -89,11 +96,14 @@ class Account(NamedTuple):
 def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Account:
     """The account of one lane, its world in this state."""
     summary = world.summary(state) if lane.record else {}
-    return Account(ledger, lane.constraint.clock(ledger), {name: summary[name] for name in lane.record or ()})
+    return Account(
+        ledger, lane.constraint.clock(ledger), {name: summary[name] for name in lane.record or ()}
+    )
 
 
 def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
-    """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane, mark]``.
+    """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane,
+    mark]``.
 
     ``instance`` is the row of each lane in the constraint's leaves, ``[lane]``.
     """
@@ -110,13 +120,19 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
     order = np.argsort(instance, kind="stable")
     for lanes in np.split(order, np.flatnonzero(np.diff(instance[order])) + 1):
-        row_constraint = jax.tree.unflatten(structure, [leaf[instance[lanes[0]]] for leaf in leaves])
-        expected[lanes] = row_constraint.expected_clock({name: x[lanes] for name, x in ledger.items()})
+        row_constraint = jax.tree.unflatten(
+            structure, [leaf[instance[lanes[0]]] for leaf in leaves]
+        )
+        expected[lanes] = row_constraint.expected_clock(
+            {name: x[lanes] for name, x in ledger.items()}
+        )
     return ledger | {"expected_clock": expected}
 
 
 def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
-    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape`` of a pull does)."""
+    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape``
+    of a pull does).
+    """
     return Ledger(
         rounds=jnp.int32(0),
         reward=ticks.zero(),
@@ -129,16 +145,20 @@ def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
 
 
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
-    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a constraint forgets."""
+    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a
+    constraint forgets.
+    """
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
 
 
 def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
-    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
+    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by
+    one.
 
     Args:
         ledger: the account before them.
-        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
+        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give
+            several accounts.
         rounds: how many they are, of the shape of ``sums``.
     """
     return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)
@@ -154,13 +174,17 @@ class Lane(NamedTuple):
     """Who plays what: the constants of one lane."""
 
     row: jax.Array  # i32[]: row of the environment's tables
-    world_key: jax.Array  # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
+    world_key: (
+        jax.Array
+    )  # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
     policy_key: jax.Array  # u32[2]
     policy: Policy  # leaves of one setting
     constraint: Constraint  # leaves of one instance
     marks: Total  # [M]: where on the clock to record
     cap: jax.Array  # i32[]: most rounds
-    record: Mapping[str, None] | None = None  # names of what is recorded at marks: a structure without leaves
+    record: Mapping[str, None] | None = (
+        None  # names of what is recorded at marks: a structure without leaves
+    )
 
 
 class LaneState(NamedTuple):
@@ -191,7 +215,9 @@ def start_lane(environment: Environment, lane: Lane) -> Carry:
     spec = environment.spec
     world = at_instance(environment, lane.row)
     world_state, action = world.start(), lane.policy.blank_action(spec)
-    _, outcome, feedback, _ = jax.eval_shape(world.pull, world_state, action, typed(lane.world_key), jnp.int32(1))
+    _, outcome, feedback, _ = jax.eval_shape(
+        world.pull, world_state, action, typed(lane.world_key), jnp.int32(1)
+    )
     ledger = open_ledger(lane.constraint, outcome)
     state = LaneState(
         policy=lane.policy.init(spec),
@@ -203,14 +229,24 @@ def start_lane(environment: Environment, lane: Lane) -> Carry:
         status=jnp.int32(Status.RUNNING),
         context=world.context(typed(lane.world_key), jnp.int32(1)),
     )
-    rows = jnp.zeros((lane.marks.whole.shape[0], pack(account(world, lane, world_state, ledger)).size), jnp.int32)
-    return Carry(world.available(), state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+    rows = jnp.zeros(
+        (lane.marks.whole.shape[0], pack(account(world, lane, world_state, ledger)).size), jnp.int32
+    )
+    return Carry(
+        world.available(), state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0])
+    )
 
 
 def view_of(
-    world: Environment, constraint: Constraint, key: jax.Array, available: Any, state: Pytree, ledger: Ledger
+    world: Environment,
+    constraint: Constraint,
+    key: jax.Array,
+    available: Any,
+    state: Pytree,
+    ledger: Ledger,
 ) -> View:
-    """What a policy may know of the round to be decided: the one place where ``available`` is formed.
+    """What a policy may know of the round to be decided: the one place where ``available`` is
+    formed.
 
     ``world`` is one instance with its ``state`` and key, ``available`` the arms that it has.
     """
@@ -220,7 +256,9 @@ def view_of(
     return View(round, constraint.view(ledger), available, world.context(key, round))  # type: ignore[arg-type]
 
 
-def play(environment: Environment, lane: Lane, available: Any, state: LaneState) -> tuple[LaneState, Outcome]:
+def play(
+    environment: Environment, lane: Lane, available: Any, state: LaneState
+) -> tuple[LaneState, Outcome]:
     """One round of a running lane, and what its action brought."""
     constraint, ledger = lane.constraint, state.ledger
     world, world_key = at_instance(environment, lane.row), typed(lane.world_key)
@@ -230,16 +268,23 @@ def play(environment: Environment, lane: Lane, available: Any, state: LaneState)
     learnt, action = lane.policy.step(state.policy, typed(lane.policy_key), observation)
     # A policy may give a plain number for an action.
     action = jax.tree.map(lambda x, last: jnp.asarray(x, last.dtype), action, state.action)
-    world_state, outcome, feedback, empty = world.pull(state.environment, action, world_key, view.round)
+    world_state, outcome, feedback, empty = world.pull(
+        state.environment, action, world_key, view.round
+    )
     charged = book(constraint, ledger, outcome)
 
     status = status_after(lane, charged)
-    successor = LaneState(learnt, world_state, charged, action, feedback, empty, status, view.context)
+    successor = LaneState(
+        learnt, world_state, charged, action, feedback, empty, status, view.context
+    )
 
-    # A round that could not be played leaves everything as it was, except the status that says why. The policy's own
-    # status comes first: a full set is CAPACITY, also if the action that it chose then is none.
+    # A round that could not be played leaves everything as it was, except the status that says why.
+    # The policy's own status comes first: a full set is CAPACITY, also if the action that it chose
+    # then is none.
     verdict = verdict_of(lane.policy, learnt)
-    verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
+    verdict = jnp.where(
+        outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID)
+    )
     happened, stopped = verdict == Status.RUNNING, verdict == Status.STOPPED
     result = select_tree(happened, successor, state)._replace(
         # Who stops has learnt the last outcome, and recommends by it.
@@ -258,12 +303,20 @@ def play(environment: Environment, lane: Lane, available: Any, state: LaneState)
 
 
 def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
-    """May there be rounds without an open arm that the runner must let pass? (Who can rest does so by itself.)"""
-    return world.open(state, jnp.int32(1)) is not None and not getattr(environment.spec, "may_skip", False)
+    """May there be rounds without an open arm that the runner must let pass? (Who can rest does so
+    by itself.)
+    """
+    return world.open(state, jnp.int32(1)) is not None and not getattr(
+        environment.spec, "may_skip", False
+    )
 
 
-def wait(world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome) -> tuple[Ledger, jax.Array]:
-    """Account and status after a round in which no arm was open; the lane ends where none will open again."""
+def wait(
+    world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome
+) -> tuple[Ledger, jax.Array]:
+    """Account and status after a round in which no arm was open; the lane ends where none will open
+    again.
+    """
     passed = book(lane.constraint, ledger, nothing)
     reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
     status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
@@ -271,9 +324,18 @@ def wait(world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing:
 
 
 def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
-    """The arm that the policy recommends once it has learnt the lane's last outcome, ``i32[]``; None if it does not."""
+    """The arm that the policy recommends once it has learnt the lane's last outcome, ``i32[]``;
+    None if it does not.
+    """
     state, key = carry.state, typed(lane.policy_key)
-    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, state.environment, state.ledger)
+    view = view_of(
+        world,
+        lane.constraint,
+        typed(lane.world_key),
+        carry.available,
+        state.environment,
+        state.ledger,
+    )
     if lane.policy.recommend(state.policy, view) is None:
         return None
     last = Observation(view, state.action, state.feedback, state.empty, state.context)
@@ -289,9 +351,12 @@ def verdict_of(policy: Policy, state: Pytree) -> jax.Array:
 
 def status_after(lane: Lane, ledger: Ledger) -> jax.Array:
     """The status of a lane whose last round is booked in ``ledger``."""
-    status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
+    status = jnp.where(
+        ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING)
+    )
     constraint = lane.constraint
-    # A lane waits at the last mark, the end of the clock: whatever `ended` says, it must not wait for ever.
+    # A lane waits at the last mark, the end of the clock: whatever `ended` says, it must not wait
+    # for ever.
     over = constraint.ended(ledger) | ticks.reached(constraint.clock(ledger), constraint.end())
     return jnp.where(over, jnp.int32(constraint.ends_with), status)
 
@@ -316,9 +381,14 @@ def pack(account: Account) -> jax.Array:
 def record_mark(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """Write the account at the last of the marks that were reached since the last call.
 
-    One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
+    One row a call keeps this cheap. Marks passed at the same moment share its values:
+    :func:`unpack` fills them in.
     """
-    world, state, last = at_instance(environment, lane.row), carry.state, lane.marks.whole.shape[0] - 1
+    world, state, last = (
+        at_instance(environment, lane.row),
+        carry.state,
+        lane.marks.whole.shape[0] - 1,
+    )
     now = account(world, lane, state.environment, state.ledger)
     passed = jnp.sum(ticks.reached(now.clock, lane.marks), dtype=jnp.int32)
     at = jnp.maximum(passed - 1, 0)
@@ -332,10 +402,11 @@ def record_mark(environment: Environment, lane: Lane, carry: Carry) -> Carry:
 
 
 def unpack(rows: np.ndarray, final: Account) -> Account:
-    """Host: accounts ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final accounts ``[lane]``.
+    """Host: accounts ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final accounts
+    ``[lane]``.
 
-    A mark without a row of its own was passed together with a later one, or never, if the lane ended before: it gets
-    the next row that was written, else the final account.
+    A mark without a row of its own was passed together with a later one, or never, if the lane
+    ended before: it gets the next row that was written, else the final account.
     """
     leaves, structure = jax.tree.flatten(final)
     flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
@@ -346,7 +417,9 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
         filled[:, mark] = following
     sizes = np.cumsum([int(np.prod(x.shape[1:])) for x in leaves])[:-1]
     parts = np.split(filled, sizes, axis=-1)
-    shaped = [p.reshape(*filled.shape[:2], *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)]
+    shaped = [
+        p.reshape(*filled.shape[:2], *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)
+    ]
     return jax.tree.unflatten(structure, shaped)
 
 

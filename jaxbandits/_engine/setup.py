@@ -1,4 +1,6 @@
-"""From what a user gave to tasks for the engines: everything is checked here, and nothing is compiled."""
+"""From what a user gave to tasks for the engines: everything is checked here, and nothing is
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     means: Means  # of all actions, see Environment.values
-    best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
+    best_rate: (
+        np.ndarray
+    )  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
@@ -73,7 +77,9 @@ class Layout:
 
 
 def _moves_its_own(function: F) -> F:
-    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's arrays."""
+    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's
+    arrays.
+    """
 
     @functools.wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
@@ -100,7 +106,8 @@ def lay_out(
     record: Sequence[str] = (),
     at_once: bool = False,
 ) -> Layout:
-    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
+    """Check everything and compile nothing; arguments and errors are those of
+    :func:`~jaxbandits.simulate`.
 
     With ``at_once`` the results of all runs must fit into memory together.
     """
@@ -124,22 +131,38 @@ def lay_out(
     for policy in entries:
         checked = Settings.of(policy, environment.instances, environment.spec)
         rounds_of.append(check_dry_run(checked.shapes, environment, ready))
-        for text in called(checked.shapes, "warnings", functools.partial(checked.policy.warnings, environment)):
+        for text in called(
+            checked.shapes, "warnings", functools.partial(checked.policy.warnings, environment)
+        ):
             warnings.warn(text, stacklevel=4)
         settings.append(checked)
     record, recorded_bytes = check_record(record, environment)
     marks_held = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(
-        replicates, environment, sum(policy_settings.count for policy_settings in settings), marks_held, recorded_bytes
+        replicates,
+        environment,
+        sum(policy_settings.count for policy_settings in settings),
+        marks_held,
+        recorded_bytes,
     )
     ids = limits.instance_ids(instance_ids, environment, replicate_ids)
     # Rounds between two looks at the marks.
-    rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
+    rounds = (
+        min(chunk, int(cap.max()))
+        if chunk
+        else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
+    )
     tasks = []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
-        limit = limits.most_rounds(policy_settings.shapes, environment, means, ready, end, max_rounds)
-        lengths = np.broadcast_to(expected[None, :, None], (policy_settings.count, ids.size, replicate_ids.shape[-1]))
-        chosen_engine, scan_reason = _engine(engine, policy_settings.shapes, environment, ready, float(lengths.sum()))
+        limit = limits.most_rounds(
+            policy_settings.shapes, environment, means, ready, end, max_rounds
+        )
+        lengths = np.broadcast_to(
+            expected[None, :, None], (policy_settings.count, ids.size, replicate_ids.shape[-1])
+        )
+        chosen_engine, scan_reason = _engine(
+            engine, policy_settings.shapes, environment, ready, float(lengths.sum())
+        )
         if program is not None and chosen_engine is not scan:
             program += program_of(chosen_engine, policy_settings.shapes, environment, ready)
         tasks.append(
@@ -163,8 +186,16 @@ def lay_out(
         )
     void: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
-        promises = (task.policy_settings.shapes, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
-        void |= {capabilities.why_not(*promise): 0 for promise in promises if task.engine is scan and undone(*promise)}
+        promises = (
+            (task.policy_settings.shapes, RESTS),
+            (task.environment, ADDRESSED),
+            (task.constraint, ADDITIVE),
+        )
+        void |= {
+            capabilities.why_not(*promise): 0
+            for promise in promises
+            if task.engine is scan and undone(*promise)
+        }
     for reason in void:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
     at = ticks.to_units(ticks.join(tasks[0].marks))
@@ -176,19 +207,27 @@ def lay_out(
         shares=shares,
         expected=expected,
         means=means,
-        best_rate=_best_rate(ready, means) if benchmarks is None else np.full(environment.instances, np.nan),
+        best_rate=_best_rate(ready, means)
+        if benchmarks is None
+        else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )
 
 
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
-    """What is recorded at marks beside the account, names of the world's summary; and how many bytes it takes."""
+    """What is recorded at marks beside the account, names of the world's summary; and how many
+    bytes it takes.
+    """
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     summary = jax.eval_shape(lambda: world.summary(world.start()))
     whole = {name: x for name, x in summary.items() if x.dtype == jnp.int32}
     names = (record,) if isinstance(record, str) else tuple(record)
     if unknown := [name for name in names if name not in whole]:
-        must = f"one of {', '.join(whole)}" if whole else f"left out: {type(environment).__name__} tells none"
+        must = (
+            f"one of {', '.join(whole)}"
+            if whole
+            else f"left out: {type(environment).__name__} tells none"
+        )
         raise bad("record", unknown[0], must)
     return names, 8.0 * sum(float(np.prod(whole[name].shape)) for name in names)
 
@@ -202,7 +241,9 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %, or as given."""
+    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %,
+    or as given.
+    """
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -211,14 +252,22 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
         return shares
     may_be = "a number of marks, or increasing shares in (0, 1] that end in 1"
     shares = numbers("marks", marks, may_be)
-    if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
+    if (
+        shares.ndim != 1
+        or shares.size < 1
+        or not (shares > 0).all()
+        or shares[-1] != 1
+        or (np.diff(shares) <= 0).any()
+    ):
         raise bad("marks", marks, may_be)
     return shares
 
 
 def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
     """Where on the clock the marks are, ``[instance, mark]``."""
-    at = np.maximum(np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1)  # at 0 no round was played yet
+    at = np.maximum(
+        np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1
+    )  # at 0 no round was played yet
     at[:, -1] = end
     return ticks.split(at)
 
@@ -251,7 +300,10 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         Environment: "an environment, such as FiniteArms.bernoulli(...)",
         Constraint: "a constraint, such as TotalBudget(500.0, last_pull='counts')",
     }
-    nouns = [*(("policies", policy, Policy) for policy in policies), ("environment", environment, Environment)]
+    nouns = [
+        *(("policies", policy, Policy) for policy in policies),
+        ("environment", environment, Environment),
+    ]
     for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
@@ -267,7 +319,11 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         refuse_traced(name, noun)
     of = type(constraint).__name__
     if not isinstance(constraint.ends_with, Status) or constraint.ends_with == Status.RUNNING:
-        raise bad(f"{of}.ends_with", constraint.ends_with, "a Status other than RUNNING, such as Status.HORIZON")
+        raise bad(
+            f"{of}.ends_with",
+            constraint.ends_with,
+            "a Status other than RUNNING, such as Status.HORIZON",
+        )
     if constraint.clock_name not in ("spent", "rounds"):
         raise bad(f"{of}.clock_name", constraint.clock_name, "'spent' or 'rounds'")
     spec = called(environment, "spec", lambda: environment.spec)
@@ -283,16 +339,25 @@ Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action
 
 
 def mean_tables(environment: Environment) -> Means:
-    """The true means of all actions: the one time that a call asks for them, since they may be large tables.
+    """The true means of all actions: the one time that a call asks for them, since they may be
+    large tables.
 
     Raises:
         InputError: there is no instance, or not a row for each.
     """
     kind = type(environment).__name__
-    whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
+    whole_number(
+        f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1
+    )
     means: Any = called(environment, "values", lambda: tuple(map(np.asarray, environment.values())))
-    reward, cost = called(environment, "values", lambda: [x.astype(np.float64, copy=False) for x in means])
-    if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
+    reward, cost = called(
+        environment, "values", lambda: [x.astype(np.float64, copy=False) for x in means]
+    )
+    if (
+        reward.ndim != 2
+        or reward.shape[0] != environment.instances
+        or cost.shape[:2] != reward.shape
+    ):
         raise InputError(
             f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
             f"[instance, action], with {environment.instances} instances"
@@ -303,17 +368,23 @@ def mean_tables(environment: Environment) -> Means:
 def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
     rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*means), np.float64))
     if rate.shape != (len(means[0]),):
-        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{len(means[0])} numbers, one per instance")
+        raise bad(
+            f"{type(ready).__name__}.best_rate", rate, f"{len(means[0])} numbers, one per instance"
+        )
     return rate
 
 
 def _names(labels: Any, ids: np.ndarray) -> tuple[str | int, ...]:
     """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
-    plain = isinstance(labels, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in labels)
+    plain = isinstance(labels, (list, tuple, np.ndarray)) and all(
+        isinstance(x, (str, int, np.integer)) for x in labels
+    )
     if not plain:
         raise bad("instance_names", labels, "a list of names, one for each instance")
     if len(labels) != ids.size:
-        raise InputError(f"instance_names: {len(labels)} names given; it must be one for each of {ids.size}")
+        raise InputError(
+            f"instance_names: {len(labels)} names given; it must be one for each of {ids.size}"
+        )
     kind = int if all(isinstance(x, (int, np.integer)) for x in labels) else str
     names: tuple[str | int, ...] = tuple(kind(x) for x in labels)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
@@ -325,14 +396,17 @@ def _names(labels: Any, ids: np.ndarray) -> tuple[str | int, ...]:
 # --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
 
 
-_PASSED: set[tuple[Any, ...]] = set()  # programs, structures and shapes: values do not matter, a sweep has many
+_PASSED: set[tuple[Any, ...]] = (
+    set()
+)  # programs, structures and shapes: values do not matter, a sweep has many
 
 
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Check one round of one lane, if any code in it is the user's; once for each program in a process.
+    """Check one round of one lane, if any code in it is the user's; once for each program in a
+    process.
 
-    The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or None: of what is all
-    this package's, its tests have played the round.
+    The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or
+    None: of what is all this package's, its tests have played the round.
     """
     program, failed = None, None
     if has_user_code := any(map(is_users, (policy, environment, constraint))):
@@ -343,9 +417,13 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
     round_key = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
     if round_key not in _PASSED:
-        blank = _trace(policy, "blank_action", lambda policy: policy.blank_action(environment.spec), policy)
+        blank = _trace(
+            policy, "blank_action", lambda policy: policy.blank_action(environment.spec), policy
+        )
         if (may_be := environment.refuses(blank)) is not None:
-            dtypes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
+            dtypes = (
+                ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
+            )
             kinds = type(policy).__name__, type(environment).__name__
             raise InputError(
                 f"{kinds[0]}.blank_action: an action of {dtypes} given; for {kinds[1]} it must be {may_be}"
@@ -358,11 +436,17 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     return program
 
 
-def program_of(engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint) -> str:
-    """The digest of what an engine does with one lane of these; see :mod:`jaxbandits.core.fingerprint`."""
+def program_of(
+    engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint
+) -> str:
+    """The digest of what an engine does with one lane of these; see
+    :mod:`jaxbandits.core.fingerprint`.
+    """
 
     def shapes(tree: Any, lead: int) -> Any:
-        return jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[lead:], jax.dtypes.result_type(x)), tree)
+        return jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(np.shape(x)[lead:], jax.dtypes.result_type(x)), tree
+        )
 
     words, marks = jax.ShapeDtypeStruct((2,), jnp.uint32), ticks.Total(_i32(1), _i32(1))
     world = shapes(environment, 0)
@@ -378,10 +462,14 @@ def _i32(*shape: int) -> Any:
 
 
 _FLAG: Any = jax.ShapeDtypeStruct((), jnp.bool_)
-_CHEX = re.compile(r".*failed: (Error in .*: )?trees (\(arrays\) )?0 and 1 (do not match|differ)", re.IGNORECASE)
+_CHEX = re.compile(
+    r".*failed: (Error in .*: )?trees (\(arrays\) )?0 and 1 (do not match|differ)", re.IGNORECASE
+)
 
 
-def _play_a_round(policy: Policy, blank: Any, environment: Environment, constraint: Constraint) -> None:
+def _play_a_round(
+    policy: Policy, blank: Any, environment: Environment, constraint: Constraint
+) -> None:
     one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     key, spec = jax.random.key(0), environment.spec
@@ -391,11 +479,14 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
             must = (
-                "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+                "numbers; update and select get a key, "
+                "which jax.random.fold_in(key, view.round) makes one of the round"
             )
             raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
-    pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
+    pulled = _trace(
+        environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank
+    )
     outcome, feedback = _check_pulled(environment, pulled, start)
     budget = _check_accounts(constraint, one_constraint, outcome)
     available = _trace(environment, "available", lambda: world.available())
@@ -408,14 +499,30 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     _check_context(environment, context)
     view = View(_i32(), budget, available, context)
     observation = Observation(view, blank, feedback, _FLAG, context)
-    updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
+    updated = _trace(
+        policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation
+    )
     _same(policy, "update", "a state like that of init", updated, state)
     selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
-    _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
-    recommended = _trace(policy, "recommend", lambda p, s, v: p.recommend(s, v), policy, state, view)
+    _same(
+        policy,
+        "select",
+        "(state, action) like those of init and blank_action",
+        selected,
+        (state, blank),
+    )
+    recommended = _trace(
+        policy, "recommend", lambda p, s, v: p.recommend(s, v), policy, state, view
+    )
     if recommended is not None:
         _same(policy, "recommend", "an arm, int32[]", recommended, _i32())
-    _same(policy, "status", "int32[]", _trace(policy, "status", lambda p, s: p.status(s), policy, state), _i32())
+    _same(
+        policy,
+        "status",
+        "int32[]",
+        _trace(policy, "status", lambda p, s: p.status(s), policy, state),
+        _i32(),
+    )
 
     finals = [
         (environment, _trace(environment, "summary", world.summary, start)),
@@ -425,14 +532,20 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
         if not isinstance(values, dict):
             raise bad(f"{type(owner).__name__}.summary", values, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
-        raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+        raise bad(
+            f"{type(policy).__name__}.summary",
+            twice[0],
+            f"another name: {type(environment).__name__} has it",
+        )
 
 
 def _check_context(environment: Environment, context: Any) -> None:
     """Refuse a context whose shape is not the one that the spec states."""
     shape = getattr(environment.spec, "context", None)
     must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
-    requirement = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    requirement = "what spec.context says, " + (
+        "None" if shape is None else f"float32{list(shape)}"
+    )
     _same(environment, "context", requirement, context, must)
 
 
@@ -440,11 +553,19 @@ def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Ou
     """What ``pull`` gave; its outcome and feedback."""
     parts = "(state, Outcome, feedback, empty)"
     if not isinstance(pulled, tuple) or len(pulled) != 4 or not isinstance(pulled[1], Outcome):
-        raise InputError(f"{type(environment).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}")
+        raise InputError(
+            f"{type(environment).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}"
+        )
     _, outcome, feedback, _ = pulled
     cost = _i32() if environment.resources is None else _i32(environment.resources)
-    outcome_shapes = Outcome(_i32(), cost, _i32(), cost, {name: _i32() for name in outcome.events}, _FLAG)
-    feedback_shapes = jax.tree.map(lambda x: _i32(*x.shape), feedback) if isinstance(feedback, Feedback) else feedback
+    outcome_shapes = Outcome(
+        _i32(), cost, _i32(), cost, {name: _i32() for name in outcome.events}, _FLAG
+    )
+    feedback_shapes = (
+        jax.tree.map(lambda x: _i32(*x.shape), feedback)
+        if isinstance(feedback, Feedback)
+        else feedback
+    )
     expected = start, outcome_shapes, feedback_shapes, _FLAG
     _same(environment, "pull", f"{parts} in int32 ticks of 2**-24", pulled, expected)
     return outcome, feedback
@@ -452,23 +573,46 @@ def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Ou
 
 def _check_accounts(constraint: Constraint, lane_constraint: Constraint, outcome: Outcome) -> Any:
     """A round booked; what the view of the constraint says may be spent."""
-    total, spent = jax.eval_shape(ticks.zero), jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
+    total, spent = (
+        jax.eval_shape(ticks.zero),
+        jax.eval_shape(lambda: ticks.zero(outcome.cost.shape)),
+    )
     events = {name: _i32() for name in outcome.events}
     audit = _trace(constraint, "audit", lambda: lane_constraint.audit())
     ledger = Ledger(_i32(), total, spent, total, spent, events, audit)
     charged = _trace(constraint, "charge", lane_constraint.charge, ledger, outcome)
     _same(constraint, "charge", "a ledger like the one before", charged, ledger)
-    _same(constraint, "clock", "a Total", _trace(constraint, "clock", lane_constraint.clock, ledger), total)
-    _same(constraint, "ended", "bool[]", _trace(constraint, "ended", lane_constraint.ended, ledger), _FLAG)
+    _same(
+        constraint,
+        "clock",
+        "a Total",
+        _trace(constraint, "clock", lane_constraint.clock, ledger),
+        total,
+    )
+    _same(
+        constraint,
+        "ended",
+        "bool[]",
+        _trace(constraint, "ended", lane_constraint.ended, ledger),
+        _FLAG,
+    )
 
-    # Host code, called with accounts of zeros: a name that is not there is told now, not after the last lane.
+    # Host code, called with accounts of zeros: a name that is not there is told now, not after the
+    # last lane.
     names = ["rounds", "reward", "expected_reward", "clock", *(f"event:{x}" for x in events)]
-    accounts = {name: np.zeros((1, 1), np.int64) for name in [*names, *(f"audit:{x}" for x in audit)]}
-    accounts |= {name: np.zeros((1, 1, *outcome.cost.shape), np.int64) for name in ("spent", "expected_spent")}
+    accounts = {
+        name: np.zeros((1, 1), np.int64) for name in [*names, *(f"audit:{x}" for x in audit)]
+    }
+    accounts |= {
+        name: np.zeros((1, 1, *outcome.cost.shape), np.int64)
+        for name in ("spent", "expected_spent")
+    }
     clock = called(constraint, "expected_clock", lambda: lane_constraint.expected_clock(accounts))
     if np.shape(clock) != (1, 1):
         label = f"an array of shape {np.shape(clock)} for accounts of shape (1, 1)"
-        raise bad(f"{type(constraint).__name__}.expected_clock", label, "one number for each account")
+        raise bad(
+            f"{type(constraint).__name__}.expected_clock", label, "one number for each account"
+        )
     return _trace(constraint, "view", lane_constraint.view, ledger)
 
 
@@ -479,7 +623,9 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
         raise
     except Exception as problem:
         name = user_method(owner, method, problem)
-        raise InputError(f"{name}: fails when traced for one lane: {in_a_line(problem)}") from problem
+        raise InputError(
+            f"{name}: fails when traced for one lane: {in_a_line(problem)}"
+        ) from problem
 
 
 def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> None:
@@ -491,7 +637,9 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
     except AssertionError as problem:
         message = _CHEX.sub("given and wanted differ", " ".join(str(problem).split()))
         message = message.replace("tree 0", "given").replace("tree 1", "wanted")
-        raise InputError(f"{type(owner).__name__}.{method}: it must give {label}; {message[:400]}") from None
+        raise InputError(
+            f"{type(owner).__name__}.{method}: it must give {label}; {message[:400]}"
+        ) from None
 
 
 # --- which engine plays a task
@@ -500,13 +648,18 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
 ) -> tuple[ModuleType, str | None]:
-    """The engine for about so many rounds in all, and why it is the scan engine if another one was allowed."""
+    """The engine for about so many rounds in all, and why it is the scan engine if another one was
+    allowed.
+    """
     if engine == "scan":
         return scan, None
     candidate = time_parallel(policy, environment, constraint)
     if not isinstance(candidate, str):
         if engine == "auto" and candidate.is_short(environment, rounds):
-            return scan, f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled"
+            return (
+                scan,
+                f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
+            )
         if engine == "auto" and candidate is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
             return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
         return candidate, None
@@ -515,8 +668,12 @@ def _engine(
     return scan, candidate
 
 
-def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
-    """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
+def time_parallel(
+    policy: Policy, environment: Environment, constraint: Constraint
+) -> ModuleType | str:
+    """The engine that plays many rounds of these at once with the bits of the scan engine, or why
+    none does.
+    """
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)
@@ -525,9 +682,15 @@ def time_parallel(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def lane_lengths(
-    environment: Environment, means: Means, ready: Constraint, end: np.ndarray, max_rounds: int | None
+    environment: Environment,
+    means: Means,
+    ready: Constraint,
+    end: np.ndarray,
+    max_rounds: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
+    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on
+    other instances.
+    """
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
@@ -543,14 +706,19 @@ def lane_lengths(
         # A learner ends up with the best arm, which may be far cheaper than the average one.
         best = np.argmax(np.nan_to_num(reward / cost, nan=-np.inf), axis=-1)
         rounds = end / ticks.ONE / np.take_along_axis(cost, best[:, None], axis=-1)[:, 0]
-        # Far more than chance needs: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
-        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000 + environment.idle_rounds
+        # Far more than chance needs: with costs of 0 or 1, even a tiny budget waits 1/c rounds for
+        # its first cost.
+        longest = (
+            4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000 + environment.idle_rounds
+        )
     cap = _cap(longest, max_rounds)
     return np.minimum(rounds, cap), cap
 
 
 def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
-    return np.minimum(rounds if max_rounds is None else np.full(rounds.shape, max_rounds), 2**31 - 2).astype(np.int32)
+    return np.minimum(
+        rounds if max_rounds is None else np.full(rounds.shape, max_rounds), 2**31 - 2
+    ).astype(np.int32)
 
 
 # --- one lane by itself: what ``rollout`` and episodes of other libraries play with the engine's own round
@@ -560,15 +728,20 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray, str | None]:
-    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps ``[instance]``, the program.
+    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps
+    ``[instance]``, the program.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """
     if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(policy)):
         key = jax.random.key(0)
-        (task,) = lay_out(policy, environment, constraint, key=key, max_rounds=max_rounds, engine="scan").tasks
+        (task,) = lay_out(
+            policy, environment, constraint, key=key, max_rounds=max_rounds, engine="scan"
+        ).tasks
         if task.settings != 1:
-            raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
+            raise InputError(
+                f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)"
+            )
         return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap, task.program
 
     ready = prepare_constraint(constraint, environment)
@@ -579,13 +752,20 @@ def prepared(
     _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:
-        return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]
+        return jnp.asarray(
+            x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32
+        )[None]
 
     return ready, jax.tree.map(cast, policy), np.minimum(cap, limit).astype(np.int32), None
 
 
 def lane_of(
-    constraint: Constraint, policy: Policy, cap: np.ndarray, root: jax.Array, instance: Any, replicate: Any
+    constraint: Constraint,
+    policy: Policy,
+    cap: np.ndarray,
+    root: jax.Array,
+    instance: Any,
+    replicate: Any,
 ) -> scan.Lane:
     """The constants of a lane; the key ``root``, ``instance`` and ``replicate`` may be traced."""
     lane_constraint = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)

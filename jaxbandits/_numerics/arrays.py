@@ -1,4 +1,6 @@
-"""Arrays: sums and reductions in the way that XLA on CPU is fast at, constants by device; checks of arguments."""
+"""Arrays: sums and reductions in the way that XLA on CPU is fast at, constants by device; checks of
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ import numpy as np
 from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
-    # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced array.
+    # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced
+    # array.
     ArrayLike = Any
 else:
     from numpy.typing import ArrayLike as ArrayLike
@@ -29,11 +32,17 @@ def positive(argument: str, value: Any, may_be: str = "a finite number above 0")
     return array
 
 
-def per_instance(argument: str, array: np.ndarray, instances: int, core: tuple[int, ...] = ()) -> np.ndarray:
+def per_instance(
+    argument: str, array: np.ndarray, instances: int, core: tuple[int, ...] = ()
+) -> np.ndarray:
     """``[instance, *core]`` from an array of that shape or of shape ``core``."""
     if array.shape not in (core, (instances, *core)):
-        shapes = f"[{core[0]}] or [{instances}, {core[0]}]" if core else f"one number, or [{instances}]"
-        raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
+        shapes = (
+            f"[{core[0]}] or [{instances}, {core[0]}]" if core else f"one number, or [{instances}]"
+        )
+        raise InputError(
+            f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)"
+        )
     return np.broadcast_to(array, (instances, *core))
 
 
@@ -44,13 +53,17 @@ def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
 
 
 def prefix_sums(x: jax.Array) -> jax.Array:
-    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen (CPU) or eight, then over the parts.
+    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen (CPU) or eight, then
+    over the parts.
 
-    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers: 128 rows of 64
-    took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill the widest vectors: a macro-step of the leap
-    engine takes 0.82 to 0.88 of the time that it took with eight, and longer again with 32.
+    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n
+    numbers: 128 rows of 64 took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill
+    the widest vectors: a macro-step of the leap engine takes 0.82 to 0.88 of the time that it took
+    with eight, and longer again with 32.
     """
-    return jax.lax.platform_dependent(x, cpu=partial(_sums_by_parts, 16), default=partial(_sums_by_parts, 8))
+    return jax.lax.platform_dependent(
+        x, cpu=partial(_sums_by_parts, 16), default=partial(_sums_by_parts, 8)
+    )
 
 
 def _sums_by_parts(size: int, x: jax.Array) -> jax.Array:
@@ -64,12 +77,15 @@ def _sums_by_parts(size: int, x: jax.Array) -> jax.Array:
     return (inside + before[:, None]).reshape(-1)[:n]
 
 
-def reduced(op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, identity: Any) -> jax.Array:
+def reduced(
+    op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, identity: Any
+) -> jax.Array:
     """``x[n]`` reduced by max, min, or: an ``op`` for which order and repetition change no bit.
 
-    Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which overlap as they may,
-    are joined first: 256 rows of 100 take 3 µs instead of 22 (one core). Beyond 16 times as many, a program of so many
-    slices would be longer than it is worth. Elsewhere each half would be a launch.
+    Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which
+    overlap as they may, are joined first: 256 rows of 100 take 3 µs instead of 22 (one core).
+    Beyond 16 times as many, a program of so many slices would be longer than it is worth. Elsewhere
+    each half would be a launch.
     """
 
     def at_once(x: jax.Array) -> jax.Array:
@@ -86,10 +102,11 @@ def reduced(op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, ident
 
 
 def inner_product(x: jax.Array, y: jax.Array) -> jax.Array:
-    """⟨x, y⟩ along the last axis with the same bits in every program: each product is rounded before it is added.
+    """⟨x, y⟩ along the last axis with the same bits in every program: each product is rounded
+    before it is added.
 
-    A compiler may fuse a product into the sum that it goes to, and does so in some programs only. Through a choice it
-    cannot, and none knows that a product is a number. (What is none counts 0.)
+    A compiler may fuse a product into the sum that it goes to, and does so in some programs only.
+    Through a choice it cannot, and none knows that a product is a number. (What is none counts 0.)
     """
 
     def product(i: int) -> jax.Array:
@@ -107,5 +124,9 @@ def _sum(x: jax.Array, axis: int) -> jax.Array:
 
 
 def by_device(*, cpu: float, accelerator: float) -> jax.Array:
-    """``cpu`` in a program for CPU, else ``accelerator``: ``f32[]``, a constant in the compiled program."""
-    return jax.lax.platform_dependent(cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(accelerator))
+    """``cpu`` in a program for CPU, else ``accelerator``: ``f32[]``, a constant in the compiled
+    program.
+    """
+    return jax.lax.platform_dependent(
+        cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(accelerator)
+    )

@@ -1,14 +1,17 @@
-"""Which points of [0, 1] does no ball hold? The covering oracle of zooming algorithms in one dimension, exact.
+"""Which points of [0, 1] does no ball hold? The covering oracle of zooming algorithms in one
+dimension, exact.
 
-Points are whole ticks 0 … 2²⁴, and so are centres and radii. A ball is the open interval ``(left, right)`` of ticks: it
-holds ``left + 1 … right − 1``. Everything is an int32 comparison, so no rounding decides whether a point is covered.
+Points are whole ticks 0 … 2²⁴, and so are centres and radii. A ball is the open interval ``(left,
+right)`` of ticks: it holds ``left + 1 … right − 1``. Everything is an int32 comparison, so no
+rounding decides whether a point is covered.
 
-Centres and radii of M balls are swept without sorting them: from a point, the furthest right end among the balls that
-hold it is the next point to ask about. A stretch that one ball holds, the common case, costs one look at the M balls,
-any other one look for each ball of the shortest chain that covers it. The loops below end at once in a batch in which
-no lane has further to go.
+Centres and radii of M balls are swept without sorting them: from a point, the furthest right end
+among the balls that hold it is the next point to ask about. A stretch that one ball holds, the
+common case, costs one look at the M balls, any other one look for each ball of the shortest chain
+that covers it. The loops below end at once in a batch in which no lane has further to go.
 
-Source: Trovò et al., *Budgeted multi-armed bandit in continuous action space* (ECAI 2016), §3.1, Theorem 1.
+Source: Trovò et al., *Budgeted multi-armed bandit in continuous action space* (ECAI 2016), §3.1,
+Theorem 1.
 """
 
 from __future__ import annotations
@@ -54,7 +57,8 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
     """The first point of the span that no ball holds; a point beyond ``span.high`` if all are held."""
 
     def further(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        # A ball is open, so its right end is the next point that it does not hold: ask about that one.
+        # A ball is open, so its right end is the next point that it does not hold: ask about that
+        # one.
         point, _ = state
         reach = _reach(balls, point)
         return jnp.maximum(point, reach), reach < 0
@@ -68,7 +72,9 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
 
 
 def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
-    """The last point of the hole that begins at ``point``: a ball holds what comes after its left end."""
+    """The last point of the hole that begins at ``point``: a ball holds what comes after its left
+    end.
+    """
     return jnp.minimum(jnp.min(jnp.where(balls.left >= point, balls.left, span.high)), span.high)
 
 
@@ -77,18 +83,22 @@ def holes(balls: Balls, span: Span) -> jax.Array:
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
-        # From ``point``, either over a whole hole to the first point that is held, or over the balls that hold it.
+        # From ``point``, either over a whole hole to the first point that is held, or over the
+        # balls that hold it.
         reach, end = _reach(balls, point), _hole_end(balls, span, point)
         open_ = reach < 0
         return jnp.where(open_, end + 1, reach), count + jnp.where(open_, end + 1 - point, 0)
 
-    return jax.lax.while_loop(lambda s: s[0] <= span.high, advance, (jnp.asarray(span.low), jnp.int32(0)))[1]
+    return jax.lax.while_loop(
+        lambda s: s[0] <= span.high, advance, (jnp.asarray(span.low), jnp.int32(0))
+    )[1]
 
 
 def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
     """The point of the span that comes after ``number`` others that no ball holds, from below.
 
-    ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the result means nothing).
+    ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the
+    result means nothing).
     """
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -97,6 +107,10 @@ def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
         size = jnp.where(reach < 0, end + 1 - point, 0)
         in_hole = (reach < 0) & (remaining < size)  # in this hole; −1 then ends the loop
         beyond = jnp.where(reach < 0, end + 1, reach)
-        return jnp.where(in_hole, point + remaining, beyond), jnp.where(in_hole, -1, remaining - size)
+        return jnp.where(in_hole, point + remaining, beyond), jnp.where(
+            in_hole, -1, remaining - size
+        )
 
-    return jax.lax.while_loop(lambda s: (s[1] >= 0) & (s[0] <= span.high), advance, (jnp.asarray(span.low), number))[0]
+    return jax.lax.while_loop(
+        lambda s: (s[1] >= 0) & (s[0] <= span.high), advance, (jnp.asarray(span.low), number)
+    )[0]

@@ -1,4 +1,6 @@
-"""What could be gained where every request shows its means: fluid optima over a sample of requests. Host, float64."""
+"""What could be gained where every request shows its means: fluid optima over a sample of requests.
+Host, float64.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,11 @@ class FluidOptimum(NamedTuple):
     price: np.ndarray
 
 
-def best_responses(reward: np.ndarray, cost: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(reward ``[N]``, cost ``[N, J]``) of the best arm of each request at these prices; 0 where none is above 0.
+def best_responses(
+    reward: np.ndarray, cost: np.ndarray, price: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(reward ``[N]``, cost ``[N, J]``) of the best arm of each request at these prices; 0 where
+    none is above 0.
 
     Of equals the one that costs least: so the slope of the dual is the one towards higher prices.
     """
@@ -36,20 +41,26 @@ def best_responses(reward: np.ndarray, cost: np.ndarray, price: np.ndarray) -> t
 
 
 def dual(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
-    """⟨λ, b⟩ + [max_k r − ⟨λ, c⟩]₊ of each request, ``[N]``: their mean bounds what any policy can gain."""
+    """⟨λ, b⟩ + [max_k r − ⟨λ, c⟩]₊ of each request, ``[N]``: their mean bounds what any policy can
+    gain.
+    """
     return price @ budget + np.maximum((reward - cost @ price).max(axis=1), 0.0)
 
 
-def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float = _EXACT) -> FluidOptimum:
-    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by its dual
+def optimum(
+    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float = _EXACT
+) -> FluidOptimum:
+    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by
+    its dual
 
     .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .
 
-    The dual is convex and piecewise linear. Its tangents bound it from below, and the next price is where the bound is
-    least (Kelley's cuts), until the bound is met.
+    The dual is convex and piecewise linear. Its tangents bound it from below, and the next price is
+    where the bound is least (Kelley's cuts), until the bound is met.
 
     Args:
-        reward: ``[N, K]``, −∞ where an arm is absent. cost: ``[N, K, J]``. budget: b ≥ 0, ``[J]``, for a request.
+        reward: ``[N, K]``, −∞ where an arm is absent. cost: ``[N, K, J]``. budget: b ≥ 0, ``[J]``,
+            for a request.
         gap: of the largest reward, between the value that is given and the bound from below.
     """
     largest = max(reward.max(), 0.0)
@@ -57,7 +68,9 @@ def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float
         return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
     lowest_cost = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
     with np.errstate(divide="ignore"):
-        price_limit = np.minimum(largest / budget, 2 * largest / lowest_cost)  # at the second nobody who pays is served
+        price_limit = np.minimum(
+            largest / budget, 2 * largest / lowest_cost
+        )  # at the second nobody who pays is served
     price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
     gains: list[float] = []
     slopes: list[np.ndarray] = []
@@ -77,7 +90,9 @@ def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float
 def _lowest_tangent(
     gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, price_limit: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """(value, price) where the largest of the tangents ``gain + ⟨slope, λ⟩`` is least, among them ⟨λ, b⟩ itself."""
+    """(value, price) where the largest of the tangents ``gain + ⟨slope, λ⟩`` is least, among them
+    ⟨λ, b⟩ itself.
+    """
     gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
     if budget.size == 1:
         slope = slopes[:, 0]
@@ -91,17 +106,22 @@ def _lowest_tangent(
         height = np.maximum(gains[down] + slope[down] * meet, gains[up])
         height = np.where(flat[up], np.maximum(gains[up], height), height)
         # Of several, as where a tangent is flat, the one beyond which no other rises above it.
-        place = np.unravel_index(np.where(height >= height.max(), meet, -1.0).argmax(), height.shape)
+        place = np.unravel_index(
+            np.where(height >= height.max(), meet, -1.0).argmax(), height.shape
+        )
         return float(height[place]), np.minimum(meet[place], price_limit)
     # Prices in units of their largest values: budgets may be of very different sizes.
     table = np.hstack([slopes * price_limit, -np.ones((len(gains), 1))])
     bounds = [(0, 1)] * budget.size + [(None, None)]
-    solved = optimize.linprog(np.append(np.zeros(budget.size), 1.0), table, -gains, bounds=bounds, method="highs")
+    solved = optimize.linprog(
+        np.append(np.zeros(budget.size), 1.0), table, -gains, bounds=bounds, method="highs"
+    )
     return float(solved.x[-1]), solved.x[:-1] * price_limit
 
 
 def best_ratio(reward: np.ndarray, cost: np.ndarray) -> float:
-    """ρ* with E max_k (r − ρ c) = 0, every request served: what a unit of money can bring, by Dinkelbach's steps.
+    """ρ* with E max_k (r − ρ c) = 0, every request served: what a unit of money can bring, by
+    Dinkelbach's steps.
 
     ``reward`` and ``cost`` are ``[N, K]``.
     """
@@ -117,13 +137,15 @@ def best_ratio(reward: np.ndarray, cost: np.ndarray) -> float:
 
 
 class ContextValue(NamedTuple):
-    """What it is worth to see the context, of one instance, for a request or (with money as the clock) a unit of money.
+    """What it is worth to see the context, of one instance, for a request or (with money as the
+    clock) a unit of money.
 
     Attributes:
         contextual: the fluid optimum of who sees contexts and knows the means.
         fixed: that of the best mixture that sees none.
         value: the difference, at least 0.
-        low, high: an interval of the value at 95 %; it is a point where the law of contexts is a table.
+        low, high: an interval of the value at 95 %; it is a point where the law of contexts is a
+            table.
         price: of each resource, ``[J]``; with money as the clock ρ* itself.
         error: standard error of ``contextual``; 0 where the law of contexts is a table.
     """
@@ -140,11 +162,15 @@ class ContextValue(NamedTuple):
 _Z = 1.959964
 
 
-def context_value(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None) -> ContextValue:
-    """The value of context on one exact table of means, or on two samples: prices from the first, values on the second.
+def context_value(
+    samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None
+) -> ContextValue:
+    """The value of context on one exact table of means, or on two samples: prices from the first,
+    values on the second.
 
-    The optimum on the sample that it is found on is too high on average; so is the dual at any price but the best one.
-    With rounds the first is E f₁ ≤ OPT ≤ E f₂, and the interval reaches from one to the other.
+    The optimum on the sample that it is found on is too high on average; so is the dual at any
+    price but the best one. With rounds the first is E f₁ ≤ OPT ≤ E f₂, and the interval reaches
+    from one to the other.
 
     Args:
         samples: (reward ``[N, K]``, cost ``[N, K, J]``) each.
@@ -169,7 +195,9 @@ def context_value(samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarr
     return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, high, best.price, chance)
 
 
-def _without_context(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _without_context(
+    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
     """(value, mixture ``[K]``, price ``[J]``) of the best mixture at the mean rewards and costs."""
     exists = np.isfinite(reward[0])
     mean, paid = np.where(exists, reward.mean(axis=0), 0.0), cost.mean(axis=0)
@@ -180,7 +208,9 @@ def _without_context(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -
     return float(value), mixture, solved.price
 
 
-def _value_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool) -> ContextValue:
+def _value_by_ratio(
+    r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool
+) -> ContextValue:
     first, last = best_ratio(r, c), best_ratio(reward, cost)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = reward.mean(axis=0) / cost.mean(axis=0)
@@ -189,12 +219,17 @@ def _value_by_ratio(r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.n
     rows = np.arange(len(reward))
     arm = (reward - first * cost).argmax(axis=1)
     gain, paid = reward[rows, arm], cost[rows, arm]
-    ratio = float(gain.mean() / paid.mean())  # a rule that was chosen on the other sample: not above ρ* on average
+    ratio = float(
+        gain.mean() / paid.mean()
+    )  # a rule that was chosen on the other sample: not above ρ* on average
     if exact:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     slack = (gain - ratio * paid) / paid.mean()
     chance = float(slack.std() / np.sqrt(len(rows)))
     slack = slack - (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
     error = float(slack.std() / np.sqrt(len(rows)))
-    low, high = max(min(ratio, last) - fixed - _Z * error, 0.0), max(ratio, last) - fixed + _Z * error
+    low, high = (
+        max(min(ratio, last) - fixed - _Z * error, 0.0),
+        max(ratio, last) - fixed + _Z * error,
+    )
     return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), chance)

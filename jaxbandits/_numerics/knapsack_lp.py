@@ -1,8 +1,9 @@
 """Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest.
 
-With one resource the optimum is a single arm or a pair, in closed form, written once for the traced form (one lane,
-float32) and for the host (NumPy, float64, batches). With several it is found by the simplex method, written once for
-both too; on the host all bases are looked at instead where they are few.
+With one resource the optimum is a single arm or a pair, in closed form, written once for the traced
+form (one lane, float32) and for the host (NumPy, float64, batches). With several it is found by the
+simplex method, written once for both too; on the host all bases are looked at instead where they
+are few.
 """
 
 from __future__ import annotations
@@ -18,32 +19,41 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import reduced
 
-_MOST_BASES = 1000  # above this the host takes the simplex method too: all bases would take it longer
+_MOST_BASES = (
+    1000  # above this the host takes the simplex method too: all bases would take it longer
+)
 _NO_END = 100_000  # exchanges: on the host it goes on until it has found the optimum
 
 
 class Mixture(NamedTuple):
-    """Play ``high`` with probability ``weight``, else ``low``. A single arm has ``high == low`` and weight 1."""
+    """Play ``high`` with probability ``weight``, else ``low``. A single arm has ``high == low`` and
+    weight 1.
+    """
 
-    value: jax.Array  # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
+    value: (
+        jax.Array
+    )  # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
     high: jax.Array  # i32[]: the member that costs more than c
     low: jax.Array  # i32[]: the member that costs at most c
     weight: jax.Array  # f32[]
 
 
 def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jnp) -> Any:
-    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c on the simplex of K arms and the null arm (0, 0).
+    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c on the simplex of K arms and the null
+    arm (0, 0).
 
-    Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on i and have the
-    value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
+    Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on
+    i and have the value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
 
     Args:
         mu, rho: at least 0, ``[..., K]``. c: ``[...]``.
-        allowed: ``bool[..., K + 1]``, the actions that may be used (the null arm last); all by default.
+        allowed: ``bool[..., K + 1]``, the actions that may be used (the null arm last); all by
+            default.
         xp: the array namespace, ``jax.numpy`` or ``numpy``.
 
     Returns:
-        ``[..., K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞ where infeasible.
+        ``[..., K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞
+        where infeasible.
     """
     mu, rho = with_null(mu, xp), with_null(rho, xp)
     below = rho <= xp.asarray(c)[..., None]
@@ -54,7 +64,8 @@ def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jn
     single = xp.eye(mu.shape[-1], dtype=bool) & below[..., None, :]
     apart = xp.where(both, rho[..., :, None] - rho[..., None, :], 1)
     more = (xp.asarray(c)[..., None] - rho)[..., None, :] * (mu[..., :, None] - mu[..., None, :])
-    # The division comes last: XLA on CPU stores its result instead of repeating all this in every kernel that reads it.
+    # The division comes last: XLA on CPU stores its result instead of repeating all this in every
+    # kernel that reads it.
     return mu[..., None, :] + xp.where(both, more, xp.where(single, 0, -xp.inf)) / apart
 
 
@@ -72,13 +83,16 @@ class _Line(NamedTuple):
     steps: jax.Array  # i32[]
 
 
-def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array | None = None) -> Mixture:
+def best_mixture(
+    mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array | None = None
+) -> Mixture:
     """The optimum of the one-resource LP (traced, one lane); arguments as for :func:`vertices`.
 
-    No action lies above the line through the best pair in the plane of (ρ, μ). So from the best action at most c go to
-    the one above c with the steepest line, from that one to the one at most c with the flattest, and so on: each line
-    is higher at c than the one before (Newton's method on the dual), and a few steps of O(K) do where there are K²
-    pairs. Exact ties go to a single arm before a pair, then to the lowest index.
+    No action lies above the line through the best pair in the plane of (ρ, μ). So from the best
+    action at most c go to the one above c with the steepest line, from that one to the one at most
+    c with the flattest, and so on: each line is higher at c than the one before (Newton's method on
+    the dual), and a few steps of O(K) do where there are K² pairs. Exact ties go to a single arm
+    before a pair, then to the lowest index.
     """
     mu, rho = with_null(mu), with_null(rho)
     actions = mu.shape[0]
@@ -118,7 +132,9 @@ def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array
     mixed = any_above & (pair > alone)
     value = jnp.where(single < actions, jnp.where(mixed, pair, alone), -jnp.inf)
     weight = jnp.where(mixed, (c - cheap) / jnp.where(any_above, dear - cheap, 1), 1.0)
-    return Mixture(value, jnp.where(mixed, line.high, single), jnp.where(mixed, line.low, single), weight)
+    return Mixture(
+        value, jnp.where(mixed, line.high, single), jnp.where(mixed, line.low, single), weight
+    )
 
 
 # --- Several rows: the simplex method
@@ -139,7 +155,9 @@ class Vertex(NamedTuple):
 
 
 class _Tableau(NamedTuple):
-    """Variables are the slacks of the m rows, then the K arms, so that further arms change no number."""
+    """Variables are the slacks of the m rows, then the K arms, so that further arms change no
+    number.
+    """
 
     rows: Any  # f[..., m + 1, m + K + 1]: of the constraints and, last, of the reduced costs; right sides last
     terms: Any  # f[..., m, m]: the largest that was subtracted so far in the inverse, the rows below the slacks
@@ -151,24 +169,36 @@ class _Tableau(NamedTuple):
 
 
 def simplex(
-    mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleType = jnp, max_exchanges: int = 0
+    mu: Any,
+    cost: Any,
+    limit: Any,
+    allowed: Any = None,
+    *,
+    xp: ModuleType = jnp,
+    max_exchanges: int = 0,
 ) -> Vertex:
-    """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method: the same code traced and on the host, in any float type.
+    """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method: the same code traced and on the host,
+    in any float type.
 
-    The entering variable is the one of the largest gain, the leaving one that of the smallest ratio. After an exchange
-    that moved nothing, the entering one is the first that gains (Bland's rule), until something moves: so no cycle is
-    possible. Equals go to the lower place: slacks before arms. A pure function, no randomness.
+    The entering variable is the one of the largest gain, the leaving one that of the smallest
+    ratio. After an exchange that moved nothing, the entering one is the first that gains (Bland's
+    rule), until something moves: so no cycle is possible. Equals go to the lower place: slacks
+    before arms. A pure function, no randomness.
 
-    A number of a column is the inverse of the basis times the column as it was. Rounding leaves a share of the terms of
-    that sum, so what is below 2⁸ units in the last place of the terms is none. Terms of 1 would hide small costs:
-    those of a row that no exchange has changed are the costs themselves.
+    A number of a column is the inverse of the basis times the column as it was. Rounding leaves a
+    share of the terms of that sum, so what is below 2⁸ units in the last place of the terms is
+    none. Terms of 1 would hide small costs: those of a row that no exchange has changed are the
+    costs themselves.
 
     Args:
-        mu: μ, ``[..., K]``, at most 1 in size or so: a gain below 2⁵ units in the last place of 1 is none.
+        mu: μ, ``[..., K]``, at most 1 in size or so: a gain below 2⁵ units in the last place of 1
+            is none.
         cost: C ≥ 0, ``[..., m, K]``, over six decades and more. limit: b ≥ 0, ``[..., m]``.
         allowed: ``bool[..., K]``; all by default.
-        xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a batch).
-        max_exchanges: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
+        xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a
+            batch).
+        max_exchanges: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2)
+            were needed).
 
     Returns:
         A :class:`Vertex`.
@@ -197,7 +227,9 @@ def simplex(
     def exchange(now: _Tableau) -> _Tableau:
         gain = now.rows[..., -1, :-1]
         better = enters_at_all & (gain < -small)
-        best = better & (now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None]))
+        best = better & (
+            now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None])
+        )
         entering = xp.min(xp.where(best, ids, never), axis=-1)
         at_end = entering == never
         enters = (ids == entering[..., None])[..., None, :]
@@ -205,7 +237,8 @@ def simplex(
         inverse = xp.abs(now.rows[..., :-1, :m])
         was = xp.sum(xp.where(enters, table, 0), axis=-1)[..., None, :]
         least_sure = xp.sum(xp.maximum(inverse, now.terms) * was, axis=-1)
-        # Where nothing is left, as in a degenerate vertex, only a number that is beyond doubt may be exchanged.
+        # Where nothing is left, as in a degenerate vertex, only a number that is beyond doubt may
+        # be exchanged.
         some_left = now.rows[..., :-1, -1] > noise * xp.sum(inverse * right[..., None, :], axis=-1)
         over = (column[..., :-1] > noise) | ((column[..., :-1] > noise * least_sure) & some_left)
         ratio = xp.where(over, now.rows[..., :-1, -1] / xp.where(over, column[..., :-1], 1), xp.inf)
@@ -215,15 +248,29 @@ def simplex(
         moves = now.running & ~at_end & ~endless
         leaves = now.basis == out[..., None]
         by = xp.sum(xp.where(leaves, column[..., :-1], 0), axis=-1)
-        row = xp.sum(xp.where(leaves[..., None], now.rows[..., :-1, :], 0), axis=-2) / xp.where(moves, by, 1)[..., None]
-        before = xp.sum(xp.where(leaves[..., None], now.terms, 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        row = (
+            xp.sum(xp.where(leaves[..., None], now.rows[..., :-1, :], 0), axis=-2)
+            / xp.where(moves, by, 1)[..., None]
+        )
+        before = (
+            xp.sum(xp.where(leaves[..., None], now.terms, 0), axis=-2)
+            / xp.where(moves, by, 1)[..., None]
+        )
         terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
         is_pivot_row = xp.concatenate([leaves, xp.zeros_like(leaves[..., :1])], axis=-1)[..., None]
-        after = xp.where(is_pivot_row, row[..., None, :], now.rows - column[..., None] * row[..., None, :])
-        after = xp.where(levels, xp.maximum(after, 0), after)  # what rounding leaves below 0 would be no vertex
+        after = xp.where(
+            is_pivot_row, row[..., None, :], now.rows - column[..., None] * row[..., None, :]
+        )
+        after = xp.where(
+            levels, xp.maximum(after, 0), after
+        )  # what rounding leaves below 0 would be no vertex
         return _Tableau(
             xp.where(moves[..., None, None], after, now.rows),
-            xp.where(moves[..., None, None], xp.where(leaves[..., None], before[..., None, :], terms), now.terms),
+            xp.where(
+                moves[..., None, None],
+                xp.where(leaves[..., None], before[..., None, :], terms),
+                now.terms,
+            ),
             xp.where(moves[..., None] & leaves, entering[..., None], now.basis),
             now.pivots + moves,
             xp.where(moves, lowest_ratio <= 0, now.stuck),
@@ -279,7 +326,9 @@ def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.nd
         cost, c = cost[..., 0], c[..., 0]
     if cost.ndim == 2:
         allowed = np.concatenate([exists, np.ones_like(exists[:, :1])], axis=-1)
-        values = vertices(np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np)
+        values = vertices(
+            np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np
+        )
         return values.max((-1, -2))
     return fluid_values(reward, cost, c, np.ones(c.shape[0]))
 
@@ -287,7 +336,8 @@ def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.nd
 def fluid_values(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rounds: np.ndarray | None = None
 ) -> np.ndarray:
-    """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, and Σ n_k ≤ T if ``rounds`` are given, for each instance.
+    """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, and Σ n_k ≤ T if ``rounds`` are given,
+    for each instance.
 
     Shapes as :func:`mixture_values`; ``rounds`` ``[instance]``.
     """
@@ -296,7 +346,9 @@ def fluid_values(
     if rounds is not None:
         cost = np.concatenate([cost, np.ones_like(cost[..., :1])], axis=-1)
         budget = np.concatenate([budget, rounds[:, None]], axis=-1)
-    return np.array([_fluid_value(*instance) for instance in zip(reward, cost, budget, strict=True)])
+    return np.array(
+        [_fluid_value(*instance) for instance in zip(reward, cost, budget, strict=True)]
+    )
 
 
 def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> float:
@@ -308,10 +360,12 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
 
 
 def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:
-    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, for small sizes.
+    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, for
+    small sizes.
 
     Args:
-        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row of ones.
+        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row
+            of ones.
 
     Returns:
         The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
@@ -331,6 +385,8 @@ def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[flo
     feasible = regular & np.all(x >= -slack, axis=-1)
     value = np.where(feasible, np.sum(gain[bases] * x, axis=-1), -np.inf)
     at = np.argmax(value)
-    full = np.sum(np.where(np.arange(arms)[:, None] == bases[at][None, :], x[at][None, :], 0), axis=-1)
+    full = np.sum(
+        np.where(np.arange(arms)[:, None] == bases[at][None, :], x[at][None, :], 0), axis=-1
+    )
     free = np.any((np.max(cost, axis=0) <= 0) & (mu > 0))
     return float(np.where(free, np.inf, value[at])), full / size

@@ -1,4 +1,6 @@
-"""Means that depend on a context: what a world draws its outcomes around, and what an oracle is told."""
+"""Means that depend on a context: what a world draws its outcomes around, and what an oracle is
+told.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from jaxbandits.core.pytrees import leaf, pytree
 
 
 class Means:
-    """Mean outcomes of an arm, given what is known of a request. Leaves carry a leading instance axis.
+    """Mean outcomes of an arm, given what is known of a request. Leaves carry a leading instance
+    axis.
 
     Write :meth:`at`. What lies outside of [0, 1] is clipped by the world.
 
@@ -37,7 +40,9 @@ class Means:
 
     @abstractmethod
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """``f32[1]``, or ``f32[J]`` of several costs: means of ``arm`` at a context ``f32[d]`` (its row, of rows)."""
+        """``f32[1]``, or ``f32[J]`` of several costs: means of ``arm`` at a context ``f32[d]`` (its
+        row, of rows).
+        """
 
 
 @pytree
@@ -45,16 +50,19 @@ class LinearMeans(Means):
     """θ₀ + ⟨θ, x⟩.
 
     Args:
-        theta: ``[instance, K, J, 1 + d]``, the constant first; K = 1: one θ for all arms. Use :meth:`of`.
+        theta: ``[instance, K, J, 1 + d]``, the constant first; K = 1: one θ for all arms. Use
+            :meth:`of`.
     """
 
     theta: Any = leaf(core=3)
 
     @classmethod
     def of(cls, theta: Any, resources: int | None = None) -> LinearMeans:
-        """From θ of each arm ``[K, 1 + d]``, or of each arm and resource ``[K, J, 1 + d]`` if ``resources`` says J.
+        """From θ of each arm ``[K, 1 + d]``, or of each arm and resource ``[K, J, 1 + d]`` if
+        ``resources`` says J.
 
-        One θ for all arms has K = 1; it is for contexts with a row for each arm. Instances stand before all.
+        One θ for all arms has K = 1; it is for contexts with a row for each arm. Instances stand
+        before all.
 
         Raises:
             InputError: another shape, or values that are not finite.
@@ -67,9 +75,17 @@ class LinearMeans(Means):
         table = in_float32("theta", theta)
         core = 2 if resources is None else 3
         if table.ndim not in (core, core + 1) or table.shape[-1] < 2 or 0 in table.shape:
-            raise bad("theta", f"shape {table.shape}", "[K, 1 + d], or [K, resources, 1 + d], instances before them")
+            raise bad(
+                "theta",
+                f"shape {table.shape}",
+                "[K, 1 + d], or [K, resources, 1 + d], instances before them",
+            )
         if resources is not None and table.shape[-2] != resources:
-            raise bad("theta", f"shape {table.shape}", f"of {resources} resources on the last axis but one")
+            raise bad(
+                "theta",
+                f"shape {table.shape}",
+                f"of {resources} resources on the last axis but one",
+            )
         table = table if table.ndim > core else table[None]
         return cls(table if resources is not None else table[..., None, :])
 

@@ -1,4 +1,6 @@
-"""Normal draws of one word each, by a table of the quantile function: whole numbers, the same in every program."""
+"""Normal draws of one word each, by a table of the quantile function: whole numbers, the same in
+every program.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from jaxbandits.core import ticks
 
 
 def standard_normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
-    """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; within 10⁻⁴ of the quantile function.
+    """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; within 10⁻⁴ of the
+    quantile function.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,4 +1,6 @@
-"""What is built on the simulator: the comparison of an arms file, the service, the command. Nothing else imports it."""
+"""What is built on the simulator: the comparison of an arms file, the service, the command. Nothing
+else imports it.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,6 @@
-"""What to cite for a policy, as BibTeX: ``data/papers.bib`` has the papers, and which policies come from each."""
+"""What to cite for a policy, as BibTeX: ``data/papers.bib`` has the papers, and which policies come
+from each.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,16 @@ class Citation(str):
 
 
 def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation:
-    """BibTeX of this package, and of the papers behind a policy, or behind all that a result played.
+    """BibTeX of this package, and of the papers behind a policy, or behind all that a result
+    played.
 
-    Policies around other policies have the papers of both. What an entry lacks could not be read, and is not guessed.
+    Policies around other policies have the papers of both. What an entry lacks could not be read,
+    and is not guessed.
 
     Args:
-        policy: a policy, its class, or the name of either: ``"OmegaUCB"``, or as the command has it ``"omega_ucb"``.
-            A :class:`~jaxbandits.Result`: what its settings are made of, and the version that played them. None: the
-            package alone.
+        policy: a policy, its class, or the name of either: ``"OmegaUCB"``, or as the command has it
+            ``"omega_ucb"``. A :class:`~jaxbandits.Result`: what its settings are made of, and the
+            version that played them. None: the package alone.
 
     Returns:
         The entries, as text: ``print(jb.cite(policy))``.
@@ -58,17 +62,26 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
         about = policy.about
         # a file of an earlier version says no more than the class of each policy
         settings = about.classes or [[row["policy"]] for row in about.parameters]
-        software, classes = _software(about.jaxbandits, about.code), [name for setting in settings for name in setting]
+        software, classes = (
+            _software(about.jaxbandits, about.code),
+            [name for setting in settings for name in setting],
+        )
     else:
         software, classes = _software(__version__), []
         for kind in _kinds(policy) if policy is not None else ():
-            classes += nearest_class(kind)  # a class of the user's has the papers of its nearest parent
-    entries = dict.fromkeys(entry for name in classes for _, entry, names in papers() if name in names)
+            classes += nearest_class(
+                kind
+            )  # a class of the user's has the papers of its nearest parent
+    entries = dict.fromkeys(
+        entry for name in classes for _, entry, names in papers() if name in names
+    )
     return Citation("\n\n".join([software, *entries]) + "\n")
 
 
 def _software(version: str, code: str = "") -> str:
-    """The entry of this package; of the date only where it is known, of the address when there is one."""
+    """The entry of this package; of the date only where it is known, of the address when there is
+    one.
+    """
     fields = {"author": "{the jaxbandits authors}", "title": f"{{{_TITLE}}}", "version": version}
     if version == __version__:
         fields |= {"date": _RELEASED, "year": _RELEASED[:4]}
@@ -76,13 +89,17 @@ def _software(version: str, code: str = "") -> str:
         pages = dict(x.split(", ", 1) for x in metadata("jaxbandits").get_all("Project-URL") or ())
     except PackageNotFoundError:
         pages = {}
-    if "//example." not in (address := pages.get("Homepage", "//example.")):  # reserved: there is none yet
+    if "//example." not in (
+        address := pages.get("Homepage", "//example.")
+    ):  # reserved: there is none yet
         fields["url"] = address
     # said once more for BibTeX, whose styles leave out version and date
     parts = [f"Version {version}", fields.get("date", ""), f"source {code[:16]}" if code else ""]
     fields["note"] = ", ".join(filter(None, parts))
     width = max(map(len, fields))
-    return "\n".join(["@software{jaxbandits,", *(f"  {k:{width}} = {{{x}}}," for k, x in fields.items()), "}"])
+    return "\n".join(
+        ["@software{jaxbandits,", *(f"  {k:{width}} = {{{x}}}," for k, x in fields.items()), "}"]
+    )
 
 
 @functools.cache
@@ -96,10 +113,16 @@ def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 def _kinds(policy: Any) -> Iterator[type]:
     """The class of a policy, and those of the policies inside."""
     if isinstance(policy, str):
-        policy = {**POLICIES, **AVERAGE_COST_POLICIES}.get(policy) or getattr(policies, policy, policy)
+        policy = {**POLICIES, **AVERAGE_COST_POLICIES}.get(policy) or getattr(
+            policies, policy, policy
+        )
     kind = policy if isinstance(policy, type) else type(policy)
     if not issubclass(kind, Policy):
-        raise bad("policy", policy, "a policy, a policy's class, its name such as 'omega_ucb', or a result")
+        raise bad(
+            "policy",
+            policy,
+            "a policy, a policy's class, its name such as 'omega_ucb', or a result",
+        )
     yield kind
     for inner in vars(policy).values() if kind is not policy else ():
         if isinstance(inner, Policy):

@@ -30,8 +30,8 @@ class Drawing(NamedTuple):
 class DrawingProcess:
     """Draws pictures, one after the other. A context manager.
 
-    matplotlib takes half a second to import and as long to draw, which would hold up the rest: with ``apart`` a process
-    of its own does it, if this one has not imported matplotlib already.
+    matplotlib takes half a second to import and as long to draw, which would hold up the rest: with
+    ``apart`` a process of its own does it, if this one has not imported matplotlib already.
     """
 
     def __init__(self, apart: bool):
@@ -39,7 +39,11 @@ class DrawingProcess:
         self._process: subprocess.Popen[bytes] | None = None
         if apart and "matplotlib" not in sys.modules:
             command = [sys.executable, "-c", "from jaxbandits.apps.drawing import serve; serve()"]
-            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            pipes: Any = {
+                "stdin": subprocess.PIPE,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.DEVNULL,
+            }
             with contextlib.suppress(OSError):
                 # A session of its own: Ctrl-C is the business of this process, not of that.
                 self._process = subprocess.Popen(command, **pipes, start_new_session=True)
@@ -58,7 +62,11 @@ class DrawingProcess:
         return self._line.submit(self._draw_apart, drawing)
 
     def _draw_apart(self, drawing: Drawing) -> bytes:
-        if self._process is not None and self._process.stdin is not None and self._process.stdout is not None:
+        if (
+            self._process is not None
+            and self._process.stdin is not None
+            and self._process.stdout is not None
+        ):
             with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
                 pickle.dump(drawing, self._process.stdin)
                 self._process.stdin.flush()

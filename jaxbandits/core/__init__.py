@@ -1,4 +1,5 @@
-"""What every room stands on: exact ticks, addressed draws, arm statistics, specs, and the protocol of the three nouns.
+"""What every room stands on: exact ticks, addressed draws, arm statistics, specs, and the protocol
+of the three nouns.
 
 Authors of policies, environments and constraints import from here.
 """

@@ -12,7 +12,8 @@ from jaxbandits.core.ticks import Total
 
 
 class ArmStatistics(NamedTuple):
-    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks for them.
+    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks
+    for them.
 
     With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`.
     """
@@ -25,9 +26,11 @@ class ArmStatistics(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """The float32 values that a score may read; all of one shape, elementwise (``[K]``, or any batch of arms).
+    """The float32 values that a score may read; all of one shape, elementwise (``[K]``, or any
+    batch of arms).
 
-    ``reward_rest`` and ``cost_rest`` are n − Σr and n − Σc, taken in ticks before rounding: floats would cancel.
+    ``reward_rest`` and ``cost_rest`` are n − Σr and n − Σc, taken in ticks before rounding: floats
+    would cancel.
     """
 
     t: jax.Array  # 1-based number of the round being decided
@@ -51,7 +54,9 @@ class Arms(NamedTuple):
 
 
 def beside(x: Any, axes: int) -> Any:
-    """``x`` with so many axes of size 1 behind its own: what is of an arm, beside what is of its resources."""
+    """``x`` with so many axes of size 1 behind its own: what is of an arm, beside what is of its
+    resources.
+    """
     return x.reshape(x.shape + (1,) * axes)
 
 
@@ -65,11 +70,16 @@ def empty(arms: int, *, resources: int | None = None, spreads: bool = False) -> 
     """
     costs = (arms,) if resources is None else (arms, resources)
     spread = (ticks.zero((arms,)), ticks.zero(costs)) if spreads else (None, None)
-    return ArmStatistics(jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero(costs), *spread)
+    return ArmStatistics(
+        jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero(costs), *spread
+    )
 
 
-def record(stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
-    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set of distinct arms.
+def record(
+    stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array
+) -> ArmStatistics:
+    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set
+    of distinct arms.
 
     With d resources ``cost`` has an axis ``[d]`` more, the last one.
     """
@@ -98,10 +108,11 @@ def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
 
 
 def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
-    """The statistics as they would be if every open pull had brought its arm's current means (rounded down to a tick).
+    """The statistics as they would be if every open pull had brought its arm's current means
+    (rounded down to a tick).
 
-    An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1: so that it is not
-    flooded before the first answer.
+    An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1:
+    so that it is not flooded before the first answer.
     """
     has_pulls, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
 
@@ -109,10 +120,14 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
         if total is None:
             return None
         pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (has_pulls, n, open))
-        return ticks.plus(total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times))
+        return ticks.plus(
+            total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times)
+        )
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
-    return ArmStatistics(stats.pulls + open, more(stats.reward, 0), more(stats.cost, ticks.ONE), *spreads)  # type: ignore[arg-type]
+    return ArmStatistics(
+        stats.pulls + open, more(stats.reward, 0), more(stats.cost, ticks.ONE), *spreads
+    )  # type: ignore[arg-type]
 
 
 def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:

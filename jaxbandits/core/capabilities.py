@@ -1,24 +1,31 @@
 """What an engine may rely on: a capability is a promise, and it counts only where it was made.
 
-A class declares a capability by a class attribute (``rests = True``). An engine that plays many rounds at once leans on
-it instead of calling the methods that it names. **It counts if the class that declares it is, or derives from, every
-class from which the object has one of those methods**: who overrides one says again that the promise holds. A wrapper
-(a policy around a policy) has a capability only if what it wraps has it. Abstract ``means``, ``outcome`` and ``spec``
-may be filled in freely: ``pull`` is made of them.
+A class declares a capability by a class attribute (``rests = True``). An engine that plays many
+rounds at once leans on it instead of calling the methods that it names. **It counts if the class
+that declares it is, or derives from, every class from which the object has one of those methods**:
+who overrides one says again that the promise holds. A wrapper (a policy around a policy) has a
+capability only if what it wraps has it. Abstract ``means``, ``outcome`` and ``spec`` may be filled
+in freely: ``pull`` is made of them.
 
-The rule does not see a helper that no capability names: who overrides such a one below the declaration must say the
-promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each promise by play.
+The rule does not see a helper that no capability names: who overrides such a one below the
+declaration must say the promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each
+promise by play.
 
-=============  ==============================  ===================================================================
-capability     declared by                     promise
-=============  ==============================  ===================================================================
-``rests``      index and zooming policies,     a score reads its own arm's statistics and t only, and does not fall
-               confidence bounds               while the arm rests (a ball does not grow, bounds do not change)
-``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
-``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
-``additive``   constraints                     below its end, ``charge`` is ``core.post``, and it
-                                               ends where its clock does (of several resources: with the first)
-=============  ==============================  ===================================================================
+=============  ==============================
+=================================================================== capability     declared by
+promise =============  ==============================
+=================================================================== ``rests``      index and zooming
+policies,     a score reads its own arm's statistics and t only, and does not fall
+               confidence bounds               while the arm rests (a ball does not grow, bounds do
+               not change)
+``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the
+same ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome``
+say, and no more ``additive``   constraints                     below its end, ``charge`` is
+``core.post``, and it
+                                               ends where its clock does (of several resources: with
+                                               the first)
+=============  ==============================
+===================================================================
 """
 
 from __future__ import annotations
@@ -34,8 +41,12 @@ class Capability(NamedTuple):
     name: str  # the class attribute, or the method, that declares it
     methods: tuple[str, ...]  # what it speaks of, helpers included
     lacking: str  # what is said of a class that does not declare it
-    fillable: tuple[str, ...] = ()  # abstract methods that a subclass may write without saying it again
-    within: bool = False  # every dataclass among the fields must have it, not only those that speak of it
+    fillable: tuple[
+        str, ...
+    ] = ()  # abstract methods that a subclass may write without saying it again
+    within: bool = (
+        False  # every dataclass among the fields must have it, not only those that speak of it
+    )
     by_method: bool = False  # a method declares it, and not an attribute that is True
 
 
@@ -43,14 +54,24 @@ RESTS = Capability(
     "rests",
     (
         *("score", "init", "blank_action", "update", "select", "step", "spreads", "rounding"),
-        *("at", "radius", "value", "phased", "upper", "lower"),  # of explorations, zooming policies, confidence bounds
+        *(
+            "at",
+            "radius",
+            "value",
+            "phased",
+            "upper",
+            "lower",
+        ),  # of explorations, zooming policies, confidence bounds
     ),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",
     within=True,
 )
 STEADY = Capability(
-    "steady", ("admits", "status", "wanted"), "does not say for how long its arms stay the same", by_method=True
+    "steady",
+    ("admits", "status", "wanted"),
+    "does not say for how long its arms stay the same",
+    by_method=True,
 )
 ADDRESSED = Capability(
     "addressed",
@@ -70,11 +91,15 @@ ADDRESSED = Capability(
     "does not give its outcomes by address (AddressedArms and Continuum do)",
     fillable=("means", "outcome", "spec"),
 )
-ADDITIVE = Capability("additive", ("charge", "ended", "clock", "end", "view", "audit"), "must see every round")
+ADDITIVE = Capability(
+    "additive", ("charge", "ended", "clock", "end", "view", "audit"), "must see every round"
+)
 
 
 def why_not(owner: object, capability: Capability, among: type = object) -> str | None:
-    """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None if it has."""
+    """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None
+    if it has.
+    """
     declaring = _giving(type(owner), capability.name)
     declared = capability.by_method or getattr(owner, capability.name, False) is True
     if declaring is None or not declared or not isinstance(owner, among):
@@ -83,7 +108,9 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         giving = _giving(type(owner), method)
         open_ = method in capability.fillable and _is_abstract(declaring, method)
         if giving is not None and not issubclass(declaring, giving) and not open_:
-            undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}` again"
+            undoes = (
+                f"{giving.__name__} overrides {method} without declaring `{capability.name}` again"
+            )
             return f"{undoes} ({declaring.__name__} declared it of its own)"
     for inner in _wrapped(owner):
         applies = capability.within or hasattr(inner, capability.name)
@@ -103,23 +130,37 @@ def undone(owner: object, capability: Capability) -> bool:
 
 
 def forgotten(owner: object) -> str | None:
-    """Which abstract methods, or class attributes without a value, ``owner`` or what it wraps does not define."""
+    """Which abstract methods, or class attributes without a value, ``owner`` or what it wraps does
+    not define.
+    """
     cls = type(owner)
-    kinds = {name: str(kind) for base in cls.__mro__ for name, kind in vars(base).get("__annotations__", {}).items()}
+    kinds = {
+        name: str(kind)
+        for base in cls.__mro__
+        for name, kind in vars(base).get("__annotations__", {}).items()
+    }
     missing = [name for name in dir(cls) if _is_abstract(cls, name)]
-    missing += [name for name, kind in kinds.items() if "ClassVar" in kind and not hasattr(cls, name)]
+    missing += [
+        name for name, kind in kinds.items() if "ClassVar" in kind and not hasattr(cls, name)
+    ]
     if missing:
         return f"{cls.__name__} does not define {' and '.join(missing)}"
     return next(filter(None, map(forgotten, _wrapped(owner))), None)
 
 
 def own_method(owner: object, base: type, *methods: str) -> str | None:
-    """The first of these methods that ``owner`` has not from ``base``: code that does their work would miss it."""
-    return next((name for name in methods if getattr(type(owner), name) is not getattr(base, name)), None)
+    """The first of these methods that ``owner`` has not from ``base``: code that does their work
+    would miss it.
+    """
+    return next(
+        (name for name in methods if getattr(type(owner), name) is not getattr(base, name)), None
+    )
 
 
 def played_by(engine: str, owner: object, base: type, *methods: str) -> str | None:
-    """Why an engine that does itself what these methods of ``base`` do must not play ``owner``: it has its own."""
+    """Why an engine that does itself what these methods of ``base`` do must not play ``owner``: it
+    has its own.
+    """
     if (method := own_method(owner, base, *methods)) is None:
         return None
     return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"

@@ -1,7 +1,8 @@
 """What turns a bad value into one clear line, and what this machine has.
 
-What is checked is what will be played: parameters are float32 or int32 in a compiled program, and a number that would
-become another one there (∞, 0, the bound of its own range) is refused by name before anything runs.
+What is checked is what will be played: parameters are float32 or int32 in a compiled program, and a
+number that would become another one there (∞, 0, the bound of its own range) is refused by name
+before anything runs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from jaxbandits._tables import NARROW, line
 
 T = TypeVar("T")
 
-SMALLEST = float(np.finfo(np.float32).tiny)  # below it float32 is denormal, which compiled programs take for 0
+SMALLEST = float(
+    np.finfo(np.float32).tiny
+)  # below it float32 is denormal, which compiled programs take for 0
 MOST_INT = 2**31 - 1
 _LARGEST = float(np.finfo(np.float32).max)
 _NEVER_REFUSED = 1 << 27  # bytes
@@ -39,7 +42,8 @@ class InputError(ValueError):
 
 
 def bad(argument: str, value: object, may_be: str) -> InputError:
-    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise; ``value`` is shown by its `repr`.
+    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise; ``value`` is
+    shown by its `repr`.
 
     Example:
         >>> from jaxbandits.core import bad
@@ -66,14 +70,18 @@ def brief(text: object, limit: int = 200) -> str:
 
 
 def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
-    """``value`` as float64, if it is a number or an array of numbers: of Python, NumPy, JAX or in lists.
+    """``value`` as float64, if it is a number or an array of numbers: of Python, NumPy, JAX or in
+    lists.
 
-    Text, booleans, dates, None, complex numbers, other objects, ragged lists, masked and traced values are none.
+    Text, booleans, dates, None, complex numbers, other objects, ragged lists, masked and traced
+    values are none.
     """
     refuse_traced(argument, value)
     try:
         # NumPy makes an object of a whole number beyond 64 bits.
-        array = np.asarray(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+        array = np.asarray(
+            float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        )
     except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
         raise bad(argument, value, may_be) from None
     numeric = array.dtype.kind in "iuf" or _is_jax_float(array.dtype)
@@ -102,7 +110,9 @@ def refuse_traced(argument: str, tree: Any) -> None:
     import jax
 
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
-        raise InputError(f"{argument}: a traced value given; it must be concrete (call it outside of jit, vmap, grad)")
+        raise InputError(
+            f"{argument}: a traced value given; it must be concrete (call it outside of jit, vmap, grad)"
+        )
 
 
 def number(argument: str, value: Any, may_be: str = "a number") -> float:
@@ -123,15 +133,22 @@ def positive_number(argument: str, value: object) -> float:
 
 
 def whole_number(
-    argument: str, value: object, minimum: int, maximum: int | None = None, maximum_text: str = "", may_also: str = ""
+    argument: str,
+    value: object,
+    minimum: int,
+    maximum: int | None = None,
+    maximum_text: str = "",
+    may_also: str = "",
 ) -> int:
-    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from ``minimum`` to
-    ``maximum``.
+    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from
+    ``minimum`` to ``maximum``.
 
     The message writes ``maximum_text`` for ``maximum``, and says what the argument ``may_also`` be.
     """
     whole = value
-    if getattr(whole, "shape", None) == () and getattr(getattr(whole, "dtype", None), "kind", None) in ("i", "u"):
+    if getattr(whole, "shape", None) == () and getattr(
+        getattr(whole, "dtype", None), "kind", None
+    ) in ("i", "u"):
         refuse_traced(argument, whole)
         whole = int(whole)  # type: ignore[call-overload]
     fits = (
@@ -141,7 +158,11 @@ def whole_number(
         and (maximum is None or whole <= maximum)
     )
     if not fits:
-        upper = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum_text or maximum}"
+        upper = (
+            f"of at least {minimum}"
+            if maximum is None
+            else f"from {minimum} to {maximum_text or maximum}"
+        )
         raise bad(argument, value, f"a whole number {upper}{may_also}")
     return whole  # type: ignore[return-value]
 
@@ -163,7 +184,10 @@ def in_float32(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray
         cast = array.astype(np.float32)
     for wrong, range_ in (
         (np.isfinite(array) & ~np.isfinite(cast), f"at most {_LARGEST:.7g} in size (float32)"),
-        ((array != 0) & (np.abs(cast) < np.float32(SMALLEST)), f"0, or at least {SMALLEST:.7g} in size (float32)"),
+        (
+            (array != 0) & (np.abs(cast) < np.float32(SMALLEST)),
+            f"0, or at least {SMALLEST:.7g} in size (float32)",
+        ),
     ):
         if wrong.any():
             raise bad(argument, float(array[wrong].flat[0]), range_)
@@ -174,7 +198,9 @@ _OUTSIDE = {"above": np.less_equal, "at_least": np.less, "at_most": np.greater}
 
 
 def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-    """A leaf's value as the float32 or int32 that will be played, in the range that it declares (:func:`leaf`)."""
+    """A leaf's value as the float32 or int32 that will be played, in the range that it declares
+    (:func:`leaf`).
+    """
     array = numbers(name, value)
     if array.size == 0:
         raise bad(name, value, "at least one number")
@@ -189,12 +215,20 @@ def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
         raise bad(name, float(array[wrong].flat[0]), may_be)
     if whole:
         if (large := np.abs(array) > MOST_INT).any():
-            raise bad(name, float(array[large].flat[0]), f"{may_be}, and at most {MOST_INT} in size (int32)")
+            raise bad(
+                name,
+                float(array[large].flat[0]),
+                f"{may_be}, and at most {MOST_INT} in size (int32)",
+            )
         return array.astype(np.int32)
     cast = in_float32(name, array)
     for word, bound in bounds.items():  # a range holds after the cast, too
         if (wrong := _OUTSIDE[word](cast, np.float32(bound))).any():
-            raise bad(name, float(array[wrong].flat[0]), f"{may_be} in float32, where it is {cast[wrong].flat[0]:g}")
+            raise bad(
+                name,
+                float(array[wrong].flat[0]),
+                f"{may_be} in float32, where it is {cast[wrong].flat[0]:g}",
+            )
     return cast
 
 
@@ -209,13 +243,17 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def called(owner: object, method: str, call: Callable[[], T]) -> T:
-    """``call()``; what it raises becomes an InputError that names the class, the method, and the line."""
+    """``call()``; what it raises becomes an InputError that names the class, the method, and the
+    line.
+    """
     try:
         return call()
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
-        raise InputError(f"{user_method(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(
+            f"{user_method(owner, method, problem)}: fails: {in_a_line(problem)}"
+        ) from problem
 
 
 def in_a_line(problem: BaseException) -> str:
@@ -224,18 +262,26 @@ def in_a_line(problem: BaseException) -> str:
 
     text = brief(problem, 300)
     of_many = isinstance(problem, ValueError) and text.startswith("The truth value of an array")
-    if of_many or isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
+    if of_many or isinstance(
+        problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
+    ):
         text = (
             "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
-    user_frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
+    user_frames = [
+        frame
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if _is_user_code(frame.filename)
+    ]
     at = _place(user_frames[-1].filename, user_frames[-1].lineno) if user_frames else ""
     return f"{type(problem).__name__}: {text}{at}"
 
 
 def user_method(owner: object, method: str, problem: BaseException) -> str:
-    """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called ``select``."""
+    """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called
+    ``select``.
+    """
     for frame, _ in traceback.walk_tb(problem.__traceback__):
         if _is_user_code(frame.f_code.co_filename):
             within, _, name = frame.f_code.co_qualname.rpartition(".")
@@ -249,7 +295,11 @@ def one_for_each_arm(owner: object, method: str, values: Any, shape: tuple[int, 
     """``values``, if it is an array with one number for each arm: what ``owner.method`` must give."""
     if getattr(values, "shape", None) == shape:
         return values
-    kind = f"{values.dtype}{list(values.shape)}" if hasattr(values, "dtype") else f"a {type(values).__name__}"
+    kind = (
+        f"{values.dtype}{list(values.shape)}"
+        if hasattr(values, "dtype")
+        else f"a {type(values).__name__}"
+    )
     code = getattr(getattr(type(owner), method), "__code__", None)
     at = _place(code.co_filename, code.co_firstlineno) if code else ""
     name = f"{type(owner).__name__}.{method}"
@@ -261,7 +311,9 @@ def _place(file: str, line_number: int | None) -> str:
 
 
 def _is_user_code(file: str) -> bool:
-    return not any(Path(file).is_relative_to(folder) for folder in _libraries()) and not file.startswith("<")
+    return not any(
+        Path(file).is_relative_to(folder) for folder in _libraries()
+    ) and not file.startswith("<")
 
 
 # --- What this machine has.
@@ -273,7 +325,9 @@ def cores() -> int:
 
 
 def part_of_cores(index: int, count: int) -> list[int]:
-    """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell."""
+    """The cores of one of ``count`` processes that share those of this one; empty where the system
+    does not tell.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return []
     usable = sorted(os.sched_getaffinity(0))
@@ -282,11 +336,15 @@ def part_of_cores(index: int, count: int) -> list[int]:
 
 @functools.cache
 def processor() -> str:
-    """A name of the kind of processor: where it is another one, compiled code of this machine may not run."""
+    """A name of the kind of processor: where it is another one, compiled code of this machine may
+    not run.
+    """
     features = [platform.machine(), platform.processor()]
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            features.append(next((line for line in lines if line.startswith(("flags", "Features"))), ""))
+            features.append(
+                next((line for line in lines if line.startswith(("flags", "Features"))), "")
+            )
     except OSError:
         pass
     return hashlib.sha256("".join(features).encode()).hexdigest()[:12]
@@ -300,7 +358,9 @@ def available_memory() -> int:
 
 
 def refuse_beyond_memory(argument: str, value: Any, size: float, free: int | None = None) -> None:
-    """Raise :class:`InputError` if a job would take more bytes than are free (default: of this machine's memory)."""
+    """Raise :class:`InputError` if a job would take more bytes than are free (default: of this
+    machine's memory).
+    """
     free = available_memory() if free is None else free
     if size > max(free, _NEVER_REFUSED):
         must = f"less: it would take {size / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"

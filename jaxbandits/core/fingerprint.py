@@ -32,7 +32,9 @@ _PACKAGE = Path(__file__).parents[1]
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None))
 
 PROGRAM = jax.make_user_context()
-"""``with PROGRAM(digest):`` jax keeps programs, and traces of the user's jitted functions, by digest."""
+"""``with PROGRAM(digest):`` jax keeps programs, and traces of the user's jitted functions, by
+digest.
+"""
 
 
 def hashable(value: Any) -> bool:
@@ -45,7 +47,9 @@ def hashable(value: Any) -> bool:
 
 
 def exactly(value: Any) -> Hashable:
-    """A key that is equal for the same value of the same type only: 1, 1.0 and True differ, and so do 0.0 and -0.0."""
+    """A key that is equal for the same value of the same type only: 1, 1.0 and True differ, and so
+    do 0.0 and -0.0.
+    """
     if isinstance(value, tuple):
         return type(value), *map(exactly, value)
     if isinstance(value, (float, np.generic)):
@@ -56,15 +60,22 @@ def exactly(value: Any) -> Hashable:
 # --- whose code it is
 
 
-_PYTHONS = "__annot", "__slotnames__", "_abc_"  # what Python itself adds to a class later (pickle does)
-# A dataclass gets methods made as text and, since Python 3.13, one of that module itself (``__replace__``).
+_PYTHONS = (
+    "__annot",
+    "__slotnames__",
+    "_abc_",
+)  # what Python itself adds to a class later (pickle does)
+# A dataclass gets methods made as text and, since Python 3.13, one of that module itself
+# (``__replace__``).
 _WRITTEN_HERE = "<string>", dataclasses.__file__, f"{_PACKAGE}{os.sep}"
 # By class of this package: what it held when it was first met.
 _first_contents: dict[type, tuple[tuple[int, ...], list[Any]]] = {}
 
 
 def is_users(owner: Any) -> bool:
-    """Is any code in an object, or in what its fields hold, not this package's, or not as it was written?"""
+    """Is any code in an object, or in what its fields hold, not this package's, or not as it was
+    written?
+    """
     # Objects may hold each other in a circle; those visited are kept, so that ids stay theirs.
     waiting, visited = [owner], dict[int, Any]()
     while waiting:
@@ -105,8 +116,14 @@ def _is_as_written(cls: type) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Is it no function, or one that was written in this package (by a dataclass, say, in its name)?"""
-    function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
+    """Is it no function, or one that was written in this package (by a dataclass, say, in its
+    name)?
+    """
+    function = (
+        getattr(value, "fget", None)
+        or getattr(value, "func", None)
+        or getattr(value, "__func__", value)
+    )
     code = getattr(function, "__code__", None)
     return code is None or code.co_filename.startswith(_WRITTEN_HERE)
 
@@ -122,8 +139,8 @@ _MOST_TRACES = 256  # each leaves traces of jax's own functions, half a megabyte
 def traced(function: Callable[..., Any], *shapes: Any) -> str:
     """The digest of what ``function`` does with arguments of these shapes: equal in every process.
 
-    Of equations and constants by value, and of the structure of what it gives. ``shapes`` are trees of anything with a
-    shape and a dtype.
+    Of equations and constants by value, and of the structure of what it gives. ``shapes`` are trees
+    of anything with a shape and a dtype.
     """
 
     def trace() -> tuple[Any, Any]:
@@ -133,7 +150,8 @@ def traced(function: Callable[..., Any], *shapes: Any) -> str:
     parts: dict[int, tuple[Any, bytes]] = {}
     digest = _of_jaxpr(closed, parts)
     if any(_is_foreign(part) for part, _ in parts.values()):
-        # jax keeps the traces of jitted functions and of bodies of loops, whatever they read: here it has none yet.
+        # jax keeps the traces of jitted functions and of bodies of loops, whatever they read: here
+        # it has none yet.
         if (number := next(_traces)) % _MOST_TRACES == 0:
             jax.clear_caches()
         with PROGRAM(number):
@@ -155,10 +173,16 @@ _aval = functools.lru_cache(4096)(str)  # type and shape of a variable
 
 
 def _of_jaxpr(closed: Any, done: dict[int, tuple[Any, bytes]]) -> bytes:
-    """A digest that knows variables by the order in which they come; ``done`` are those made, by the jaxprs' ids."""
+    """A digest that knows variables by the order in which they come; ``done`` are those made, by
+    the jaxprs' ids.
+    """
     if id(closed) in done:
         return done[id(closed)][1]
-    jaxpr, numbers, hasher = getattr(closed, "jaxpr", closed), itertools.count(), hashlib.blake2b(digest_size=20)
+    jaxpr, numbers, hasher = (
+        getattr(closed, "jaxpr", closed),
+        itertools.count(),
+        hashlib.blake2b(digest_size=20),
+    )
     names: dict[Any, str] = {}
 
     def variables(binders: Iterable[Any]) -> str:
@@ -204,8 +228,12 @@ def _text(value: Any, done: dict[int, tuple[Any, bytes]]) -> str:
         return _text((value.co_code, value.co_names, value.co_consts), done)
     if isinstance(value, functools.partial):
         return _text((value.func, value.args, value.keywords), done)
-    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(_JAX):  # called by the program
-        return _text((value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done)
+    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(
+        _JAX
+    ):  # called by the program
+        return _text(
+            (value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done
+        )
     if (called := getattr(value, "callback_func", None)) is not None:
         return _text(called, done)
     kind = value if hasattr(value, "__qualname__") else type(value)
@@ -227,10 +255,11 @@ def _look(owner: Any) -> dict[Any, Any]:
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``jax.jit``, whose program belongs to what was traced where an argument has code of the user's.
+    """``jax.jit``, whose program belongs to what was traced where an argument has code of the
+    user's.
 
-    That is looked at once for each such object: who wants to know of later changes gives a copy. What is given by
-    keyword is static.
+    That is looked at once for each such object: who wants to know of later changes gives a copy.
+    What is given by keyword is static.
     """
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -248,7 +277,9 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jax.dtypes.result_type(x)) for x in leaves)
         signature = function, fixed, structure, shapes
         if signature not in look:
-            look[signature] = traced(functools.partial(function, **static), *jax.tree.unflatten(structure, shapes))
+            look[signature] = traced(
+                functools.partial(function, **static), *jax.tree.unflatten(structure, shapes)
+            )
         with PROGRAM(look[signature]):
             return compiled(fixed, *args)
 
@@ -274,7 +305,10 @@ def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 def digest_now() -> str:
     """Of all source files of this package, as they are now."""
-    files = {path.relative_to(_PACKAGE).as_posix(): digest(path.read_bytes()) for path in _PACKAGE.rglob("*.py")}
+    files = {
+        path.relative_to(_PACKAGE).as_posix(): digest(path.read_bytes())
+        for path in _PACKAGE.rglob("*.py")
+    }
     return digest(repr(sorted(files.items())).encode())
 
 

@@ -1,6 +1,8 @@
-"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint`, and what passes between them.
+"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint`, and what passes between
+them.
 
-Everything traced here is written for **one lane**: one run of one policy setting on one instance. The runner batches.
+Everything traced here is written for **one lane**: one run of one policy setting on one instance.
+The runner batches.
 """
 
 from __future__ import annotations
@@ -61,10 +63,11 @@ class Ledger(NamedTuple):
 
 
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
-    """Add ``outcome`` (of one round, or the sum over several) to the totals; the runner counts rounds.
+    """Add ``outcome`` (of one round, or the sum over several) to the totals; the runner counts
+    rounds.
 
-    A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a constraint that
-    never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
+    A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a
+    constraint that never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
 
     Example:
         >>> import jax.numpy as jnp
@@ -85,7 +88,8 @@ def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Le
         spent=ticks.add(ledger.spent, outcome.cost),
         expected_reward=ticks.add(ledger.expected_reward, earned(outcome.expected_reward)),
         expected_spent=ticks.add(ledger.expected_spent, outcome.expected_cost),
-        events=dict(ledger.events) | {name: ledger.events[name] + n for name, n in outcome.events.items()},
+        events=dict(ledger.events)
+        | {name: ledger.events[name] + n for name, n in outcome.events.items()},
     )
 
 
@@ -96,23 +100,31 @@ class View(NamedTuple):
     """
 
     round: jax.Array  # i32[]: 1-based
-    left: Total | None = None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
+    left: Total | None = (
+        None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
+    )
     available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist and are open in this round
-    context: jax.Array | None = None  # f32[d], or [K, d]: what is known of the request, in a world that has contexts
+    context: jax.Array | None = (
+        None  # f32[d], or [K, d]: what is known of the request, in a world that has contexts
+    )
 
 
 class Feedback(NamedTuple):
-    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms; costs ``[…, d]``."""
+    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms; costs
+    ``[…, d]``.
+    """
 
     reward: jax.Array
     cost: jax.Array
 
 
 class Observation(NamedTuple):
-    """What a policy is told before it acts: what was played, what came of it, and the view of the next round.
+    """What a policy is told before it acts: what was played, what came of it, and the view of the
+    next round.
 
-    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same. A
-    policy with contexts learns from ``context`` and never from that of a view, which is another round's.
+    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid
+    all the same. A policy with contexts learns from ``context`` and never from that of a view,
+    which is another round's.
     """
 
     view: View
@@ -126,11 +138,17 @@ class Observation(NamedTuple):
 
 
 class _Fields:
-    """A class with fields has them of :func:`~jaxbandits.core.pytrees.pytree`; until then it takes no values."""
+    """A class with fields has them of :func:`~jaxbandits.core.pytrees.pytree`; until then it takes
+    no values.
+    """
 
     def __init__(self, *values: Any, **fields: Any):
         if values or fields:
-            raise bad(type(self).__name__, [*values, *fields], "a class with @jb.pytree above it, to take values")
+            raise bad(
+                type(self).__name__,
+                [*values, *fields],
+                "a class with @jb.pytree above it, to take values",
+            )
 
 
 Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.benchmarks
@@ -139,8 +157,9 @@ Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.ben
 class Environment(_Fields):
     """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
 
-    Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``, ``self.scale[()]``.
-    (The runner puts a :class:`Row` in place of each leaf, so that only what is indexed is ever gathered.)
+    Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``,
+    ``self.scale[()]``. (The runner puts a :class:`Row` in place of each leaf, so that only what is
+    indexed is ever gathered.)
     """
 
     @property
@@ -155,12 +174,14 @@ class Environment(_Fields):
 
     @property
     def resources(self) -> int | None:
-        """None for one cost (a scalar), d for a cost vector ``[d]``: what the spec says, if it says anything."""
+        """None for one cost (a scalar), d for a cost vector ``[d]``: what the spec says, if it says
+        anything.
+        """
         return getattr(self.spec, "resources", None)
 
     def check(self) -> None:
-        """Raise :class:`InputError` on impossible parameters. Called once, before anything runs, with concrete
-        arrays.
+        """Raise :class:`InputError` on impossible parameters. Called once, before anything runs,
+        with concrete arrays.
         """
 
     @abstractmethod
@@ -168,44 +189,57 @@ class Environment(_Fields):
         """The environment's own state at round 1 (pull counts, for one)."""
 
     def available(self) -> jax.Array | None:
-        """Which arms this instance has (all): ``bool[K]`` where they can be counted (``spec.arms``), else None."""
+        """Which arms this instance has (all): ``bool[K]`` where they can be counted
+        (``spec.arms``), else None.
+        """
         arms = getattr(self.spec, "arms", None)
         return None if arms is None else jnp.ones((arms,), bool)
 
     def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
-        """Which arms may be pulled in this round, ``bool[K]``; None (the default): all that exist, always.
+        """Which arms may be pulled in this round, ``bool[K]``; None (the default): all that exist,
+        always.
 
-        ``state`` is the one before the pull. The runner tells policies only of arms that exist and are open.
+        ``state`` is the one before the pull. The runner tells policies only of arms that exist and
+        are open.
         """
         return None
 
     def opens_next(self, state: Pytree, round: jax.Array) -> jax.Array:
-        """The first later round in which a closed arm opens if nothing is pulled until then, ``i32[]``; ``NEVER``.
+        """The first later round in which a closed arm opens if nothing is pulled until then,
+        ``i32[]``; ``NEVER``.
 
-        Asked where no arm is open, and by engines that play many rounds at once: too early is safe, too late is wrong.
+        Asked where no arm is open, and by engines that play many rounds at once: too early is safe,
+        too late is wrong.
         """
         return jnp.int32(NEVER)
 
     @property
     def idle_rounds(self) -> int:
-        """Host: the most rounds that may pass because no arm is open; a lane may take so many rounds more."""
+        """Host: the most rounds that may pass because no arm is open; a lane may take so many
+        rounds more.
+        """
         return 0
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """What is known of the request of this round: ``f32[d]``, or ``f32[K, d]`` a row for each arm; None: nothing.
+        """What is known of the request of this round: ``f32[d]``, or ``f32[K, d]`` a row for each
+        arm; None: nothing.
 
-        A pure function of the world's key and the round, which :meth:`pull` calls too; ``spec.context`` is its shape.
+        A pure function of the world's key and the round, which :meth:`pull` calls too;
+        ``spec.context`` is its shape.
         """
         return None
 
     def refuses(self, action: Pytree) -> str | None:
-        """Host: None if this can play actions of these shapes and types, else what an action must be."""
+        """Host: None if this can play actions of these shapes and types, else what an action must
+        be.
+        """
         return None
 
     def largest(self, action: Pytree) -> tuple[int, int]:
         """Host: the largest size of a round's reward, and of its cost (of one resource), in ticks.
 
-        Totals are bounded by it before anything runs. Say so if it is more than one unit; ``action`` gives shapes only.
+        Totals are bounded by it before anything runs. Say so if it is more than one unit;
+        ``action`` gives shapes only.
         """
         return ticks.ONE, ticks.ONE
 
@@ -213,7 +247,9 @@ class Environment(_Fields):
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
-        """Play ``action``: (new state, outcome for the accountant, feedback for the learner, empty?)."""
+        """Play ``action``: (new state, outcome for the accountant, feedback for the learner,
+        empty?).
+        """
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result."""
@@ -221,50 +257,64 @@ class Environment(_Fields):
 
     @abstractmethod
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of every pure action.
+        """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of
+        every pure action.
 
         Float64; NaN where an action is absent.
         """
 
     def prices(self) -> np.ndarray | None:
-        """Host: costs that never vary, in ticks, int64 shaped as mean costs are, 0 where they do; None: all may.
+        """Host: costs that never vary, in ticks, int64 shaped as mean costs are, 0 where they do;
+        None: all may.
 
         Budgets are measured in them (:class:`~jaxbandits.TotalBudget`).
         """
         return None
 
-    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible] | None:
-        """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance, mark]``.
+    def benchmarks(
+        self, constraint: Constraint, clock: np.ndarray
+    ) -> Mapping[str, Possible] | None:
+        """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance,
+        mark]``.
 
-        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else functions by name,
-        ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``, and its clock (where money is the clock
-        the mean costs in sum), in units, ``[lane, mark]``, to what it could have gained; NaN where it is not known.
-        Where ``"moving"`` is an estimate, ``"error"`` is its standard error.
+        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else
+        functions by name, ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``,
+        and its clock (where money is the clock the mean costs in sum), in units, ``[lane, mark]``,
+        to what it could have gained; NaN where it is not known. Where ``"moving"`` is an estimate,
+        ``"error"`` is its standard error.
         """
         return None
 
 
 class Policy(_Fields):
-    """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key, observation).
+    """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key,
+    observation).
 
-    Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition. ``key`` is the same in
-    every round: draws are addressed by ``view.round`` (see :mod:`jaxbandits.core.streams`), so no key is ever split.
+    Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition.
+    ``key`` is the same in every round: draws are addressed by ``view.round`` (see
+    :mod:`jaxbandits.core.streams`), so no key is ever split.
     """
 
     plays: ClassVar[type]  # the Spec class of the environments it can play
 
     @property
     def most_rounds(self) -> int:
-        """Host: in how many rounds its numbers stay what they say; more are refused. For totals in whole ticks all."""
+        """Host: in how many rounds its numbers stay what they say; more are refused. For totals in
+        whole ticks all.
+        """
         return int(NEVER)
 
     def check(self, spec: Any) -> None:
-        """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before anything runs."""
+        """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before
+        anything runs.
+        """
 
     def warnings(self, environment: Environment) -> list[str]:
-        """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the true world.
+        """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the
+        true world.
 
-        One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its user may want to know.
+        One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its
+        user may want to know.
         """
         return []
 
@@ -284,15 +334,19 @@ class Policy(_Fields):
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         """(state, action) for the round that ``view`` describes."""
 
-    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+    def select_while_open(
+        self, state: Pytree, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Pytree, Pytree]:
         """:meth:`select` while earlier pulls are open, ``open`` of each arm (``i32[K]``).
 
-        A policy that draws spreads by itself, since every round has draws of its own; one that would choose the same
-        arm again and again counts what is open in.
+        A policy that draws spreads by itself, since every round has draws of its own; one that
+        would choose the same arm again and again counts what is open in.
         """
         return self.select(state, key, view)
 
-    def step(self, state: Pytree, key: jax.Array, observation: Observation) -> tuple[Pytree, Pytree]:
+    def step(
+        self, state: Pytree, key: jax.Array, observation: Observation
+    ) -> tuple[Pytree, Pytree]:
         """Learn from the last observation, then act: ``select ∘ update``.
 
         This is the one place where an empty observation is kept from changing what was learnt.
@@ -302,22 +356,26 @@ class Policy(_Fields):
         return self.select(state, key, observation.view)
 
     def status(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane (CAPACITY, or STOPPED where the policy has seen enough).
+        """A :class:`Status` other than RUNNING ends the lane (CAPACITY, or STOPPED where the policy
+        has seen enough).
 
         Asked after :meth:`step`: the round in which it shows is neither played nor booked.
         """
         return jnp.int32(Status.RUNNING)
 
     def recommend(self, state: Pytree, view: View) -> jax.Array | None:
-        """The arm that the policy would play from now on, ``i32[]``; None (the default): it recommends none.
+        """The arm that the policy would play from now on, ``i32[]``; None (the default): it
+        recommends none.
 
-        Asked once, at the end of a lane, of a state that has learnt the last outcome; ``view`` is that of the round
-        which is not played any more.
+        Asked once, at the end of a lane, of a state that has learnt the last outcome; ``view`` is
+        that of the round which is not played any more.
         """
         return None
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
-        """Named final values of a lane, for the result, beside those of :meth:`Environment.summary`."""
+        """Named final values of a lane, for the result, beside those of
+        :meth:`Environment.summary`.
+        """
         return {}
 
 
@@ -327,8 +385,9 @@ class Constraint(_Fields):
     Attributes:
         ends_with: the status of a lane at the end of the clock.
         clock_name: ``"spent"`` or ``"rounds"``.
-        additive: True if, while the clock is below its end, :meth:`charge` is :func:`post`, no more and no less: then
-            many rounds may be booked at once. A capability: see :mod:`jaxbandits.core.capabilities`.
+        additive: True if, while the clock is below its end, :meth:`charge` is :func:`post`, no more
+            and no less: then many rounds may be booked at once. A capability: see
+            :mod:`jaxbandits.core.capabilities`.
     """
 
     ends_with: ClassVar[Status]
@@ -365,19 +424,21 @@ class Constraint(_Fields):
 
     @abstractmethod
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Host: the same with outcomes replaced by their conditional means, in ticks, for lanes of one instance.
+        """Host: the same with outcomes replaced by their conditional means, in ticks, for lanes of
+        one instance.
 
         Args:
-            ledger: int64 accounts by name, ``[lane, mark]``: ``rounds``, and in ticks ``reward``, ``spent``,
-                ``expected_reward``, ``expected_spent`` (with several resources ``[lane, mark, resource]``), ``clock``,
-                ``event:NAME`` and ``audit:NAME``.
+            ledger: int64 accounts by name, ``[lane, mark]``: ``rounds``, and in ticks ``reward``,
+                ``spent``, ``expected_reward``, ``expected_spent`` (with several resources ``[lane,
+                mark, resource]``), ``clock``, ``event:NAME`` and ``audit:NAME``.
         """
 
     @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Host: the best reward per unit of the clock, float64 ``[instance]``; leaves are those of :meth:`prepare`.
+        """Host: the best reward per unit of the clock, float64 ``[instance]``; leaves are those of
+        :meth:`prepare`.
 
         Args:
-            reward, cost: true means ``[instance, action(, resource)]`` (:meth:`Environment.values`), NaN for an arm
-                that an instance has not.
+            reward, cost: true means ``[instance, action(, resource)]``
+                (:meth:`Environment.values`), NaN for an arm that an instance has not.
         """

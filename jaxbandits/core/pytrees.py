@@ -27,7 +27,8 @@ def leaf(
     core: int = 0,
     integer: bool = False,
 ) -> Any:
-    """A numeric hyper-parameter: a pytree leaf, hence a batch axis of a sweep and never a reason to recompile.
+    """A numeric hyper-parameter: a pytree leaf, hence a batch axis of a sweep and never a reason to
+    recompile.
 
     Args:
         default: the value if none is given.
@@ -43,7 +44,13 @@ def leaf(
         >>> Wide(width=[0.25, 0.5])
         Wide(width=[0.25, 0.5])
     """
-    meta = {"above": above, "at_least": at_least, "at_most": at_most, "core": core, "integer": integer}
+    meta = {
+        "above": above,
+        "at_least": at_least,
+        "at_most": at_most,
+        "core": core,
+        "integer": integer,
+    }
     return dataclasses.field(default=default, metadata=meta)
 
 
@@ -80,9 +87,12 @@ class _Fixed:
         return ", ".join(map(repr, self.values))
 
 
-@dataclass_transform(field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False)
+@dataclass_transform(
+    field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False
+)
 def pytree(cls: type[T]) -> type[T]:
-    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`.
+    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared
+    :func:`static`.
 
     For policies, environments and constraints alike.
 
@@ -112,12 +122,16 @@ def pytree(cls: type[T]) -> type[T]:
 
     def unflatten(aux: tuple, children: Any) -> T:
         self = object.__new__(node)
-        for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1].values, strict=True)):
+        for name, value in (
+            *zip(leaves, children, strict=True),
+            *zip(fixed, aux[1].values, strict=True),
+        ):
             object.__setattr__(self, name, value)
         return self
 
-    # Not register_dataclass: in jax 0.10 two dataclasses with the same leaves have equal tree structures, so that jit
-    # may take the program of one policy for another's. Here the class is part of the structure.
+    # Not register_dataclass: in jax 0.10 two dataclasses with the same leaves have equal tree
+    # structures, so that jit may take the program of one policy for another's. Here the class is
+    # part of the structure.
     jax.tree_util.register_pytree_with_keys(node, flatten_with_keys, unflatten, flatten)
     return node
 
@@ -127,13 +141,20 @@ _MOST_SHOWN = 12  # numbers of an array
 
 def _short(self: Any) -> str:
     """The class and its fields; of larger arrays type and shape alone."""
-    fields = (f"{field.name}={_brief_value(getattr(self, field.name))}" for field in dataclasses.fields(self))
+    fields = (
+        f"{field.name}={_brief_value(getattr(self, field.name))}"
+        for field in dataclasses.fields(self)
+    )
     return f"{type(self).__qualname__}({', '.join(fields)})"
 
 
 def _brief_value(value: Any) -> str:
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and hasattr(value, "dtype") and getattr(value, "size", 0) > _MOST_SHOWN:
+    if (
+        isinstance(shape, tuple)
+        and hasattr(value, "dtype")
+        and getattr(value, "size", 0) > _MOST_SHOWN
+    ):
         return f"{value.dtype}{list(shape)}"
     if isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN:
         return f"{type(value).__name__} of {len(value)}"
@@ -189,13 +210,17 @@ def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:
         if dataclasses.is_dataclass(value):
             yield from walk(value, f"{prefix}{field.name}.")
         elif value is not None:
-            yield Leaf(prefix + field.name, f"{type(owner).__name__}.{field.name}", value, field.metadata)
+            yield Leaf(
+                prefix + field.name, f"{type(owner).__name__}.{field.name}", value, field.metadata
+            )
 
 
 def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
-    """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies included.
+    """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies
+    included.
 
-    Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array yet.
+    Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array
+    yet.
     """
     values = {}
     for field in leaf_fields(owner):
@@ -203,5 +228,7 @@ def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -
         if dataclasses.is_dataclass(value):
             values[field.name] = map_leaves(value, change)
         elif value is not None:
-            values[field.name] = change(f"{type(owner).__name__}.{field.name}", value, field.metadata)
+            values[field.name] = change(
+                f"{type(owner).__name__}.{field.name}", value, field.metadata
+            )
     return dataclasses.replace(owner, **values)  # type: ignore[type-var]

@@ -1,4 +1,6 @@
-"""The settings of a policy: checked, cast, named and labelled once; grids of them; its parameters by name."""
+"""The settings of a policy: checked, cast, named and labelled once; grids of them; its parameters
+by name.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Settings:
     """The settings of a policy, made once by :meth:`of` and carried to whoever needs them.
 
     Attributes:
-        policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance, core…]``.
+        policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance,
+            core…]``.
         count: how many settings there are.
         name: what labels call the policy; by default its class.
         hidden: parameters that labels leave out, such as those that a constraint sets.
@@ -36,9 +39,11 @@ class Settings:
 
     @classmethod
     def of(cls, policy: Policy | Settings, instances: int, spec: Any = None) -> Settings:
-        """The settings of a policy as the user wrote it, checked and cast; settings are checked against ``spec`` only.
+        """The settings of a policy as the user wrote it, checked and cast; settings are checked
+        against ``spec`` only.
 
-        A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for ``Policy.check``.
+        A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for
+        ``Policy.check``.
 
         Raises:
             InputError: naming the parameter, its value and what it may be.
@@ -62,7 +67,9 @@ class Settings:
             elif lead > 2 or array.shape[1] not in (1, instances):
                 must = f"[setting] or [setting, instance], with {instances} instances"
                 shape = np.shape(value)
-                raise InputError(f"{name}: an array of shape {shape} given; its leading axes must be {must}")
+                raise InputError(
+                    f"{name}: an array of shape {shape} given; its leading axes must be {must}"
+                )
             counts[name] = array.shape[0]
             return array
 
@@ -121,12 +128,14 @@ class Settings:
     def parameters(self) -> list[dict[str, Any]]:
         """What each setting is: its class as ``policy``, and its parameters that are one number.
 
-        A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are those of float32 in
-        their shortest form: 0.3 is 0.3 and not 0.30000001.
+        A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are
+        those of float32 in their shortest form: 0.3 is 0.3 and not 0.30000001.
         """
         leaves = [(leaf.path, leaf.value) for leaf in walk(self.policy)]
         last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
-        records: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
+        records: list[dict[str, Any]] = [
+            {"policy": type(self.policy).__name__} for _ in range(self.count)
+        ]
         for (path, values), short in zip(leaves, last, strict=True):
             name = short if last.count(short) == 1 else path
             for number, parameters in enumerate(records):
@@ -135,18 +144,23 @@ class Settings:
         return records
 
     def record(self, setting: int) -> dict[str, Any]:
-        """All that one setting is, for JSON: its class, and each parameter's numbers, of every instance and arm."""
+        """All that one setting is, for JSON: its class, and each parameter's numbers, of every
+        instance and arm.
+        """
         leaves = {leaf.name: leaf.value[setting] for leaf in walk(self.policy)}
         numbers = {name: (x[0] if x.shape[0] == 1 else x) for name, x in leaves.items()}
         plain = {name: x.astype(str).astype(float).tolist() for name, x in numbers.items()}
         return {"policy": type(self.policy).__name__, "parameters": plain}
 
 
-def label(policy: Any, setting: int | None = None, name: str = "", hidden: Sequence[str] = ()) -> str:
-    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static fields only.
+def label(
+    policy: Any, setting: int | None = None, name: str = "", hidden: Sequence[str] = ()
+) -> str:
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static
+    fields only.
 
-    The class is called ``name``, and ``hidden`` fields are left out. A class may say by ``called`` what it makes of the
-    name of the policy inside.
+    The class is called ``name``, and ``hidden`` fields are left out. A class may say by ``called``
+    what it makes of the name of the policy inside.
     """
     if not name and (called := getattr(type(policy), "called", "")):
         return called.format(label(policy.policy, setting))
@@ -162,7 +176,9 @@ def label(policy: Any, setting: int | None = None, name: str = "", hidden: Seque
             if setting is None:
                 continue
             value = _short(np.asarray(value)[setting], field.metadata.get("core", 0))
-        elif " at 0x" in str(value):  # a function, or what holds one: an address, another one in every process
+        elif " at 0x" in str(
+            value
+        ):  # a function, or what holds one: an address, another one in every process
             if value is field.default:
                 continue
             value = getattr(value, "__name__", type(value).__name__)
@@ -188,7 +204,9 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
         >>> jb.grid(jb.policies.OmegaUCB, rho=[0.25, 1.0]).rho.tolist()
         [0.25, 1.0]
     """
-    axes = np.meshgrid(*(numbers(name, value).ravel() for name, value in values.items()), indexing="ij")
+    axes = np.meshgrid(
+        *(numbers(name, value).ravel() for name, value in values.items()), indexing="ij"
+    )
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
 
 
@@ -198,20 +216,30 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
 def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
     """``wrt`` as a tuple of different names."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+    if (
+        not names
+        or len(set(names)) < len(names)
+        or not all(isinstance(name, str) for name in names)
+    ):
         raise bad("wrt", wrt, "a name, or several different names")
     return names
 
 
 def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
-    """Declared ranges of a policy's numeric parameters by name; one of a nested policy is ``field.name``."""
+    """Declared ranges of a policy's numeric parameters by name; one of a nested policy is
+    ``field.name``.
+    """
     return {leaf.path: leaf.metadata for leaf in walk(policy)}
 
 
 def parameter_path(policy: Policy, name: str) -> str:
-    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``)."""
+    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for
+    ``policy.rho``).
+    """
     paths = leaves_of(policy)
-    fitting = [path for path in paths if path == name] or [p for p in paths if p.rsplit(".", 1)[-1] == name]
+    fitting = [path for path in paths if path == name] or [
+        p for p in paths if p.rsplit(".", 1)[-1] == name
+    ]
     if len(fitting) != 1:
         may_be = f"one of {', '.join(paths)}" if paths else "left out"
         raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
@@ -233,7 +261,9 @@ def put(policy: Any, values: Mapping[str, Any]) -> Any:
 
 
 def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that may be moved a little: no whole number, no value per arm."""
+    """Full names of scalar parameters that may be moved a little: no whole number, no value per
+    arm.
+    """
     paths = tuple(parameter_path(policy, name) for name in wrt)
     declared = leaves_of(policy)
     for path in paths:

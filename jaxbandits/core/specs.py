@@ -11,18 +11,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, positive_number, whole_number
+from jaxbandits.core.checks import (
+    InputError,
+    bad,
+    in_float32,
+    numbers,
+    positive_number,
+    whole_number,
+)
 
 SKIP = -1
-"""The action of a round that is sat out, where the environment has one: nothing is played, nothing is paid."""
+"""The action of a round that is sat out, where the environment has one: nothing is played, nothing
+is paid.
+"""
 
 
 class Spec:
-    """What a policy may know of its world; a spec of your own is any frozen dataclass, with this as its base or not.
+    """What a policy may know of its world; a spec of your own is any frozen dataclass, with this as
+    its base or not.
 
     Attributes:
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
-        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a row for each arm.
+        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a
+            row for each arm.
         may_skip: True if a policy may sit a round out.
     """
 
@@ -59,8 +70,10 @@ class FiniteSpec(Spec):
     Attributes:
         arms: K.
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
-        null_arm: True if arm number K may be played too: it gives and costs nothing (so does a skip, arm −1).
-        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a row for each arm.
+        null_arm: True if arm number K may be played too: it gives and costs nothing (so does a
+            skip, arm −1).
+        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a
+            row for each arm.
 
     Example:
         >>> from jaxbandits.environments import FiniteSpec
@@ -91,7 +104,8 @@ class DelayedSpec(Spec):
     Attributes:
         inner: the spec of the world itself.
         room: how many requests may be open at once.
-        groups: for each budget the arms that it pays for; None: all. Not read where the world has several costs.
+        groups: for each budget the arms that it pays for; None: all. Not read where the world has
+            several costs.
 
     Example:
         >>> from jaxbandits.environments import DelayedSpec, FiniteSpec
@@ -128,16 +142,20 @@ class DelayedSpec(Spec):
         ids = np.arange(self.arms)
         if self.inner.resources is not None:
             return np.full((self.budgets, self.arms), True)
-        return np.stack([np.full(self.arms, True) if g is None else np.isin(ids, g) for g in self.groups])
+        return np.stack(
+            [np.full(self.arms, True) if g is None else np.isin(ids, g) for g in self.groups]
+        )
 
 
 class Arrivals(NamedTuple):
-    """What a learner sees after a round: the outcomes that arrived, in order, ``i32[M]`` each, and how many there are.
+    """What a learner sees after a round: the outcomes that arrived, in order, ``i32[M]`` each, and
+    how many there are.
 
     Costs are ``[M, d]`` where there are several.
 
-    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at most. Each outcome
-    comes with the context of the round in which it was decided, ``f32[M, …]``, in a world that has contexts.
+    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at
+    most. Each outcome comes with the context of the round in which it was decided, ``f32[M, …]``,
+    in a world that has contexts.
     """
 
     number: jax.Array  # i32[]
@@ -167,7 +185,9 @@ class PairAction(NamedTuple):
 
 
 class CensoredFeedback(NamedTuple):
-    """What a learner sees of a pull: (reward, consumption), or only that the limit was exceeded (then both are 0)."""
+    """What a learner sees of a pull: (reward, consumption), or only that the limit was exceeded
+    (then both are 0).
+    """
 
     reward: jax.Array  # i32[]: ticks
     consumption: jax.Array  # i32[]: ticks of τ_max
@@ -213,8 +233,8 @@ class CensoredSpec(Spec):
             arms: n ≥ 1.
             limits: increasing values in (0, τ_max].
             cost: c, nondecreasing with values in [0, 1] on [0, τ_max].
-            penalty: λ, values in [0, 100], nondecreasing over the limits (constant is allowed: with λ = c = 0 the
-                problem is the ordinary bandit, Remark 1 of the paper).
+            penalty: λ, values in [0, 100], nondecreasing over the limits (constant is allowed: with
+                λ = c = 0 the problem is the ordinary bandit, Remark 1 of the paper).
             tau_max: default the largest limit.
 
         Raises:
@@ -245,9 +265,17 @@ class CensoredSpec(Spec):
         in_float32("tau_max", positive_number("tau_max", self.tau_max))
         limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
         in_float32("limits", limits)
-        outside = ~((limits > 0) & (limits <= self.tau_max) & (ticks.floor_from_units(limits / self.tau_max) >= 1))
+        outside = ~(
+            (limits > 0)
+            & (limits <= self.tau_max)
+            & (ticks.floor_from_units(limits / self.tau_max) >= 1)
+        )
         if outside.any():
-            raise bad("limits", float(limits[outside][0]), f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick")
+            raise bad(
+                "limits",
+                float(limits[outside][0]),
+                f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick",
+            )
         for at in np.flatnonzero(np.diff(self.limit_ticks) <= 0):
             raise bad("limits", [float(limits[at]), float(limits[at + 1])], "increasing")
         if penalties.shape != limits.shape:
@@ -255,7 +283,11 @@ class CensoredSpec(Spec):
         if not (np.isfinite(penalties) & (penalties >= 0) & (penalties <= _MOST_PENALTY)).all():
             raise bad("penalty", penalties.tolist(), f"from 0 to {_MOST_PENALTY:g} at every limit")
         if (small := (penalties > 0) & (self.penalty_ticks == 0)).any():
-            raise bad("penalty", float(penalties[small][0]), f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}")
+            raise bad(
+                "penalty",
+                float(penalties[small][0]),
+                f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}",
+            )
         for at in np.flatnonzero(np.diff(penalties) < 0):
             two = [float(penalties[at]), float(penalties[at + 1])]
             raise bad("penalty", two, f"increasing from limit {limits[at]:g} to {limits[at + 1]:g}")
@@ -265,9 +297,17 @@ class CensoredSpec(Spec):
         x = np.linspace(0.0, self.tau_max, _GRID)
         c = _evaluated("cost", self.cost, x)
         for at in np.flatnonzero(~(np.isfinite(c) & (c >= 0) & (c <= 1 + 1e-6))):
-            raise bad("cost", float(c[at]), f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))")
+            raise bad(
+                "cost",
+                float(c[at]),
+                f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))",
+            )
         for at in np.flatnonzero(np.diff(c) < -1e-6):
-            raise bad("cost", float(c[at + 1]), f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))")
+            raise bad(
+                "cost",
+                float(c[at + 1]),
+                f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))",
+            )
 
     @property
     def pairs(self) -> int:
@@ -285,7 +325,9 @@ class CensoredSpec(Spec):
         return ticks.from_units(self.penalties).astype(np.int32)
 
     def consumption_ticks(self, consumption: Any) -> np.ndarray:
-        """Host: consumption in user units as ticks, rounded down; above τ_max (∞ too) it saturates at 2²⁴ + 1."""
+        """Host: consumption in user units as ticks, rounded down; above τ_max (∞ too) it saturates
+        at 2²⁴ + 1.
+        """
         x = np.asarray(consumption, np.float64) / self.tau_max
         return np.where(x > 1, OVER, ticks.floor_from_units(np.clip(x, 0, 1))).astype(np.int32)
 
@@ -297,13 +339,17 @@ class CensoredSpec(Spec):
 
     def gain(self, feedback: CensoredFeedback) -> jax.Array:
         """R − c(C) in ticks of a pull within its limit, 0 of one that exceeded it."""
-        return jnp.where(feedback.exceeded, 0, feedback.reward - self.cost_ticks(feedback.consumption))
+        return jnp.where(
+            feedback.exceeded, 0, feedback.reward - self.cost_ticks(feedback.consumption)
+        )
 
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class RevealedSpec(CensoredSpec):
-    """The spec of an environment that reveals the consumption of censored rounds (:class:`RevealConsumption`)."""
+    """The spec of an environment that reveals the consumption of censored rounds
+    (:class:`RevealConsumption`).
+    """
 
 
 def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:
@@ -313,9 +359,13 @@ def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:
     try:
         hash(function)
     except TypeError:
-        raise bad(name, function, "hashable (a function, or a frozen dataclass with __call__)") from None
+        raise bad(
+            name, function, "hashable (a function, or a frozen dataclass with __call__)"
+        ) from None
     with jax.ensure_compile_time_eval():
         y = np.asarray(function(jnp.asarray(x, jnp.float32)), np.float64)
     if y.shape != x.shape:
-        raise InputError(f"{name}: a function that maps shape {x.shape} to {y.shape} given; it must keep the shape")
+        raise InputError(
+            f"{name}: a function that maps shape {x.shape} to {y.shape} given; it must keep the shape"
+        )
     return y

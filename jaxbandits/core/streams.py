@@ -1,21 +1,22 @@
 """The address of every random draw.
 
-Nothing is threaded and nothing is stored: a draw is a pure function of where it stands. ``threefry2x32`` is pinned, so
-the same address gives the same bits on every jax version and device.
+Nothing is threaded and nothing is stored: a draw is a pure function of where it stands.
+``threefry2x32`` is pinned, so the same address gives the same bits on every jax version and device.
 
-=====================  ==========================================================  =========================
-draw                   address                                                      function
-=====================  ==========================================================  =========================
-a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
-an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
-a table's row          (lane key, world, round, 0); an order: (…, pass, 1 + part)   :func:`words`
-a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost    :func:`words`
-a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
-a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`
-=====================  ==========================================================  =========================
+=====================  ==========================================================
+========================= draw                   address
+function =====================  ==========================================================
+========================= a lane's key           (root key, instance id, replicate id)
+:func:`lane_key` an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost
+:func:`words` a table's row          (lane key, world, round, 0); an order: (…, pass, 1 + part)
+:func:`words` a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost
+:func:`words` a policy's own draw    (lane key, policy, round, role, arm)
+:func:`policy_words` a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the
+arm   :func:`priorities` =====================
+==========================================================  =========================
 
-Not in any address: the setting of the policy, a position in a batch, an array's shape. So all policies and settings
-meet the same world (common random numbers).
+Not in any address: the setting of the policy, a position in a batch, an array's shape. So all
+policies and settings meet the same world (common random numbers).
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ _Words = TypeVar("_Words", jax.Array, np.ndarray)
 
 
 class Role(enum.IntEnum):
-    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same word.
+    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same
+    word.
 
-    From ``USER`` = 34 to 63 they are for policies of one's own; the package takes those below and those above.
+    From ``USER`` = 34 to 63 they are for policies of one's own; the package takes those below and
+    those above.
     """
 
     TIE = 0
@@ -54,16 +57,22 @@ class Role(enum.IntEnum):
 
 
 class Domain(enum.IntEnum):
-    """Who draws: the world, the policy, or whoever makes a run's world (its true means) before it begins."""
+    """Who draws: the world, the policy, or whoever makes a run's world (its true means) before it
+    begins.
+    """
 
     WORLD = 1
     POLICY = 2
     MEANS = 3
 
 
-_FORKED: list[int] = []  # processes that were forked from one in which jax had started: its threads are not there
+_FORKED: list[
+    int
+] = []  # processes that were forked from one in which jax had started: its threads are not there
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized()))
+    os.register_at_fork(
+        after_in_child=lambda: _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized())
+    )
 
 
 def root_key(key: object) -> jax.Array:
@@ -73,7 +82,8 @@ def root_key(key: object) -> jax.Array:
 
     Raises:
         InputError: anything else than one scalar threefry2x32 key.
-        RuntimeError: in a process that was forked after jax had started, where every call of jax waits for ever.
+        RuntimeError: in a process that was forked after jax had started, where every call of jax
+            waits for ever.
     """
     if _FORKED:
         raise RuntimeError(
@@ -83,14 +93,18 @@ def root_key(key: object) -> jax.Array:
     refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
-            raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
+            raise InputError(
+                f"key: an array of keys of shape {key.shape} given; it must be one key"
+            )
         if str(kind := jax.random.key_impl(key)) != _IMPL:
             must = f"a {_IMPL} key, as jax.random.key(seed, impl={_IMPL!r}) makes"
             raise InputError(f"key: implementation {kind} given; it must be {must}")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
-        warnings.warn("a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3)
+        warnings.warn(
+            "a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3
+        )
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
     raise bad("key", key, "a key, as jax.random.key(seed) makes")
 
@@ -98,11 +112,15 @@ def root_key(key: object) -> jax.Array:
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def threefry2x32_of(key: tuple[_Words, _Words], place: tuple[_Words, _Words]) -> tuple[_Words, _Words]:
-    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays of jax or NumPy.
+def threefry2x32_of(
+    key: tuple[_Words, _Words], place: tuple[_Words, _Words]
+) -> tuple[_Words, _Words]:
+    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32
+    arrays of jax or NumPy.
 
-    Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on CPU, which costs
-    three times as much inside a scan. Tested against the published vectors and against jax's.
+    Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on
+    CPU, which costs three times as much inside a scan. Tested against the published vectors and
+    against jax's.
     """
     schedule = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA))
     x, y = place[0] + schedule[0], place[1] + schedule[1]
@@ -119,18 +137,22 @@ threefry2x32 = jax.jit(threefry2x32_of)  # traced once, however often it is used
 
 
 def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``, ``second`` are scalars."""
+    """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``,
+    ``second`` are scalars.
+    """
     data = jax.random.key_data(key)
     place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
     return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
 
 
 def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere nothing is done.
+    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere nothing
+    is done.
 
-    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole hash, for each word
-    and for each reader. What a reduction ends with is stored instead, here one over a pair whose other half is 0. On
-    GPU such a reduction costs a warp for each pair, and nothing is repeated without it.
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole
+    hash, for each word and for each reader. What a reduction ends with is stored instead, here one
+    over a pair whose other half is 0. On GPU such a reduction costs a warp for each pair, and
+    nothing is repeated without it.
     """
     return tuple(_once.bind(x, y))  # type: ignore[no-untyped-call]
 
@@ -142,7 +164,9 @@ def _as_reduction(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     return tuple(jax.lax.reduce(pairs, zeros, _either, (x.ndim,)))
 
 
-def _either(a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+def _either(
+    a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
     return a[0] | b[0], a[1] | b[1]
 
 
@@ -165,7 +189,9 @@ mlir.register_lowering(_once, mlir.lower_fun(_as_reduction, multiple_results=Tru
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """A new key at that address: for authors who need more than 64 bits, or :mod:`jax.random` itself."""
+    """A new key at that address: for authors who need more than 64 bits, or :mod:`jax.random`
+    itself.
+    """
     return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
 
 
@@ -184,8 +210,11 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
     return at(lane, 0, int(domain))
 
 
-def lane_words(root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain) -> np.ndarray:
-    """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes them again.
+def lane_words(
+    root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain
+) -> np.ndarray:
+    """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes
+    them again.
 
     Example:
         >>> root = jax.random.key(7)
@@ -194,12 +223,20 @@ def lane_words(root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, do
         >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
         [3509110433, 1739268132]
     """
-    key = threefry2x32_of((root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32)))
-    return np.stack(threefry2x32_of(key, (np.zeros(1, np.uint32), np.full(1, int(domain), np.uint32))), axis=1)
+    key = threefry2x32_of(
+        (root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32))
+    )
+    return np.stack(
+        threefry2x32_of(key, (np.zeros(1, np.uint32), np.full(1, int(domain), np.uint32))), axis=1
+    )
 
 
-def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``; a role is a whole number from 0 to 255."""
+def policy_words(
+    key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0
+) -> jax.Array:
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``; a role is a whole number
+    from 0 to 255.
+    """
     whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 
@@ -212,8 +249,8 @@ def priorities(word: jax.Array, arms: int) -> jax.Array:
 def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
     """The place of each ``arm`` (ids, any shape) in the random order of ``word``.
 
-    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further arm changes no
-    other arm's value, and one hash a round serves ties among any number of arms.
+    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further
+    arm changes no other arm's value, and one hash a round serves ties among any number of arms.
     """
     x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
@@ -222,7 +259,9 @@ def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
 
 
 def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
-    """The arm id (uint32) whose :func:`priority` in the order of ``word`` is ``place``: its inverse."""
+    """The arm id (uint32) whose :func:`priority` in the order of ``word`` is ``place``: its
+    inverse.
+    """
     x = place ^ (place >> 16)
     x = x * jnp.uint32(0x7ED1B41D)
     x = (x ^ (x >> 13) ^ (x >> 26)) * jnp.uint32(0xA5CB9243)
@@ -230,20 +269,30 @@ def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
 
 
 def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
-    """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤ 2³¹ − 1."""
+    """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤
+    2³¹ − 1.
+    """
     n = jnp.asarray(n).astype(jnp.uint32)
     high, low = word >> 16, word & jnp.uint32(0xFFFF)
     n_high, n_low = n >> 16, n & jnp.uint32(0xFFFF)
-    carry = ((low * n_low) >> 16) + ((high * n_low) & jnp.uint32(0xFFFF)) + ((low * n_high) & jnp.uint32(0xFFFF))
-    return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(jnp.int32)
+    carry = (
+        ((low * n_low) >> 16)
+        + ((high * n_low) & jnp.uint32(0xFFFF))
+        + ((low * n_high) & jnp.uint32(0xFFFF))
+    )
+    return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(
+        jnp.int32
+    )
 
 
 def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
-    """An arm drawn uniformly among those that exist: ``i32[]``, or K (which no environment has) if there is none.
+    """An arm drawn uniformly among those that exist: ``i32[]``, or K (which no environment has) if
+    there is none.
 
     Args:
         word: ``u32[]``, e.g. one of :func:`policy_words`.
-        available: ``bool[K]``, as in ``view.available``. Further arms that do not exist change no bit.
+        available: ``bool[K]``, as in ``view.available``. Further arms that do not exist change no
+            bit.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -259,7 +308,9 @@ def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
 
 
 def uniform_ticks(word: jax.Array) -> jax.Array:
-    """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p · 2⁻²⁴."""
+    """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p ·
+    2⁻²⁴.
+    """
     return (word >> 8).astype(jnp.int32)
 
 

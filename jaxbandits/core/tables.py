@@ -20,7 +20,9 @@ def is_arm(action: Any) -> bool:
 
 
 def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, the second perhaps ``[rows, d]``."""
+    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, the second perhaps
+    ``[rows, d]``.
+    """
     nested = "a list of instances, each a list of arms, each a pair of lists"
     try:
         rows = [list(instance) for instance in logs]
@@ -31,11 +33,19 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         raise bad(name, logs, f"{nested}, none of them empty")
     checked = []
     for i, instance in enumerate(pairs):
-        arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
+        arms = [
+            tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)
+        ]
         for k, (a, b) in enumerate(arms):
-            if a.ndim != 1 or a.size == 0 or b.shape not in (a.shape, a.shape + arms[0][1].shape[1:]):
+            if (
+                a.ndim != 1
+                or a.size == 0
+                or b.shape not in (a.shape, a.shape + arms[0][1].shape[1:])
+            ):
                 entry = f"{name}[{i}][{k}]"
-                raise InputError(f"{entry}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1")
+                raise InputError(
+                    f"{entry}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
+                )
         checked.append(arms)
     return checked  # type: ignore[return-value]
 
@@ -43,7 +53,9 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
 def fits(name: str, shape: tuple[int, ...]) -> None:
     """Are there addresses for tables of this shape ``[instance, K]``?"""
     if shape[-1] > MOST_ARMS:
-        raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
+        raise bad(
+            name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
+        )
 
 
 def ticks32(units: np.ndarray) -> np.ndarray:
@@ -58,7 +70,9 @@ def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
     """
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
-        raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
+        raise InputError(
+            f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]"
+        )
     in_ticks, amounts = ticks.from_units(values), values
     if rows:
         in_ticks, amounts = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
@@ -75,17 +89,23 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        raise InputError("present: an instance without arms given; every instance must have at least one")
+        raise InputError(
+            "present: an instance without arms given; every instance must have at least one"
+        )
     return exists
 
 
-def tables(prefix: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def tables(
+    prefix: str, reward: Any, cost: Any, present: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Checked (reward, cost, presence), ``[instance, K]``; absent arms bring 0 and cost 1."""
     r, c = numbers(f"{prefix}_reward", reward), numbers(f"{prefix}_cost", cost)
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
         must = "both must be [K] or [instance, K] (costs [instance, K, d] for d resources)"
-        raise InputError(f"{prefix}_reward, {prefix}_cost: shapes {r.shape} and {c.shape} given; {must}")
+        raise InputError(
+            f"{prefix}_reward, {prefix}_cost: shapes {r.shape} and {c.shape} given; {must}"
+        )
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
     if resources > MOST_RESOURCES:
@@ -95,4 +115,8 @@ def tables(prefix: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarra
     exists = presence(present, r.shape)
     check_unit(f"{prefix}_reward", r[exists])
     check_unit(f"{prefix}_cost", c[exists])
-    return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists
+    return (
+        np.where(exists, r, 0.0),
+        np.where(exists[..., None] if several else exists, c, 1.0),
+        exists,
+    )

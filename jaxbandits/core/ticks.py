@@ -1,9 +1,10 @@
 """Exact money: whole ticks and two-limb totals.
 
-A reward, cost or consumption is a whole number of *ticks*, one tick being 2⁻²⁴ of the bound that the environment
-states. One outcome is an int32 of at most ``ONE`` = 2²⁴ ticks in size. A running total is a :class:`Total`: the whole
-units and the ticks left over, both int32, so 2³¹ units fit and no sum ever rounds. Integer sums are associative:
-a prefix sum over a block of outcomes gives the very bits that one-by-one adding gives.
+A reward, cost or consumption is a whole number of *ticks*, one tick being 2⁻²⁴ of the bound that
+the environment states. One outcome is an int32 of at most ``ONE`` = 2²⁴ ticks in size. A running
+total is a :class:`Total`: the whole units and the ticks left over, both int32, so 2³¹ units fit and
+no sum ever rounds. Integer sums are associative: a prefix sum over a block of outcomes gives the
+very bits that one-by-one adding gives.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _TICK = np.float32(2.0**-BITS)
 
 
 class Total(NamedTuple):
-    """An exact total of ``whole + part · 2⁻²⁴`` units; 0 ≤ part < 2²⁴, so a negative total has a negative ``whole``."""
+    """An exact total of ``whole + part · 2⁻²⁴`` units; 0 ≤ part < 2²⁴, so a negative total has a
+    negative ``whole``.
+    """
 
     whole: jax.Array  # i32[...]
     part: jax.Array  # i32[...]
@@ -33,7 +36,9 @@ def zero(shape: tuple[int, ...] = ()) -> Total:
 
 
 def add(total: Total, ticks: jax.Array) -> Total:
-    """``total + ticks`` for signed ``ticks`` below 2³¹ − 2²⁴ in size (some 126 full outcomes at once)."""
+    """``total + ticks`` for signed ``ticks`` below 2³¹ − 2²⁴ in size (some 126 full outcomes at
+    once).
+    """
     part = total.part + ticks
     return Total(total.whole + (part >> BITS), part & _MASK)
 
@@ -76,7 +81,9 @@ def times(ticks: jax.Array, n: jax.Array) -> Total:
 
 
 def quotient(total: Total, n: jax.Array) -> jax.Array:
-    """⌊total / n⌋ in ticks, exactly, for 0 ≤ total ≤ n units and 1 ≤ n < 2³¹: long division, one bit at a time."""
+    """⌊total / n⌋ in ticks, exactly, for 0 ≤ total ≤ n units and 1 ≤ n < 2³¹: long division, one
+    bit at a time.
+    """
     rest, by = total.whole.astype(jnp.uint32), n.astype(jnp.uint32)
     digits = jnp.zeros_like(rest)
     for bit in range(BITS, -1, -1):
@@ -121,7 +128,9 @@ def ticks_to_float(ticks: jax.Array) -> jax.Array:
 
 
 def spread(x: jax.Array) -> jax.Array:
-    """``x(1 − x)`` of one outcome, rounded to a tick; exactly 0 for x ∈ {0, 1}. Shape and unit as ``x`` (ticks)."""
+    """``x(1 − x)`` of one outcome, rounded to a tick; exactly 0 for x ∈ {0, 1}. Shape and unit as
+    ``x`` (ticks).
+    """
     y = ONE - x
     xh, xl, yh, yl = x >> 12, x & 0xFFF, y >> 12, y & 0xFFF
     middle = xh * yl + xl * yh + ((xl * yl) >> 12)
@@ -137,7 +146,9 @@ def from_units(units: np.typing.ArrayLike) -> np.ndarray:
 
 
 def floor_from_units(units: np.typing.ArrayLike) -> np.ndarray:
-    """Ticks rounded down, as budgets and limits are: what is granted is never more than what was given."""
+    """Ticks rounded down, as budgets and limits are: what is granted is never more than what was
+    given.
+    """
     return np.floor(np.asarray(units, np.float64) * ONE).astype(np.int64)
 
 

@@ -17,14 +17,21 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, number, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import OVER, CensoredFeedback, CensoredSpec, CostFunction, PairAction, RevealedSpec
+from jaxbandits.core.specs import (
+    OVER,
+    CensoredFeedback,
+    CensoredSpec,
+    CostFunction,
+    PairAction,
+    RevealedSpec,
+)
 from jaxbandits.core.tables import check_unit, is_arm, logged
 from jaxbandits.environments.finite import AroundWorld, Law, RowsLaw
 
 # --- Cost c(x) of what was consumed, and penalty λ(τ) of a limit that was exceeded: JAX functions that compare by value
 #
-# Any JAX function of one float32 array may be used instead. It must be hashable, and each new one compiles anew; two
-# equal objects of the classes here share one compiled program.
+# Any JAX function of one float32 array may be used instead. It must be hashable, and each new one
+# compiles anew; two equal objects of the classes here share one compiled program.
 
 
 def _constant(owner: Any, field: str) -> np.ndarray:
@@ -34,7 +41,8 @@ def _constant(owner: Any, field: str) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Linear:
-    """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10 / T)``.
+    """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10
+    / T)``.
 
     Source: RCUCB paper, §2.5.
 
@@ -52,7 +60,8 @@ class Linear:
 
 @dataclasses.dataclass(frozen=True)
 class FastTrack:
-    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: who promises a time pays for breaking it.
+    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: who promises a time pays for
+    breaking it.
 
     Source: RCUCB paper, Example 2 and §5.1 (promise 0.5, compensation 10, rate 1/10: the defaults).
 
@@ -68,13 +77,16 @@ class FastTrack:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         x = jnp.asarray(x, jnp.float32)
-        promise, compensation, rate = (_constant(self, name) for name in ("promise", "compensation", "rate"))
+        promise, compensation, rate = (
+            _constant(self, name) for name in ("promise", "compensation", "rate")
+        )
         return x * jnp.where(x <= promise, rate, compensation)
 
 
 @dataclasses.dataclass(frozen=True)
 class Constant:
-    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit (Remark 1).
+    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit
+    (Remark 1).
 
     Example:
         >>> from jaxbandits.environments import Constant
@@ -89,20 +101,23 @@ class Constant:
 
 
 # --- Arms that consume a resource under a limit
-# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning 2023.
+# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning
+# 2023.
 
 
 @pytree
 class CensoredArms(Environment):
-    """n arms; the learner picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only "exceeded".
+    """n arms; the learner picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only
+    "exceeded".
 
-    A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its mean is v_{i,τ}. What
-    is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds that exceeded their limit. The outcome
-    (R, C) of the n-th pull of an arm is one draw, whatever the limit: policies that choose other limits meet the same
-    world. :meth:`values` counts pairs: pair p is arm p // m with limit p % m.
+    A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its
+    mean is v_{i,τ}. What is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds
+    that exceeded their limit. The outcome (R, C) of the n-th pull of an arm is one draw, whatever
+    the limit: policies that choose other limits meet the same world. :meth:`values` counts pairs:
+    pair p is arm p // m with limit p % m.
 
-    Make one with :func:`~jaxbandits.environments.copula_arms`, :func:`~jaxbandits.environments.row_arms` or
-    :func:`~jaxbandits.environments.g1`.
+    Make one with :func:`~jaxbandits.environments.copula_arms`,
+    :func:`~jaxbandits.environments.row_arms` or :func:`~jaxbandits.environments.g1`.
 
     Source: §2 of the paper, Eqs. (1)–(5).
 
@@ -143,7 +158,8 @@ class CensoredArms(Environment):
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, consumption) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones.
+        """(reward, consumption) in ticks of the pull of ``arm`` that comes after ``n`` earlier
+        ones.
 
         Consumption above τ_max is 2²⁴ + 1 ticks.
         """
@@ -168,7 +184,9 @@ class CensoredArms(Environment):
         reward, consumption = self.outcome(key, arm, n)
         limit = jnp.asarray(game.limit_ticks)[at]
         exceeded = consumption > limit
-        feedback = CensoredFeedback(jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded)
+        feedback = CensoredFeedback(
+            jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded
+        )
         outcome = Outcome(
             reward=jnp.where(exceeded, -jnp.asarray(game.penalty_ticks)[at], game.gain(feedback)),
             cost=jnp.minimum(consumption, limit),
@@ -183,10 +201,14 @@ class CensoredArms(Environment):
         return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """(v_{i,τ}, E min(C, τ)/τ_max) of every pair, ``[instance, n·m]``, NaN where the arm is absent."""
+        """(v_{i,τ}, E min(C, τ)/τ_max) of every pair, ``[instance, n·m]``, NaN where the arm is
+        absent.
+        """
         absent = ~np.asarray(self.present)[..., None]
         flat = (self.instances, self.spec.pairs)
-        gain, spent = (np.where(absent, np.nan, ticks.to_units(x)) for x in (self.mean_gain, self.mean_spent))
+        gain, spent = (
+            np.where(absent, np.nan, ticks.to_units(x)) for x in (self.mean_gain, self.mean_spent)
+        )
         return gain.reshape(flat), spent.reshape(flat)
 
     def best_pair(self) -> list[tuple[int, float, float]]:
@@ -200,10 +222,11 @@ class CensoredArms(Environment):
 
 @pytree
 class RevealConsumption(AroundWorld):
-    """The same arms, but a censored round tells its consumption (at most "above τ_max"): more than feedback (1) allows.
+    """The same arms, but a censored round tells its consumption (at most "above τ_max"): more than
+    feedback (1) allows.
 
-    Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
-    A result from here says ``RevealConsumption`` in ``about.environment``.
+    Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too
+    and use none of it. A result from here says ``RevealConsumption`` in ``about.environment``.
 
     Example:
         >>> import jaxbandits as jb
@@ -238,7 +261,8 @@ class RevealConsumption(AroundWorld):
 
 # --- Censored arms whose reward and consumption are tied by a Gaussian copula, with any marginals
 
-# Latent normals are fixed-point numbers in units of 2⁻²⁰, tables have equal cells of 2⁻⁷ over [−8, 8].
+# Latent normals are fixed-point numbers in units of 2⁻²⁰, tables have equal cells of 2⁻⁷ over [−8,
+# 8].
 _Z_BITS, _CELL_BITS, _HALF = 20, 13, 8
 _CELLS = (2 * _HALF << _Z_BITS) >> _CELL_BITS
 _GRID = np.linspace(-_HALF, _HALF, _CELLS + 1)
@@ -246,7 +270,9 @@ _RHO_BITS = 15
 
 
 class Marginal(Protocol):
-    """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)`` are."""
+    """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)``
+    are.
+    """
 
     def ppf(self, q: Any) -> Any:
         """The quantile function of the law."""
@@ -254,9 +280,11 @@ class Marginal(Protocol):
 
 @pytree
 class CopulaLaw(Law):
-    """C = F_C⁻¹(Φ(z)), R = F_R⁻¹(Φ(y)), (z, y) standard normal with correlation κ; all integer arithmetic.
+    """C = F_C⁻¹(Φ(z)), R = F_R⁻¹(Φ(y)), (z, y) standard normal with correlation κ; all integer
+    arithmetic.
 
-    y = κ z + √(1 − κ²) e: word 0 draws e, word 1 draws z. The CDF of either marginal is right to 3·10⁻⁵ (by test).
+    y = κ z + √(1 − κ²) e: word 0 draws e, word 1 draws z. The CDF of either marginal is right to
+    3·10⁻⁵ (by test).
     """
 
     reward: ArrayLike = leaf()  # i32[I, n, G]: ticks at equally spaced y
@@ -272,16 +300,20 @@ class CopulaLaw(Law):
 
 
 def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
-    # ⌊z · factor / 2¹⁵⌋ from 12-bit pieces, each product inside an int32: whole numbers give the same bits everywhere.
+    # ⌊z · factor / 2¹⁵⌋ from 12-bit pieces, each product inside an int32: whole numbers give the
+    # same bits everywhere.
     high, low = factor * (z >> 12), factor * (z & 0xFFF)
     return (high >> 3) + ((((high & 7) << 12) + low) >> _RHO_BITS)
 
 
 def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
-    # Beyond ±8 the outermost cell; its last point, not one more, or the cell would be outside of the table.
+    # Beyond ±8 the outermost cell; its last point, not one more, or the cell would be outside of
+    # the table.
     above = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
     cell = above >> _CELL_BITS
-    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta.FRACTION_BITS - _CELL_BITS)
+    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(
+        beta.FRACTION_BITS - _CELL_BITS
+    )
     return beta.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
 
 
@@ -307,11 +339,12 @@ def copula_arms(
     """Arms with given marginals of reward and consumption, joined by a Gaussian copula.
 
     Args:
-        reward: laws on [0, 1], ``[arm]`` or ``[instance][arm]``: anything with ``ppf``, as ``scipy.stats.beta(2, 3)``.
-        consumption: laws on [0, ∞), same shape, e.g. ``scipy.stats.lognorm`` or ``scipy.stats.gamma``. What exceeds
-            τ_max saturates just above it.
-        correlation: κ in (−1, 1) of the latent normals, one, ``[instance, 1]`` or ``[instance, arm]``; rounded to
-            2⁻¹⁵.
+        reward: laws on [0, 1], ``[arm]`` or ``[instance][arm]``: anything with ``ppf``, as
+            ``scipy.stats.beta(2, 3)``.
+        consumption: laws on [0, ∞), same shape, e.g. ``scipy.stats.lognorm`` or
+            ``scipy.stats.gamma``. What exceeds τ_max saturates just above it.
+        correlation: κ in (−1, 1) of the latent normals, one, ``[instance, 1]`` or ``[instance,
+            arm]``; rounded to 2⁻¹⁵.
         limits, cost, penalty, tau_max: see :meth:`CensoredSpec.of`.
 
     True means v_{i,τ} are quadratures in float64 of the tabulated law.
@@ -331,8 +364,12 @@ def copula_arms(
         [(1, 1.0)]
     """
     rewards, consumptions = _nested("reward", reward), _nested("consumption", consumption)
-    if [len(x) for x in rewards] != [len(x) for x in consumptions] or len({len(x) for x in rewards}) != 1:
-        raise InputError("reward, consumption: they must be [arm] or [instance][arm], with as many of each")
+    if [len(x) for x in rewards] != [len(x) for x in consumptions] or len(
+        {len(x) for x in rewards}
+    ) != 1:
+        raise InputError(
+            "reward, consumption: they must be [arm] or [instance][arm], with as many of each"
+        )
     shape = (len(rewards), len(rewards[0]))
     rho = numbers("correlation", correlation)
     try:
@@ -345,7 +382,9 @@ def copula_arms(
     # The mixture of two normal draws in whole numbers of 2⁻¹⁵: the same outcomes in every program.
     law = CopulaLaw(
         reward=_tables(rewards, _reward_knots),
-        consumption=_tables(consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)),
+        consumption=_tables(
+            consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)
+        ),
         kappa=np.rint(kappa * 2**_RHO_BITS).astype(np.int32),
         rest=np.rint(np.sqrt(1 - kappa**2) * 2**_RHO_BITS).astype(np.int32),
     )
@@ -366,11 +405,17 @@ def _nested(name: str, laws: Sequence[Any]) -> list[list[Any]]:
     if rows and not isinstance(rows[0], list):
         rows = [rows]
     if not rows or not all(isinstance(row, list) and row for row in rows):
-        raise InputError(f"{name}: it must be a list of laws, one per arm, or one such list per instance")
+        raise InputError(
+            f"{name}: it must be a list of laws, one per arm, or one such list per instance"
+        )
     for i, row in enumerate(rows):
         for k, law in enumerate(row):
             if not callable(getattr(law, "ppf", None)):
-                raise bad(f"{name}[{i}][{k}]", law, "a law with a method ppf, such as scipy.stats.beta(2, 3)")
+                raise bad(
+                    f"{name}[{i}][{k}]",
+                    law,
+                    "a law with a method ppf, such as scipy.stats.beta(2, 3)",
+                )
     return rows
 
 
@@ -401,13 +446,17 @@ def _consumption_knots(i: int, k: int, law: Marginal, tau_max: float) -> np.ndar
 
 
 def _means(spec: CensoredSpec, law: CopulaLaw) -> tuple[np.ndarray, np.ndarray]:
-    """(v, E min(C, τ)/τ_max), float64 ``[I, n, m]``: Gauss–Legendre in z between the limits, Gauss–Hermite in e."""
+    """(v, E min(C, τ)/τ_max), float64 ``[I, n, m]``: Gauss–Legendre in z between the limits,
+    Gauss–Hermite in e.
+    """
     instances, arms, _ = law.reward.shape
     gain, spent = np.zeros((2, instances, arms, len(spec.limits)))
     for i in range(instances):
         for k in range(arms):
             kappa, rest = law.kappa[i, k] / 2**_RHO_BITS, law.rest[i, k] / 2**_RHO_BITS
-            gain[i, k], spent[i, k] = _arm_means(spec, law.reward[i, k], law.consumption[i, k], kappa, rest)
+            gain[i, k], spent[i, k] = _arm_means(
+                spec, law.reward[i, k], law.consumption[i, k], kappa, rest
+            )
     return gain, spent
 
 
@@ -417,7 +466,8 @@ def _arm_means(
     from scipy import special  # slow to import
 
     limits = spec.limit_ticks.astype(np.float64)
-    # The integrals over z are cut at the limits, where the integrand jumps; below the first, 32 parts.
+    # The integrals over z are cut at the limits, where the integrand jumps; below the first, 32
+    # parts.
     rising = np.maximum.accumulate(consumption + np.arange(consumption.size) * 1e-6)
     ends = np.interp(limits + 0.5, rising, _GRID, left=-_HALF, right=_HALF)  # C ≤ τ up to these z
     edges = np.concatenate([np.linspace(min(-_HALF, ends[0]), ends[0], 33), ends[1:]])
@@ -426,10 +476,17 @@ def _arm_means(
     z = edges[:-1, None] + half * (node + 1)
     mass = half * weight * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
     e, share = np.polynomial.hermite_e.hermegauss(100)
-    mean_reward = np.interp(kappa * z[..., None] + rest * e, _GRID, reward) @ (share / share.sum()) / ticks.ONE
+    mean_reward = (
+        np.interp(kappa * z[..., None] + rest * e, _GRID, reward)
+        @ (share / share.sum())
+        / ticks.ONE
+    )
     amount = np.interp(z, _GRID, consumption)
     with jax.ensure_compile_time_eval():
-        charge = np.asarray(spec.cost_ticks(jnp.asarray(amount.astype(np.int32))), np.float64) / ticks.ONE
+        charge = (
+            np.asarray(spec.cost_ticks(jnp.asarray(amount.astype(np.int32))), np.float64)
+            / ticks.ONE
+        )
 
     def up_to(integrand: np.ndarray) -> np.ndarray:  # cumulated over the parts, read at the limits
         return np.cumsum((mass * integrand).sum(axis=1))[31:]
@@ -453,15 +510,17 @@ def row_arms(
     """Arms whose pulls resample rows of real data, reward and consumption together.
 
     Args:
-        rows: ``rows[instance][arm] = (rewards, consumptions)``: rewards in [0, 1], consumptions ≥ 0 in user units,
-            ``inf`` allowed (a run that was never finished). Instances may differ in their number of arms; a missing
-            arm is absent. Consumption above τ_max saturates just above it.
+        rows: ``rows[instance][arm] = (rewards, consumptions)``: rewards in [0, 1], consumptions ≥ 0
+            in user units, ``inf`` allowed (a run that was never finished). Instances may differ in
+            their number of arms; a missing arm is absent. Consumption above τ_max saturates just
+            above it.
         limits, cost, penalty, tau_max: see :meth:`CensoredSpec.of`; shared by all instances.
 
     True means are exact averages over the rows.
 
     Raises:
-        InputError: an arm without rows, lengths that differ, values out of range, and all of :meth:`CensoredSpec.of`.
+        InputError: an arm without rows, lengths that differ, values out of range, and all of
+            :meth:`CensoredSpec.of`.
 
     Example:
         >>> from jaxbandits.environments import Linear, row_arms
@@ -474,7 +533,9 @@ def row_arms(
     read = logged("rows", rows)
     width = max(len(instance) for instance in read)
     spec = CensoredSpec.of(width, limits, cost, penalty, tau_max)
-    checked = [[_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(read)]
+    checked = [
+        [_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(read)
+    ]
     depth = max(r.size for instance in checked for r, _ in instance)
     shape = (len(checked), width)
     reward, consumption = (np.zeros((*shape, depth), np.int32) for _ in range(2))
@@ -493,12 +554,18 @@ def row_arms(
 def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
     if not (c >= 0).all():
-        raise InputError(f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)")
+        raise InputError(
+            f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)"
+        )
     return r, c
 
 
-def _row_means(spec: CensoredSpec, reward: np.ndarray, consumption: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(v, E min(C, τ)) at every limit in ticks, ``i32[m]``: exact sums of whole ticks over the rows, rounded once."""
+def _row_means(
+    spec: CensoredSpec, reward: np.ndarray, consumption: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(v, E min(C, τ)) at every limit in ticks, ``i32[m]``: exact sums of whole ticks over the
+    rows, rounded once.
+    """
     with jax.ensure_compile_time_eval():
         charge = np.asarray(spec.cost_ticks(jnp.asarray(consumption)), np.int64)
     limits = spec.limit_ticks.astype(np.int64)[:, None]
@@ -543,12 +610,14 @@ def g1(
     cost: CostFunction = Linear(0.1),
     penalty: CostFunction = FastTrack(),
 ) -> CensoredArms:
-    """The stand-in instances G1, one per name. **Ours, not the authors'**: the paper's supplement was not to be had.
+    """The stand-in instances G1, one per name. **Ours, not the authors'**: the paper's supplement
+    was not to be had.
 
-    (z, y) standard normal with correlation κ = 0.6, −0.6, 0; arm i = 1 … n has C = ½·exp(2(z + q_i)) with
-    q_i = −0.4 + 0.08(i − 1) + δ and R = Φ(b_i + 0.6 y) with b_i = −0.8 + 0.26(i − 1). The shift δ of each instance
-    makes the best pair's censoring probability the published one (0.6116, 0.7631, 0.4404). For another number of arms
-    the n values of q and b are spread evenly over the same ranges.
+    (z, y) standard normal with correlation κ = 0.6, −0.6, 0; arm i = 1 … n has C = ½·exp(2(z +
+    q_i)) with q_i = −0.4 + 0.08(i − 1) + δ and R = Φ(b_i + 0.6 y) with b_i = −0.8 + 0.26(i − 1).
+    The shift δ of each instance makes the best pair's censoring probability the published one
+    (0.6116, 0.7631, 0.4404). For another number of arms the n values of q and b are spread evenly
+    over the same ranges.
 
     Args:
         names: of ``"PosCorr"``, ``"NegCorr"``, ``"Indep"``.
@@ -583,7 +652,11 @@ def g1(
         values = limits
     reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in level]
     consumption = [
-        [stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name]))) for x in level] for name in names
+        [
+            stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name])))
+            for x in level
+        ]
+        for name in names
     ]
     return copula_arms(
         [reward] * len(names),

@@ -34,22 +34,25 @@ class Sold(NamedTuple):
 
 @pytree
 class Stocked(AddressedArms):
-    """Arms that can be pulled so many times, that have so much money of their own, or that are open in some rounds.
+    """Arms that can be pulled so many times, that have so much money of their own, or that are open
+    in some rounds.
 
     Arm k is open in round t if
 
     .. math:: n_k < m_k, \\qquad c_k(1) + \\dots + c_k(n_k) < b_k, \\qquad \\text{and the schedule says so for } t.
 
-    The runner tells policies of open arms only (``view.available``), and a pull of a closed one ends the lane as
-    INVALID. A closed arm keeps its statistics. Where no arm is open the round passes: nothing is played or paid, the
-    clock of rounds goes on. Where none will open again the lane ends with the status CLOSED. With a null arm
-    (``WithNullArm(Stocked.of(…))``) the policy rests instead. Where nothing closes, these are the bits of the world
-    inside.
+    The runner tells policies of open arms only (``view.available``), and a pull of a closed one
+    ends the lane as INVALID. A closed arm keeps its statistics. Where no arm is open the round
+    passes: nothing is played or paid, the clock of rounds goes on. Where none will open again the
+    lane ends with the status CLOSED. With a null arm (``WithNullArm(Stocked.of(…))``) the policy
+    rests instead. Where nothing closes, these are the bits of the world inside.
 
-    Build one with :meth:`of`. ``regret`` is against the best that can be bought (:meth:`benchmarks`).
+    Build one with :meth:`of`. ``regret`` is against the best that can be bought
+    (:meth:`benchmarks`).
 
-    Source: capped and sleeping arms; Kleinberg, Niculescu-Mizil, Sharma, Regret bounds for sleeping experts and
-    bandits, Machine Learning 80, 2010 (UCB1 among the arms that are open is their AUER).
+    Source: capped and sleeping arms; Kleinberg, Niculescu-Mizil, Sharma, Regret bounds for sleeping
+    experts and bandits, Machine Learning 80, 2010 (UCB1 among the arms that are open is their
+    AUER).
 
     Example:
         >>> import jax
@@ -65,11 +68,15 @@ class Stocked(AddressedArms):
     arms: AddressedArms = leaf()
     stock: ArrayLike = leaf(integer=True)  # i32[I, K]: m
     purse: Total | None = leaf(default=None)  # [I, K]: b in ticks
-    starts: ArrayLike = leaf(default=None, integer=True)  # i32[I, S]: the first round of each part of the schedule
+    starts: ArrayLike = leaf(
+        default=None, integer=True
+    )  # i32[I, S]: the first round of each part of the schedule
     shown: ArrayLike = leaf(default=None)  # bool[I, S, K]: which arms are open in it
     last_pull: str = static(default="counts")
 
-    may_wait: ClassVar[bool] = True  # its benchmarks sit rounds out where that pays, so that they hold with a null arm
+    may_wait: ClassVar[bool] = (
+        True  # its benchmarks sit rounds out where that pays, so that they hold with a null arm
+    )
 
     @staticmethod
     def of(
@@ -83,33 +90,49 @@ class Stocked(AddressedArms):
         """Limits for a world's arms; each is optional.
 
         Args:
-            world: arms whose outcomes are addressed, such as :class:`~jaxbandits.environments.FiniteArms`.
-            pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), one for all, ``[K]`` or
-                ``[instance, K]``.
+            world: arms whose outcomes are addressed, such as
+                :class:`~jaxbandits.environments.FiniteArms`.
+            pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), one for
+                all, ``[K]`` or ``[instance, K]``.
             money: b > 0, what each arm may cost in all (∞: no limit), same shapes. One cost only.
-            shown: which arms are open in each part of the schedule, ``[part, K]`` or ``[instance, part, K]``. The last
-                part has no end.
-            at: the first rounds of all parts but the first, ``[part − 1]`` or ``[instance, part − 1]``, increasing.
-            last_pull: ``"counts"``: the pull that reaches an arm's money counts in full; ``"forfeits"``: one that goes
-                beyond it earns nothing and costs what is left of it.
+            shown: which arms are open in each part of the schedule, ``[part, K]`` or ``[instance,
+                part, K]``. The last part has no end.
+            at: the first rounds of all parts but the first, ``[part − 1]`` or ``[instance, part −
+                1]``, increasing.
+            last_pull: ``"counts"``: the pull that reaches an arm's money counts in full;
+                ``"forfeits"``: one that goes beyond it earns nothing and costs what is left of it.
 
         Raises:
-            InputError: another kind of world, shapes that do not fit, numbers out of range, neither ``pulls``,
-                ``money`` nor ``shown``.
+            InputError: another kind of world, shapes that do not fit, numbers out of range, neither
+                ``pulls``, ``money`` nor ``shown``.
         """
         if not isinstance(world, AddressedArms):
-            raise bad("world", type(world).__name__, "arms whose outcomes are addressed, such as FiniteArms")
+            raise bad(
+                "world",
+                type(world).__name__,
+                "arms whose outcomes are addressed, such as FiniteArms",
+            )
         if own_method(world, AddressedArms, "open", "opening") is not None:
-            raise bad("world", type(world).__name__, "arms that never close; all limits are given at once")
+            raise bad(
+                "world", type(world).__name__, "arms that never close; all limits are given at once"
+            )
         if (shape := np.shape(world.values()[0])) != (world.instances, world.spec.arms):
-            raise bad("world", type(world).__name__, "one that tells the means of each of its arms, such as FiniteArms")
+            raise bad(
+                "world",
+                type(world).__name__,
+                "one that tells the means of each of its arms, such as FiniteArms",
+            )
         if pulls is None and money is None and shown is None:
             raise InputError("pulls, money, shown: none given; one of them must be")
         stock = np.full(shape, NEVER)
         if pulls is not None:
             limits = _per_arm("pulls", pulls, shape)
             if ((limits < 0) | (np.isfinite(limits) & (limits != np.rint(limits)))).any():
-                raise bad("pulls", pulls, "whole numbers of at least 0, or infinity where there is no limit")
+                raise bad(
+                    "pulls",
+                    pulls,
+                    "whole numbers of at least 0, or infinity where there is no limit",
+                )
             stock = np.minimum(limits, NEVER).astype(np.int32)
         purse = None
         if money is not None:
@@ -121,7 +144,11 @@ class Stocked(AddressedArms):
         if shown is not None:
             table = np.asarray(shown)
             if table.dtype != np.bool_ or table.ndim not in (2, 3) or table.shape[-1] != shape[1]:
-                raise bad("shown", f"{table.dtype}{list(table.shape)}", f"bool[part, {shape[1]}], or one per instance")
+                raise bad(
+                    "shown",
+                    f"{table.dtype}{list(table.shape)}",
+                    f"bool[part, {shape[1]}], or one per instance",
+                )
             table = np.broadcast_to(table, (shape[0], *table.shape[-2:])).copy()
             starts = first_rounds(at, shape[0], table.shape[1])
         return Stocked(world, stock, purse, starts, table, last_pull)
@@ -143,7 +170,11 @@ class Stocked(AddressedArms):
         self.arms.check()
         one_of("last_pull", self.last_pull, LAST_PULLS)
         if self.purse is not None and self.spec.resources is not None:
-            raise bad("money", f"a world of {self.spec.resources} costs", "given where an arm has one cost")
+            raise bad(
+                "money",
+                f"a world of {self.spec.resources} costs",
+                "given where an arm has one cost",
+            )
 
     def largest(self, action: Any) -> tuple[int, int]:
         return self.arms.largest(action)
@@ -175,7 +206,9 @@ class Stocked(AddressedArms):
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
 
     def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
-        """The first round of a later part of the schedule in which an arm opens that is closed now and not sold out."""
+        """The first round of a later part of the schedule in which an arm opens that is closed now
+        and not sold out.
+        """
         if self.starts is None:
             return jnp.int32(NEVER)
         pulls = state if self.purse is None else state.pulls
@@ -202,14 +235,18 @@ class Stocked(AddressedArms):
             after, outcome, feedback, empty = self.arms.pull(state, action, key, round)
             return after, outcome._replace(valid=outcome.valid & valid), feedback, empty
         pulls, outcome, feedback, empty = self.arms.pull(state.pulls, action, key, round)
-        rest = ticks.minus(jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent))
+        rest = ticks.minus(
+            jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent)
+        )
         reward, cost = feedback
         if self.last_pull == "forfeits":
             beyond = ticks.exceeds(ticks.add(ticks.zero(), cost), rest)
             # What is left is less than a cost here, so it is the part of one unit.
             reward, cost = jnp.where(beyond, 0, reward), jnp.where(beyond, rest.part, cost)
             outcome = outcome._replace(
-                reward=reward, cost=cost, expected_reward=jnp.where(beyond, 0, outcome.expected_reward)
+                reward=reward,
+                cost=cost,
+                expected_reward=jnp.where(beyond, 0, outcome.expected_reward),
             )
         is_arm = jax.lax.iota(jnp.int32, self.spec.arms) == arm
         spent = ticks.add(state.spent, jnp.where(is_arm, cost, 0))
@@ -220,10 +257,16 @@ class Stocked(AddressedArms):
         return self.arms.values()
 
     def most(self, constraint: Constraint, instance: int = 0) -> float:
-        """Host: the most that one instance could bring under a constraint (:meth:`benchmarks` at its end)."""
+        """Host: the most that one instance could bring under a constraint (:meth:`benchmarks` at
+        its end).
+        """
         ready = constraint.prepare(self)
         end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))
-        return float(self.benchmarks(ready, end[:, None])["moving"](np.array([instance]), end[[instance], None]).item())
+        return float(
+            self.benchmarks(ready, end[:, None])["moving"](
+                np.array([instance]), end[[instance], None]
+            ).item()
+        )
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: the most that could be bought, by the tangent of V at a mark.
@@ -234,23 +277,29 @@ class Stocked(AddressedArms):
             \\sum_{s,k} x_{sk} c_k \\le u, \\quad \\sum_s x_{sk} \\le \\min(m_k, b_k / c_k), \\quad
             \\sum_k x_{sk} \\le L_s,
 
-        :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed. Without a schedule that is
-        the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it is sold out; with rounds as the clock c
-        = 1. ``"fixed"``: the best single arm. V is concave, and what a lane has pulled is one of its x, with the clock
-        at its conditional mean: so no lane has a regret below 0 where stock or a schedule closes arms. (An arm's money
-        is reached by random costs, so there the mean over lanes is not below 0.)
+        :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed. Without
+        a schedule that is the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it
+        is sold out; with rounds as the clock c = 1. ``"fixed"``: the best single arm. V is concave,
+        and what a lane has pulled is one of its x, with the clock at its conditional mean: so no
+        lane has a regret below 0 where stock or a schedule closes arms. (An arm's money is reached
+        by random costs, so there the mean over lanes is not below 0.)
 
         Args:
-            constraint: prepared. For others than :class:`~jaxbandits.Horizon` and :class:`~jaxbandits.TotalBudget`
-                with one cost the values are NaN, and so are regrets.
+            constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
+                :class:`~jaxbandits.TotalBudget` with one cost the values are NaN, and so are
+                regrets.
             clock: in units, ``[instance, mark]``.
         """
         money = isinstance(constraint, TotalBudget)
         if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
             nothing = np.full((*clock.shape, 2), np.nan)
-            return {name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")}
+            return {
+                name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")
+            }
         reward, cost = self.values()
-        limit = np.where(np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64))
+        limit = np.where(
+            np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64)
+        )
         if self.purse is not None:
             purse = ticks.to_units(ticks.join(jax.tree.map(np.asarray, self.purse)))
             with np.errstate(divide="ignore"):
@@ -266,11 +315,18 @@ class Stocked(AddressedArms):
                 parts = lengths, np.asarray(self.shown)[i][:, exists]
             tables["moving"].append(bought(r, c, m, clock[i], parts))
             tables["fixed"].append(_best_alone(r, c, m, clock[i], parts))
-        return {name: functools.partial(_tangent, np.asarray(x, np.float64), clock) for name, x in tables.items()}
+        return {
+            name: functools.partial(_tangent, np.asarray(x, np.float64), clock)
+            for name, x in tables.items()
+        }
 
 
-def _tangent(table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """``table`` holds (V, slope) at each mark ``at``; V is concave, so nobody has more than its tangent says."""
+def _tangent(
+    table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.ndarray
+) -> np.ndarray:
+    """``table`` holds (V, slope) at each mark ``at``; V is concave, so nobody has more than its
+    tangent says.
+    """
     value, slope = np.moveaxis(table[instance], -1, 0)
     return value + slope * (clock - at[instance])
 
@@ -278,7 +334,11 @@ def _tangent(table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.
 def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
     """First rounds ``i32[instance, part]`` from those of all parts but the first."""
     later = numbers("at", at) if np.size(at) else np.zeros((0,))
-    if later.ndim not in (1, 2) or later.shape[-1] != parts - 1 or later.shape[:-1] not in ((), (instances,)):
+    if (
+        later.ndim not in (1, 2)
+        or later.shape[-1] != parts - 1
+        or later.shape[:-1] not in ((), (instances,))
+    ):
         must = f"[{parts - 1}] or [{instances}, {parts - 1}], one for each part but the first"
         raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
     first = np.concatenate([np.ones((*later.shape[:-1], 1)), later], axis=-1)
@@ -290,7 +350,9 @@ def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
 def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     table = np.asarray(values, np.float64)
     if table.shape not in ((), shape, shape[1:]) or np.isnan(table).any():
-        raise bad(name, values, f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}")
+        raise bad(
+            name, values, f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}"
+        )
     return np.broadcast_to(table, shape)
 
 
@@ -304,12 +366,15 @@ def _best_alone(
     """(V, slope) of the best single arm at each clock, ``[mark, 2]``."""
     if parts is not None:
         by_arm = [
-            bought(reward[[k]], cost[[k]], limit[[k]], clock, (parts[0], parts[1][:, [k]])) for k in range(reward.size)
+            bought(reward[[k]], cost[[k]], limit[[k]], clock, (parts[0], parts[1][:, [k]]))
+            for k in range(reward.size)
         ]
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.where(clock[:, None] < cost * limit, reward / cost, 0.0)
-            value = np.where(slope > 0, slope * clock[:, None], np.where(reward > 0, limit * reward, 0.0))
+            value = np.where(
+                slope > 0, slope * clock[:, None], np.where(reward > 0, limit * reward, 0.0)
+            )
         by_arm = list(np.moveaxis(np.stack([value, slope], axis=-1), 1, 0))
     alone = np.stack(by_arm)
     return alone[alone[..., 0].argmax(0), np.arange(len(clock))]
@@ -324,14 +389,17 @@ def bought(
 ) -> np.ndarray:
     """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]`` at each clock, ``[…, 2]``.
 
-    ``parts`` are lengths ``[S]`` and who is open. V is a line between corners where no schedule says who is open, or
-    all that it says is how many rounds there are; else a linear program is solved for each clock.
+    ``parts`` are lengths ``[S]`` and who is open. V is a line between corners where no schedule
+    says who is open, or all that it says is how many rounds there are; else a linear program is
+    solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
         free, widths, slopes = _by_ratio(reward, cost, limit)
     elif len(open_parts) == 1 and np.isinf(limit[open_arms := parts[1][open_parts[0]]]).all():
-        free, widths, slopes = _by_round(reward[open_arms], cost[open_arms], parts[0][open_parts[0]])
+        free, widths, slopes = _by_round(
+            reward[open_arms], cost[open_arms], parts[0][open_parts[0]]
+        )
     else:
         solved = [_scheduled(reward, cost, limit, u, *parts) for u in np.ravel(clock).tolist()]
         return np.array(solved).reshape(*np.shape(clock), 2)
@@ -340,19 +408,34 @@ def bought(
         values = free + np.append(0.0, np.cumsum(widths * slopes))
     at = np.searchsorted(ends[1:], clock, side="right")
     slope = np.append(slopes, 0.0)[at]
-    return np.stack([values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0), slope], axis=-1)
+    return np.stack(
+        [values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0), slope], axis=-1
+    )
 
 
-def _by_ratio(reward: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The greedy knapsack: what comes for nothing, then what each arm takes and brings for it, best first."""
+def _by_ratio(
+    reward: np.ndarray, cost: np.ndarray, limit: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The greedy knapsack: what comes for nothing, then what each arm takes and brings for it, best
+    first.
+    """
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
-    reward, cost, limit, gift = reward[paid], cost[paid], limit[paid], float((limit[free] * reward[free]).sum())
+    reward, cost, limit, gift = (
+        reward[paid],
+        cost[paid],
+        limit[paid],
+        float((limit[free] * reward[free]).sum()),
+    )
     order = np.argsort(-reward / cost, kind="stable")
     return gift, (limit * cost)[order], (reward / cost)[order]
 
 
-def _by_round(reward: np.ndarray, cost: np.ndarray, rounds: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """So many rounds: the upper hull of (cost, reward), from what comes for nothing to the largest reward."""
+def _by_round(
+    reward: np.ndarray, cost: np.ndarray, rounds: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """So many rounds: the upper hull of (cost, reward), from what comes for nothing to the largest
+    reward.
+    """
     at, best = 0.0, float(reward.max(where=cost <= 0, initial=0.0))
     gift, widths, slopes = rounds * best, list[float](), list[float]()
     while (better := (reward > best) & (cost > at)).any():
@@ -366,7 +449,12 @@ def _by_round(reward: np.ndarray, cost: np.ndarray, rounds: float) -> tuple[floa
 
 
 def _scheduled(
-    reward: np.ndarray, cost: np.ndarray, limit: np.ndarray, clock: float, lengths: np.ndarray, schedule: np.ndarray
+    reward: np.ndarray,
+    cost: np.ndarray,
+    limit: np.ndarray,
+    clock: float,
+    lengths: np.ndarray,
+    schedule: np.ndarray,
 ) -> tuple[float, float]:
     """The linear program of a schedule: (V, slope)."""
     s, k = np.nonzero(schedule)

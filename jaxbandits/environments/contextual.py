@@ -1,4 +1,6 @@
-"""Worlds in which something is known of every request before it is decided: contexts, and means that depend on them."""
+"""Worlds in which something is known of every request before it is decided: contexts, and means
+that depend on them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from jaxbandits.environments.finite import refuses_but_one_arm
 from jaxbandits.environments.noise import Bernoulli, Noise
 from jaxbandits.environments.table import DrawnRows, RowOrder, checked_features
 
-_CONTEXTS = np.uint32(2**32 - 2)  # no arm is pulled so often, so this address is free in the world's key
+_CONTEXTS = np.uint32(
+    2**32 - 2
+)  # no arm is pulled so often, so this address is free in the world's key
 _MOST_FEATURES = 2**16
 SAMPLE = 2**14  # contexts that expectations of a law are taken over, unless one asks for more
 _SAMPLE_KEY = 20261125
@@ -39,7 +43,8 @@ _COINS = Bernoulli()
 
 
 class ContextLaw:
-    """What is known of the request of a round, ``f32[d]``, or ``f32[K, d]`` with a row for each arm.
+    """What is known of the request of a round, ``f32[d]``, or ``f32[K, d]`` with a row for each
+    arm.
 
     Leaves carry a leading instance axis, as an environment's do.
 
@@ -69,7 +74,9 @@ class ContextLaw:
         """Raise :class:`InputError` on impossible parameters."""
 
     def table(self) -> np.ndarray | None:
-        """Host: all contexts there are, equally likely, ``[instance, N, …]``; None (default): there is no end."""
+        """Host: all contexts there are, equally likely, ``[instance, N, …]``; None (default): there
+        is no end.
+        """
         return None
 
 
@@ -78,7 +85,9 @@ def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Arr
     arms, d = shape if len(shape) == 2 else (1, shape[0])
     block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
     place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
-    words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[:, :d]
+    words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[
+        :, :d
+    ]
     return standard_normal(words, clip).reshape(shape)
 
 
@@ -186,7 +195,8 @@ class Rows(ContextLaw):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner reads them.
+        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner
+        # reads them.
         return tuple(self.features.shape[(2 if hasattr(self.features, "dtype") else 1) :])
 
     def check(self) -> None:
@@ -206,18 +216,22 @@ class Rows(ContextLaw):
 class ContextualArms(Environment):
     """K arms whose mean reward and mean costs depend on the context of the round.
 
-    Build one with :meth:`linear`, :meth:`logistic` or :meth:`of`. The context is a function of (world's key, round), an
-    outcome of (world's key, round, arm): the same arm for the same request brings the same outcome, so all policies
-    meet the same requests. Means are rounded to ticks, and what is rounded *is* the mean.
+    Build one with :meth:`linear`, :meth:`logistic` or :meth:`of`. The context is a function of
+    (world's key, round), an outcome of (world's key, round, arm): the same arm for the same request
+    brings the same outcome, so all policies meet the same requests. Means are rounded to ticks, and
+    what is rounded *is* the mean.
 
-    ``regret`` is against who sees the contexts and knows all means, ``fixed_regret`` against the best mixture that sees
-    no context, below 0 for a policy that makes use of them (:meth:`benchmarks`). Played round by round.
+    ``regret`` is against who sees the contexts and knows all means, ``fixed_regret`` against the
+    best mixture that sees no context, below 0 for a policy that makes use of them
+    (:meth:`benchmarks`). Played round by round.
 
     Args:
-        reward, cost: :class:`Means`; outside of [0, 1] they are clipped (:meth:`clipped` says how often).
+        reward, cost: :class:`Means`; outside of [0, 1] they are clipped (:meth:`clipped` says how
+            often).
         contexts: the law of the contexts.
         present: ``bool[instance, K]``.
-        noise: the law of an outcome around its mean, :class:`~jaxbandits.environments.noise.Bernoulli`,
+        noise: the law of an outcome around its mean,
+            :class:`~jaxbandits.environments.noise.Bernoulli`,
             :class:`~jaxbandits.environments.noise.Tent` or another.
         resources: None for one cost, J for a vector.
 
@@ -225,7 +239,8 @@ class ContextualArms(Environment):
         InputError: at :func:`~jaxbandits.simulate`, for shapes that do not fit.
 
     Example:
-        Two arms, the second better where the first feature is above 0; a third of the money for both at all times.
+        Two arms, the second better where the first feature is above 0; a third of the money for
+        both at all times.
 
         >>> import jax
         >>> import jaxbandits as jb
@@ -267,8 +282,13 @@ class ContextualArms(Environment):
         """
         tables = [x for x in jax.tree.leaves((reward, cost)) if np.ndim(x) >= 2]
         if not tables:
-            raise InputError("reward, cost: means without a table given; one leaf must be [instance, K, …]")
-        shape = (np.shape(tables[0])[0], whole_number("arms", arms or np.shape(tables[0])[1], 1, MOST_ARMS))
+            raise InputError(
+                "reward, cost: means without a table given; one leaf must be [instance, K, …]"
+            )
+        shape = (
+            np.shape(tables[0])[0],
+            whole_number("arms", arms or np.shape(tables[0])[1], 1, MOST_ARMS),
+        )
         return cls(reward, cost, contexts, presence(present, shape).copy(), noise, resources)
 
     @classmethod
@@ -284,7 +304,8 @@ class ContextualArms(Environment):
         """Means θ₀ + ⟨θ, x⟩, clipped to [0, 1].
 
         Args:
-            reward: θ, ``[K, 1 + d]`` or ``[instance, K, 1 + d]``, the constant first; K = 1: shared by all arms.
+            reward: θ, ``[K, 1 + d]`` or ``[instance, K, 1 + d]``, the constant first; K = 1: shared
+                by all arms.
             cost: the same, or ``[K, J, 1 + d]`` if ``resources`` says J.
             contexts, noise, resources, present: see the class.
         """
@@ -315,13 +336,23 @@ class ContextualArms(Environment):
 
     @classmethod
     def _shaped(
-        cls, reward: LinearMeans, cost: LinearMeans, contexts: ContextLaw, noise: Any, resources: Any, present: Any
+        cls,
+        reward: LinearMeans,
+        cost: LinearMeans,
+        contexts: ContextLaw,
+        noise: Any,
+        resources: Any,
+        present: Any,
     ) -> ContextualArms:
         shapes = [np.shape(x.theta) for x in (reward, cost)]
         rows = contexts.shape[0] if len(contexts.shape) == 2 else None
         arms = rows or max(shape[1] for shape in shapes)
         for name, shape in zip(("reward", "cost"), shapes, strict=True):
-            if shape[1] not in (1, arms) or shape[-1] != 1 + contexts.shape[-1] or shape[0] != shapes[0][0]:
+            if (
+                shape[1] not in (1, arms)
+                or shape[-1] != 1 + contexts.shape[-1]
+                or shape[0] != shapes[0][0]
+            ):
                 must = f"[{arms}, {1 + contexts.shape[-1]}], or one row for all, with as many instances as the other"
                 raise bad(name, f"shape {shape[:2] + shape[3:]} of [instance, K, 1 + d]", must)
         return cls.of(reward, cost, contexts, noise, resources, arms, present)
@@ -333,7 +364,11 @@ class ContextualArms(Environment):
     def check(self) -> None:
         shape = tuple(self.contexts.shape)
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != self.spec.arms):
-            raise bad("contexts", f"shape {shape}", f"(d,), or ({self.spec.arms}, d) with a row for each arm")
+            raise bad(
+                "contexts",
+                f"shape {shape}",
+                f"(d,), or ({self.spec.arms}, d) with a row for each arm",
+            )
         if self.resources is not None:
             whole_number("resources", self.resources, 1, 511)
         self.contexts.check()
@@ -354,7 +389,9 @@ class ContextualArms(Environment):
         return self.contexts.draw(streams.at(key, _CONTEXTS, 0), round)  # type: ignore[arg-type]
 
     def means(self, context: jax.Array, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward ``i32[]``, mean cost ``i32[]`` or ``i32[J]``) of an arm at a context, in ticks."""
+        """(mean reward ``i32[]``, mean cost ``i32[]`` or ``i32[J]``) of an arm at a context, in
+        ticks.
+        """
         row = context if context.ndim == 1 else context[arm]
         reward, cost = (self.noise.mean(x) for x in self._whole(row, arm))
         return reward[0], cost if self.resources is not None else cost[0]
@@ -375,7 +412,10 @@ class ContextualArms(Environment):
         costs = both[1].shape[0]
         place = arm.astype(jnp.uint32)
         words = jnp.concatenate(
-            [streams.words(key, round, place | np.uint32(block << 24)) for block in range(1 + costs // 2)]
+            [
+                streams.words(key, round, place | np.uint32(block << 24))
+                for block in range(1 + costs // 2)
+            ]
         )
         reward = self.noise.outcome(both[0][0], words[0])
         cost = jnp.stack([self.noise.outcome(both[1][j], words[1 + j]) for j in range(costs)])
@@ -393,7 +433,8 @@ class ContextualArms(Environment):
     # --- Host: expectations over contexts
 
     def sampled(self, samples: int = SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Host: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``; NaN where absent.
+        """Host: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``;
+        NaN where absent.
 
         Args:
             samples: how many contexts of the law; of a table all its rows.
@@ -408,12 +449,15 @@ class ContextualArms(Environment):
         return np.where(exists, reward, np.nan), np.where(exists[..., None], cost, np.nan)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Expectations of the means over contexts: exact for a table, else over 2¹⁴ contexts of a fixed sample."""
+        """Expectations of the means over contexts: exact for a table, else over 2¹⁴ contexts of a
+        fixed sample.
+        """
         reward, cost = (x.mean(axis=1) for x in self.sampled())
         return reward, cost if self.resources is not None else cost[..., 0]
 
     def clipped(self, samples: int = SAMPLE) -> np.ndarray:
-        """Host: the share of pairs (context, arm) whose mean reward or a mean cost was clipped, ``[instance]``.
+        """Host: the share of pairs (context, arm) whose mean reward or a mean cost was clipped,
+        ``[instance]``.
 
         There the world is not what its means say.
 
@@ -435,14 +479,16 @@ class ContextualArms(Environment):
         .. math:: \\mathrm{OPT} = \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle
             + E_x \\max_k\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle]_+, \\qquad b = B/T,
 
-        less that of the best mixture at the mean rewards and costs. T·OPT bounds what any policy can gain that does not
-        overspend. With money alone as the clock, ρ* with :math:`E_x \\max_k (r - \\rho^* c) = 0`, every request served,
-        less the ratio of the best arm: a policy gains at most ρ*(B + 1). A right to skip would make that the best ratio
-        of any request, to be waited for for ever: so rounds are needed beside it.
+        less that of the best mixture at the mean rewards and costs. T·OPT bounds what any policy
+        can gain that does not overspend. With money alone as the clock, ρ* with :math:`E_x \\max_k
+        (r - \\rho^* c) = 0`, every request served, less the ratio of the best arm: a policy gains
+        at most ρ*(B + 1). A right to skip would make that the best ratio of any request, to be
+        waited for for ever: so rounds are needed beside it.
 
         Args:
             constraint: as :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, an
-                :class:`~jaxbandits.AverageCost`, a :class:`~jaxbandits.TotalBudget` or :class:`~jaxbandits.Renewing`.
+                :class:`~jaxbandits.AverageCost`, a :class:`~jaxbandits.TotalBudget` or
+                :class:`~jaxbandits.Renewing`.
             samples: contexts of a law without end, so many for prices and as many again for values.
 
         Returns:
@@ -460,7 +506,9 @@ class ContextualArms(Environment):
         return self.context_values(constraint.prepare(self), samples) or []
 
     def context_values(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
-        """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of one's own."""
+        """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of
+        one's own.
+        """
         pace = constraints.a_round(ready)
         costs = self.resources or 1
         if pace is None or (pace.budget is not None and pace.budget.shape[1] not in (0, costs)):
@@ -469,12 +517,17 @@ class ContextualArms(Environment):
         tables = [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
         values = []
         for i in range(self.instances):
-            pair = [(np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables]
-            values.append(fluid.context_value(pair, pace.budget[i] if pace.budget is not None else None))
+            pair = [
+                (np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables
+            ]
+            values.append(
+                fluid.context_value(pair, pace.budget[i] if pace.budget is not None else None)
+            )
         return values
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
-        """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see :meth:`value_of_context`.
+        """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see
+        :meth:`value_of_context`.
 
         Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
         they are those of 2¹⁴ contexts, and ``"error"`` is the standard error of the first.
@@ -499,13 +552,19 @@ def sample_contexts(world: ContextualArms, rounds: jax.Array) -> jax.Array:
 
 
 @jax.jit
-def _sampled(world: ContextualArms, rounds: jax.Array, rows: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+def _sampled(
+    world: ContextualArms, rounds: jax.Array, rows: jax.Array | None
+) -> tuple[jax.Array, jax.Array]:
     """Means in ticks, ``i32[instance, N, K]`` and ``i32[instance, N, K, J]``."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
-    def instance(one_world: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+    def instance(
+        one_world: ContextualArms, contexts: jax.Array | None
+    ) -> tuple[jax.Array, jax.Array]:
         contexts = sample_contexts(one_world, rounds) if contexts is None else contexts
-        reward, cost = jax.vmap(jax.vmap(one_world.means, in_axes=(None, 0)), in_axes=(0, None))(contexts, arms)
+        reward, cost = jax.vmap(jax.vmap(one_world.means, in_axes=(None, 0)), in_axes=(0, None))(
+            contexts, arms
+        )
         return reward, cost if cost.ndim == 3 else cost[..., None]
 
     return jax.vmap(instance, in_axes=(0, None if rows is None else 0))(world, rows)

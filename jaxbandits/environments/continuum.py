@@ -1,4 +1,6 @@
-"""Continuously many arms: functions on [0, 1], the families of the B-Zoom paper, bids in logged auctions."""
+"""Continuously many arms: functions on [0, 1], the families of the B-Zoom paper, bids in logged
+auctions.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
 
 @remembered
 def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
-    """Table 2: Bernoulli rewards with μ_r(x) = peak · exp(−500(x − x̃)²), and one fixed cost without noise.
+    """Table 2: Bernoulli rewards with μ_r(x) = peak · exp(−500(x − x̃)²), and one fixed cost
+    without noise.
 
     Args:
         centre: x̃ in [0, 1], ``[instance]``.
@@ -98,7 +101,8 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         [0.3]
     """
     x, height, price = (
-        _instances(*argument, 0, 1) for argument in (("centre", centre), ("peak", peak), ("cost", cost))
+        _instances(*argument, 0, 1)
+        for argument in (("centre", centre), ("peak", peak), ("cost", cost))
     )
     for name, value in (("peak", height), ("cost", price)):
         if value.size != 1 or (value == 0).any():
@@ -108,7 +112,11 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         _constant,
         lipschitz_reward=float(height[0]) * _STEEPEST,
         lipschitz_cost=0.0,
-        parameters={"centre": x, "peak": np.broadcast_to(height, x.shape), "cost": np.broadcast_to(price, x.shape)},
+        parameters={
+            "centre": x,
+            "peak": np.broadcast_to(height, x.shape),
+            "cost": np.broadcast_to(price, x.shape),
+        },
         reward_noise=Bernoulli(),
         cost_noise=NoNoise(),
     )
@@ -118,7 +126,11 @@ def _instances(name: str, value: Any, low: float, high: float) -> np.ndarray:
     array = np.atleast_1d(numbers(name, value))
     wrong = ~((array >= low) & (array <= high))
     if array.ndim != 1 or array.size == 0 or wrong.any():
-        raise bad(name, array[wrong].tolist()[:3] or array.shape, f"numbers from {low:g} to {high:g}, [instance]")
+        raise bad(
+            name,
+            array[wrong].tolist()[:3] or array.shape,
+            f"numbers from {low:g} to {high:g}, [instance]",
+        )
     return array
 
 
@@ -138,12 +150,16 @@ def points(instances: int) -> np.ndarray:
 
 @partial(jax.jit, static_argnames="as_ticks")
 def evaluate_points(world: Any, points: jax.Array, as_ticks: bool) -> tuple[jax.Array, jax.Array]:
-    """Both means of a continuum at ``points`` ``[instance, point]``, in ticks or as the functions give them."""
+    """Both means of a continuum at ``points`` ``[instance, point]``, in ticks or as the functions
+    give them.
+    """
 
     def at_point(instance: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         if as_ticks:
             return instance.means_with(x, instance.parameters)
-        reward, cost = (f(x, instance.parameters) for f in (instance.reward_function, instance.cost_function))
+        reward, cost = (
+            f(x, instance.parameters) for f in (instance.reward_function, instance.cost_function)
+        )
         return jnp.asarray(reward, jnp.float32), jnp.asarray(cost, jnp.float32)
 
     return jax.vmap(jax.vmap(at_point, in_axes=(None, 0)))(world, points)
@@ -161,7 +177,9 @@ def best(points: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The largest slope of ``values`` ``[instance, point]`` between neighbours of ``x`` ``[point]``."""
+    """The largest slope of ``values`` ``[instance, point]`` between neighbours of ``x``
+    ``[point]``.
+    """
     return np.max(np.abs(np.diff(values, axis=1)) / np.diff(x.astype(np.float64)), axis=1)
 
 
@@ -173,7 +191,9 @@ _SLACK = 2e-3  # of a slope: what float32 differences on the grid may be off
 
 
 class Visited(NamedTuple):
-    """The points that were played last, each with the address of its outcomes; slots are reused in turn."""
+    """The points that were played last, each with the address of its outcomes; slots are reused in
+    turn.
+    """
 
     point: jax.Array  # i32[C]: ticks; −1: none
     since: jax.Array  # i32[C]: the round in which the point was first played
@@ -199,9 +219,10 @@ class Points(Environment):
 class Continuum(Points):
     """Every point x of [0, 1] is an arm with mean reward μ_r(x) and mean cost μ_c(x) in [0, 1].
 
-    The n-th outcome of a point that was first played in round t is one address (t, n), with one uniform for the reward
-    and one for the cost. The ``remembered`` points that were new last are counted so; one that was forgotten and is
-    played again is new. Build one with :meth:`of`. Points are used to a resolution of 2⁻²⁴.
+    The n-th outcome of a point that was first played in round t is one address (t, n), with one
+    uniform for the reward and one for the cost. The ``remembered`` points that were new last are
+    counted so; one that was forgotten and is played again is new. Build one with :meth:`of`. Points
+    are used to a resolution of 2⁻²⁴.
     """
 
     parameters: ArrayLike = leaf()  # {name: f32[I, …]}
@@ -230,19 +251,22 @@ class Continuum(Points):
         """A continuum from two functions.
 
         Args:
-            mean_reward, mean_cost: jax functions ``f(x, parameters)`` of one point (``f32[]``) and one instance's
-                parameters, with values in [0, 1]. One function, one compilation: define them once.
-            lipschitz_reward, lipschitz_cost: L_r, L_c ≥ 0, Lipschitz constants, scalar or ``[instance]``. Checked on a
-                grid, with a warning if a steeper place is found. They reach no policy.
+            mean_reward, mean_cost: jax functions ``f(x, parameters)`` of one point (``f32[]``) and
+                one instance's parameters, with values in [0, 1]. One function, one compilation:
+                define them once.
+            lipschitz_reward, lipschitz_cost: L_r, L_c ≥ 0, Lipschitz constants, scalar or
+                ``[instance]``. Checked on a grid, with a warning if a steeper place is found. They
+                reach no policy.
             parameters: named numbers ``[instance, …]``; without any there is one instance.
             reward_noise, cost_noise: ``Bernoulli()`` (default), ``Beta(κ)`` or ``NoNoise()``, see
                 :mod:`jaxbandits.environments.noise`.
-            remembered: how many different points are counted at once. Policies that play at most so many points at a
-                time can be played many rounds at once.
+            remembered: how many different points are counted at once. Policies that play at most so
+                many points at a time can be played many rounds at once.
 
         Raises:
-            InputError: parameters of different lengths or not numeric. At :func:`~jaxbandits.simulate`: functions that
-                leave [0, 1] or give NaN on a grid, Lipschitz constants below 0.
+            InputError: parameters of different lengths or not numeric. At
+                :func:`~jaxbandits.simulate`: functions that leave [0, 1] or give NaN on a grid,
+                Lipschitz constants below 0.
 
         Example:
             >>> import jaxbandits as jb
@@ -255,13 +279,22 @@ class Continuum(Points):
         parameters = {} if parameters is None else parameters
         if not isinstance(parameters, Mapping):
             raise bad("parameters", parameters, "named numbers, {name: [instance, …]}")
-        named = {name: in_float32(f"parameters[{name!r}]", value) for name, value in parameters.items()}
+        named = {
+            name: in_float32(f"parameters[{name!r}]", value) for name, value in parameters.items()
+        }
         lengths = {name: x.shape[:1] for name, x in named.items()}
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
-            raise bad("parameters", {k: x.shape for k, x in named.items()}, "arrays [instance, …] of one length")
+            raise bad(
+                "parameters",
+                {k: x.shape for k, x in named.items()},
+                "arrays [instance, …] of one length",
+            )
         instances = next(iter(lengths.values()), (1,))
         slopes = {"lipschitz_reward": lipschitz_reward, "lipschitz_cost": lipschitz_cost}
-        slopes = {name: per_instance(name, in_float32(name, x), instances[0]) for name, x in slopes.items()}
+        slopes = {
+            name: per_instance(name, in_float32(name, x), instances[0])
+            for name, x in slopes.items()
+        }
         return Continuum(
             parameters=named,
             **slopes,
@@ -273,24 +306,31 @@ class Continuum(Points):
         )
 
     def at(self, points: Any) -> FiniteArms:
-        """The finite bandit of some points: arm k of instance i is ``points[i, k]``, with Bernoulli outcomes.
+        """The finite bandit of some points: arm k of instance i is ``points[i, k]``, with Bernoulli
+        outcomes.
 
-        For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an outcome belongs to
-        (arm, pull) there and to the round here.
+        For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an
+        outcome belongs to (arm, pull) there and to the round here.
 
         Raises:
-            InputError: points outside [0, 1], a shape that is not ``[K]`` or ``[instance, K]``, noise that is not
-                Bernoulli.
+            InputError: points outside [0, 1], a shape that is not ``[K]`` or ``[instance, K]``,
+                noise that is not Bernoulli.
         """
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             if not isinstance(noise, Bernoulli):
-                raise bad(name, noise, "Bernoulli() (play OnPoints(policy, points) on the continuum itself)")
+                raise bad(
+                    name,
+                    noise,
+                    "Bernoulli() (play OnPoints(policy, points) on the continuum itself)",
+                )
         x = numbers("points", points).astype(np.float32)
         if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != self.instances) or x.size == 0:
             raise bad("points", np.shape(points), f"an array [K] or [{self.instances}, K]")
         if not ((x >= 0) & (x <= 1)).all():
             raise bad("points", float(x[~((x >= 0) & (x <= 1))].flat[0]), "in [0, 1]")
-        return FiniteArms.bernoulli(*self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1]))))
+        return FiniteArms.bernoulli(
+            *self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1])))
+        )
 
     def start(self) -> Visited:
         none = jnp.zeros((self.remembered,), jnp.int32)
@@ -341,11 +381,20 @@ class Continuum(Points):
         return after, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def outcome(
-        self, key: jax.Array, since: jax.Array, n: jax.Array, mean_reward: jax.Array, mean_cost: jax.Array
+        self,
+        key: jax.Array,
+        since: jax.Array,
+        n: jax.Array,
+        mean_reward: jax.Array,
+        mean_cost: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of the pull that comes after ``n`` others of a point new in round ``since``."""
+        """(reward, cost) in ticks of the pull that comes after ``n`` others of a point new in round
+        ``since``.
+        """
         words = streams.words(key, since, n)
-        return self.reward_noise.outcome(mean_reward, words[0]), self.cost_noise.outcome(mean_cost, words[1])
+        return self.reward_noise.outcome(mean_reward, words[0]), self.cost_noise.outcome(
+            mean_cost, words[1]
+        )
 
     def check(self) -> None:
         """On a grid: values in [0, 1], or an error; slopes at most as stated, or a warning."""
@@ -363,7 +412,11 @@ class Continuum(Points):
                 place = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
                 raise InputError(f"{place}; it must be in [0, 1] everywhere")
             if not (np.isfinite(bound) & (bound >= 0)).all():
-                raise bad(f"lipschitz_{name}", float(bound[~(bound >= 0)].flat[0]), "finite and at least 0")
+                raise bad(
+                    f"lipschitz_{name}",
+                    float(bound[~(bound >= 0)].flat[0]),
+                    "finite and at least 0",
+                )
             slope = slopes(values, x)
             steep = slope > bound * (1 + _SLACK) + _SLACK
             if steep.any():
@@ -375,7 +428,9 @@ class Continuum(Points):
                 )
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means on a grid of 2049 points, refined around the best ratio and the best reward of every instance."""
+        """Means on a grid of 2049 points, refined around the best ratio and the best reward of
+        every instance.
+        """
         x = points(self.instances)
         parts = [self.means_at(x)]
         for best_of in (ratio, lambda reward, cost: reward):
@@ -413,7 +468,9 @@ class Continuum(Points):
 
 
 def _whole(mean: jax.Array) -> jax.Array:
-    return jnp.clip(jnp.rint(jnp.asarray(mean, jnp.float32) * ticks.ONE), 0, ticks.ONE).astype(jnp.int32)
+    return jnp.clip(jnp.rint(jnp.asarray(mean, jnp.float32) * ticks.ONE), 0, ticks.ONE).astype(
+        jnp.int32
+    )
 
 
 # --- Bidding in logged second-price auctions: the arm is the bid; the price is paid only if the bid wins
@@ -425,9 +482,10 @@ _MOST_PRICES = 1 << 14
 class LoggedAuctions(Points):
     """Each round an auction is drawn from a log; the bid wins if the market price is not above it.
 
-    A point x of [0, 1] is the whole bid low + ⌊x (high − low + 1)⌋ (at most ``high``). A win costs the market price
-    and brings the logged reward (a click, or its predicted probability); a loss costs and brings nothing. Costs are in
-    units of the highest price. Round t draws the same auction whoever bids. Build one with :meth:`of`.
+    A point x of [0, 1] is the whole bid low + ⌊x (high − low + 1)⌋ (at most ``high``). A win costs
+    the market price and brings the logged reward (a click, or its predicted probability); a loss
+    costs and brings nothing. Costs are in units of the highest price. Round t draws the same
+    auction whoever bids. Build one with :meth:`of`.
     """
 
     price: ArrayLike = leaf(integer=True)  # i32[I, R]: market prices, whole units
@@ -439,18 +497,21 @@ class LoggedAuctions(Points):
     high: ArrayLike = leaf(integer=True)  # i32[I]
 
     @staticmethod
-    def of(price: Any, reward: Any, *, low: int = 0, high: int | None = None, top: int | None = None) -> LoggedAuctions:
+    def of(
+        price: Any, reward: Any, *, low: int = 0, high: int | None = None, top: int | None = None
+    ) -> LoggedAuctions:
         """A world of one instance from one log of auctions.
 
         Args:
             price: market price of every auction, whole numbers ≥ 0, ``[R]``.
-            reward: what winning it brings, in [0, 1], ``[R]``. (Scale a predicted probability by its largest value.)
+            reward: what winning it brings, in [0, 1], ``[R]``. (Scale a predicted probability by
+                its largest value.)
             low, high: the range of bids, whole numbers; by default 0 and the highest price.
             top: the price that costs 1; default the highest price or bid.
 
         Raises:
-            InputError: an empty log, prices that are not whole numbers from 0 to 16383, rewards outside [0, 1], an
-                empty range of bids.
+            InputError: an empty log, prices that are not whole numbers from 0 to 16383, rewards
+                outside [0, 1], an empty range of bids.
 
         Example:
             >>> from jaxbandits.environments import LoggedAuctions
@@ -470,13 +531,18 @@ class LoggedAuctions(Points):
         highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)
         if low > highest:
             raise bad("low, high", (low, highest), "whole numbers with 0 ≤ low ≤ high ≤ 16383")
-        unit = max(int(p.max()), highest, 1) if top is None else whole_number("top", top, 1, _MOST_PRICES - 1)
+        unit = (
+            max(int(p.max()), highest, 1)
+            if top is None
+            else whole_number("top", top, 1, _MOST_PRICES - 1)
+        )
         if not max(int(p.max()), highest) <= unit < _MOST_PRICES:
             raise bad("top", unit, "at least the highest price and bid, and at most 16383")
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
         levels = np.arange(unit + 1)
         cost = ticks.from_units(levels / unit)
-        # A bid wins every auction whose price is not above it, and pays that price: sums run over prices.
+        # A bid wins every auction whose price is not above it, and pays that price: sums run over
+        # prices.
         earned = np.cumsum(np.bincount(whole, weights=gain, minlength=unit + 1))
         paid = np.cumsum(np.bincount(whole, weights=cost[whole], minlength=unit + 1))
         return LoggedAuctions(
@@ -522,5 +588,7 @@ class LoggedAuctions(Points):
         low, high = np.asarray(self.low), np.asarray(self.high)
         bids = np.arange(int(low.min()), int(high.max()) + 1)
         inside = (bids >= low[:, None]) & (bids <= high[:, None])
-        reward, cost = (ticks.to_units(np.asarray(x))[:, bids] for x in (self.mean_reward, self.mean_cost))
+        reward, cost = (
+            ticks.to_units(np.asarray(x))[:, bids] for x in (self.mean_reward, self.mean_cost)
+        )
         return np.where(inside, reward, np.nan), np.where(inside, cost, np.nan)

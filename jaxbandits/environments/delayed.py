@@ -65,7 +65,8 @@ class FixedDelay(DelayLaw):
 
 @pytree
 class Batched(DelayLaw):
-    """Rounds come in batches of ``size``: decisions of a batch see nothing of each other, the next batch sees all.
+    """Rounds come in batches of ``size``: decisions of a batch see nothing of each other, the next
+    batch sees all.
 
     Args:
         size: a whole number from 1 on.
@@ -142,7 +143,9 @@ class TableDelay(DelayLaw):
 
 # --- A world whose outcomes arrive later: many requests are open at once
 
-_DELAYS = np.uint32(2**32 - 1)  # no arm is pulled so often, so this address is free in the world's key
+_DELAYS = np.uint32(
+    2**32 - 1
+)  # no arm is pulled so often, so this address is free in the world's key
 _LAST = np.int32(2**31 - 1)
 
 
@@ -166,28 +169,34 @@ class DelayedState(NamedTuple):
 
 @pytree
 class Delayed(AroundWorld):
-    """Arms whose outcomes arrive later. The accountant is told at once, the learner when the outcome arrives.
+    """Arms whose outcomes arrive later. The accountant is told at once, the learner when the
+    outcome arrives.
 
-    The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner together, after a
-    delay of whole rounds: statistics have one count for both, and a cost that is known at once beside a reward that is
-    late would bias their ratio. Arrivals come in the order of the rounds in which they are due, then of those in which
-    they were decided. The delay of the request of round t, if arm k serves it, is a function of (key, t, k).
+    The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner
+    together, after a delay of whole rounds: statistics have one count for both, and a cost that is
+    known at once beside a reward that is late would bias their ratio. Arrivals come in the order of
+    the rounds in which they are due, then of those in which they were decided. The delay of the
+    request of round t, if arm k serves it, is a function of (key, t, k).
 
-    An action is an arm, or −1 for a skip, a round without a request (``event:skips``). What the learner sees is an
-    :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for :class:`FiniteSpec` as ``InFlight(policy)`` to play it.
+    An action is an arm, or −1 for a skip, a round without a request (``event:skips``). What the
+    learner sees is an :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for
+    :class:`FiniteSpec` as ``InFlight(policy)`` to play it.
 
     Args:
         environment: a world of finitely many arms, of one cost or of several.
         law: the delay, default none.
-        room: how many requests may be open at once; one more ends the lane with ``Status.CAPACITY``.
+        room: how many requests may be open at once; one more ends the lane with
+            ``Status.CAPACITY``.
         arrivals: M, how many are told after one round at most; more wait, in order. Default: all.
-        patience: after how many rounds an outcome that has not come is given up, and told as lost (``event:lost``).
-            Default: never; what never comes then holds its place for ever.
-        groups: the arms that each of several budgets pays for, None for all: the one cost becomes a vector ``[d]``, for
-            :class:`~jaxbandits.Renewing`. A world of several costs has a budget for each, and no groups.
+        patience: after how many rounds an outcome that has not come is given up, and told as lost
+            (``event:lost``). Default: never; what never comes then holds its place for ever.
+        groups: the arms that each of several budgets pays for, None for all: the one cost becomes a
+            vector ``[d]``, for :class:`~jaxbandits.Renewing`. A world of several costs has a budget
+            for each, and no groups.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are no counts.
+        InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are
+            no counts.
 
     Example:
         >>> from jaxbandits.environments import Batched, Delayed, FiniteArms
@@ -221,14 +230,21 @@ class Delayed(AroundWorld):
         if not isinstance(inner, FiniteSpec) or inner.null_arm:
             raise bad("environment", inner, "a world of finitely many arms and no null arm")
         if inner.resources is not None and self.groups != (None,):
-            raise bad("groups", self.groups, f"(None,): the world has {inner.resources} costs, each with a budget")
+            raise bad(
+                "groups",
+                self.groups,
+                f"(None,): the world has {inner.resources} costs, each with a budget",
+            )
         super().check()
         self.law.check()
         whole_number("room", self.room, 1, 1 << 20)
         for name, value in (("arrivals", self.arrivals), ("patience", self.patience)):
             if value is not None:
                 whole_number(name, value, 1, int(NEVER) - 1)
-        if any(group is not None for group in self.groups) and self.environment.values()[1].shape[-1] != inner.arms:
+        if (
+            any(group is not None for group in self.groups)
+            and self.environment.values()[1].shape[-1] != inner.arms
+        ):
             raise bad("groups", self.groups, "(None,): single arms of a reservoir cannot be named")
         for group in self.groups:
             if group is not None and not all(0 <= arm < inner.arms for arm in group):
@@ -278,7 +294,12 @@ class Delayed(AroundWorld):
             expected_cost=jnp.where(pays, outcome.expected_cost, 0),
             events=dict(outcome.events) | counts,
         )
-        return DelayedState(select_tree(skip, state.world, world), waiting), outcome, arrivals, arrivals.number == 0
+        return (
+            DelayedState(select_tree(skip, state.world, world), waiting),
+            outcome,
+            arrivals,
+            arrivals.number == 0,
+        )
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
         """The summary of the world, and how many requests are ``open``."""
@@ -303,16 +324,22 @@ class Delayed(AroundWorld):
 
 
 def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
-    """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key`` is the world's."""
+    """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key``
+    is the world's.
+    """
     return streams.words(streams.at(key, _DELAYS, 0), round, arm)  # type: ignore[arg-type]
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
-    """The waiting requests with one more in the first free place, and whether there was such a place."""
+    """The waiting requests with one more in the first free place, and whether there was such a
+    place.
+    """
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
     is_place = (ids == place) & joins
-    joined = jax.tree.map(lambda all, x: jnp.where(beside(is_place, all.ndim - 1), x, all), waiting, request)
+    joined = jax.tree.map(
+        lambda all, x: jnp.where(beside(is_place, all.ndim - 1), x, all), waiting, request
+    )
     return joined, (place < _LAST) | ~joins
 
 
@@ -329,12 +356,22 @@ def _hand_over(waiting: Waiting, round: jax.Array, limit: int) -> tuple[Waiting,
         first = jnp.where(due == jnp.min(due), waiting.round, _LAST)
         is_first = (first == jnp.min(first)) & (first < _LAST)
         is_next = ids == arrivals.number
-        values = (jnp.sum(jnp.where(beside(is_first, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32) for x in waiting[1:])
-        put = (jnp.where(beside(is_next, all.ndim - 1), x, all) for x, all in zip(values, arrivals[1:-1], strict=True))
-        return waiting._replace(due=jnp.where(is_first, 0, waiting.due)), Arrivals(arrivals.number + 1, *put)
+        values = (
+            jnp.sum(jnp.where(beside(is_first, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32)
+            for x in waiting[1:]
+        )
+        put = (
+            jnp.where(beside(is_next, all.ndim - 1), x, all)
+            for x, all in zip(values, arrivals[1:-1], strict=True)
+        )
+        return waiting._replace(due=jnp.where(is_first, 0, waiting.due)), Arrivals(
+            arrivals.number + 1, *put
+        )
 
     def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:
         return (carry[1].number < limit) & jnp.any(ready(carry[0]))
 
-    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((limit, *x.shape[1:]), jnp.int32) for x in waiting[1:]))
+    nothing = Arrivals(
+        jnp.int32(0), *(jnp.zeros((limit, *x.shape[1:]), jnp.int32) for x in waiting[1:])
+    )
     return jax.lax.while_loop(more, hand_over_first, (waiting, nothing))

@@ -1,7 +1,7 @@
 """Worlds that change: segments of rounds, each a world of its own, and means that move by a law.
 
-A draw keeps its address (arm, n): the same uniform, sent through the law of the round's segment. So all policies meet
-the same world, and a change of the means changes no other draw.
+A draw keeps its address (arm, n): the same uniform, sent through the law of the round's segment. So
+all policies meet the same world, and a change of the means changes no other draw.
 """
 
 from __future__ import annotations
@@ -44,21 +44,22 @@ class _Now:
 class Piecewise(AroundWorld):
     """A world that changes at stated rounds: in each segment the arms of a world of its own.
 
-    Build one with :meth:`of` from whole worlds, or with :meth:`bernoulli` from a table of means, such as the paths of
-    :mod:`jaxbandits.environments.drift` make it. The last segment has no end. The n-th pull of an arm is one address
-    whatever the segment: the same uniform, sent through the law of the round. With one segment it plays that world's
-    own bits.
+    Build one with :meth:`of` from whole worlds, or with :meth:`bernoulli` from a table of means,
+    such as the paths of :mod:`jaxbandits.environments.drift` make it. The last segment has no end.
+    The n-th pull of an arm is one address whatever the segment: the same uniform, sent through the
+    law of the round. With one segment it plays that world's own bits.
 
-    A result's ``regret`` is against one who knows the means of every round and whose pulls cost as much on average,
-    ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`); neither sees contexts. Played round by
-    round: nothing that changes with the round can be leapt.
+    A result's ``regret`` is against one who knows the means of every round and whose pulls cost as
+    much on average, ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`);
+    neither sees contexts. Played round by round: nothing that changes with the round can be leapt.
 
     Args:
         segments: the worlds, leaves ``[instance, segment, …]``.
         starts: ``i32[instance, segment]``, the first round of each; the first is 1.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if an instance's arms are not the same in all segments.
+        InputError: at :func:`~jaxbandits.simulate`, if an instance's arms are not the same in all
+            segments.
 
     Example:
         >>> import jax
@@ -80,34 +81,47 @@ class Piecewise(AroundWorld):
         """A world that is each of these worlds in turn.
 
         Args:
-            worlds: of one class, with leaves of the same shapes: as many instances and arms (laws of one kind).
-            at: the first rounds of all but the first, ``[segment − 1]`` or ``[instance, segment − 1]``, increasing
-                from 2 on.
+            worlds: of one class, with leaves of the same shapes: as many instances and arms (laws
+                of one kind).
+            at: the first rounds of all but the first, ``[segment − 1]`` or ``[instance, segment −
+                1]``, increasing from 2 on.
 
         Raises:
-            InputError: worlds that differ in more than numbers; rounds that do not increase, or too few or many.
+            InputError: worlds that differ in more than numbers; rounds that do not increase, or too
+                few or many.
         """
         segments = list(worlds) if isinstance(worlds, (list, tuple)) else []
         if not segments or not all(isinstance(world, Environment) for world in segments):
             raise bad("worlds", worlds, "a list of environments")
-        kinds = {(jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in segments}
+        kinds = {
+            (jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in segments
+        }
         if len(kinds) != 1:
-            raise bad("worlds", [type(w).__name__ for w in segments], "of one class, with leaves of the same shapes")
+            raise bad(
+                "worlds",
+                [type(w).__name__ for w in segments],
+                "of one class, with leaves of the same shapes",
+            )
         stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
         return Piecewise(stacked, _starts(at, segments[0].instances, len(segments)))
 
     @staticmethod
-    def bernoulli(mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None) -> Piecewise:
+    def bernoulli(
+        mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None
+    ) -> Piecewise:
         """Rewards and costs 0 or 1 whose means are a table, one row for each segment.
 
         Args:
             mean_reward: μ^r in [0, 1], ``[segment, K]`` or ``[instance, segment, K]``.
-            mean_cost: μ^c, the same shape, or one that broadcasts to it, as ``[K]`` for costs that stay.
+            mean_cost: μ^c, the same shape, or one that broadcasts to it, as ``[K]`` for costs that
+                stay.
             at: the first rounds of all segments but the first.
-            every: instead of ``at``, the length of a segment in rounds (1: means that move every round).
+            every: instead of ``at``, the length of a segment in rounds (1: means that move every
+                round).
 
         Raises:
-            InputError: shapes that do not fit, values outside [0, 1], neither or both of ``at`` and ``every``.
+            InputError: shapes that do not fit, values outside [0, 1], neither or both of ``at`` and
+                ``every``.
 
         Example:
             >>> from jaxbandits.environments import Piecewise, drift
@@ -116,16 +130,26 @@ class Piecewise(AroundWorld):
             ([[1, 101, 201, 301, 401, 501, 601]], 2)
         """
         r, c = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
-        fits = all(n in (1, m) for n, m in zip(c.shape[::-1], r.shape[::-1], strict=False)) and c.ndim <= r.ndim
+        fits = (
+            all(n in (1, m) for n, m in zip(c.shape[::-1], r.shape[::-1], strict=False))
+            and c.ndim <= r.ndim
+        )
         if r.ndim not in (2, 3) or 0 in r.shape or not fits:
             shapes = f"mean_reward, mean_cost: shapes {r.shape} and {c.shape} given"
-            raise InputError(f"{shapes}; they must be [segment, K] or [instance, segment, K] (costs may be fewer)")
+            raise InputError(
+                f"{shapes}; they must be [segment, K] or [instance, segment, K] (costs may be fewer)"
+            )
         if (at is None) == (every is None):
             raise InputError("at, every: one of the two must be given")
-        r, c = (np.broadcast_to(x, r.shape)[None] if r.ndim == 2 else np.broadcast_to(x, r.shape) for x in (r, c))
+        r, c = (
+            np.broadcast_to(x, r.shape)[None] if r.ndim == 2 else np.broadcast_to(x, r.shape)
+            for x in (r, c)
+        )
         instances, segments, arms = r.shape
         if every is not None:
-            at = 1 + whole_number("every", every, 1, _MOST_ROUND) * np.arange(1, segments, dtype=np.int64)
+            at = 1 + whole_number("every", every, 1, _MOST_ROUND) * np.arange(
+                1, segments, dtype=np.int64
+            )
         flat = FiniteArms.bernoulli(r.reshape(-1, arms), c.reshape(-1, arms))
         stacked = jax.tree.map(lambda x: x.reshape(instances, segments, *x.shape[1:]), flat)
         return Piecewise(stacked, _starts(at, instances, segments))
@@ -163,7 +187,9 @@ class Piecewise(AroundWorld):
         self._by_segment().check()
         exists = ~np.isnan(self._tables()[0])
         if (exists != exists[:, :1]).any():
-            raise bad("segments", "arms that come or go", "the same arms in all segments of an instance")
+            raise bad(
+                "segments", "arms that come or go", "the same arms in all segments of an instance"
+            )
 
     def _at(self, segment: Any) -> Environment:
         return jax.tree.map(lambda row: _Now(row, segment), self.segments)
@@ -183,7 +209,9 @@ class Piecewise(AroundWorld):
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
         """The context of the round's segment, if it has any."""
-        if getattr(self.spec, "context", None) is None:  # then the program is as if there were no such thing
+        if (
+            getattr(self.spec, "context", None) is None
+        ):  # then the program is as if there were no such thing
             return None
         return self._at(self.segment(round)).context(key, round)
 
@@ -202,7 +230,8 @@ class Piecewise(AroundWorld):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """The most that an action brings in any segment on average, and the least that it costs.
 
-        What is built on these (the cap of rounds) holds in all segments. No regret is: see :meth:`benchmarks`.
+        What is built on these (the cap of rounds) holds in all segments. No regret is: see
+        :meth:`benchmarks`.
         """
         reward, cost = self._tables()
         return reward.max(axis=1), cost.min(axis=1)
@@ -210,61 +239,78 @@ class Piecewise(AroundWorld):
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: the most that could be gained with what the pulls of a lane cost on average.
 
-        ``"moving"``: by one who knows the means of every round. For a horizon :math:`\\sum_{t \\le T} \\max_k
-        \\mu^r_k(t)`. For money the value V(x) of the linear program
+        ``"moving"``: by one who knows the means of every round. For a horizon :math:`\\sum_{t \\le
+        T} \\max_k \\mu^r_k(t)`. For money the value V(x) of the linear program
 
         .. math:: \\max_{j,\\,n \\ge 0} \\sum_{s,k} n_{sk}\\, \\mu^r_{sk} \\quad\\text{with}\\quad
-            \\sum_{s,k} n_{sk}\\, \\mu^c_{sk} \\le x, \\qquad \\sum_k n_{sk} = L_s \\ (s < j), \\quad
-            \\sum_k n_{jk} \\le L_j,
+            \\sum_{s,k} n_{sk}\\, \\mu^c_{sk} \\le x, \\qquad \\sum_k n_{sk} = L_s \\ (s < j),
+            \\quad \\sum_k n_{jk} \\le L_j,
 
-        :math:`n_{sk}` pulls of arm k in segment s of :math:`L_s` rounds, the run ending in segment j: time passes only
-        by playing, so waiting for better rounds costs what the cheapest arm costs; nothing where the worlds have a null
-        arm. ``"fixed"``: by the best single arm, played until it has cost x on average.
+        :math:`n_{sk}` pulls of arm k in segment s of :math:`L_s` rounds, the run ending in segment
+        j: time passes only by playing, so waiting for better rounds costs what the cheapest arm
+        costs; nothing where the worlds have a null arm. ``"fixed"``: by the best single arm, played
+        until it has cost x on average.
 
-        A regret takes V at the lane's own x, the mean costs of its pulls in sum. Those pulls are one solution of the
-        program: no lane of any policy has a regret below 0, in worlds with a null arm or without. V(B) bounds what a
-        budget brings if costs are certain, and in the mean, up to the last pull, if there is a null arm, since V is
-        concave then. Without one V is convex where a better segment comes into reach, and luck with random costs
-        reaches it: mean rewards may exceed V(B), but not the mean of V(x). So lanes that were lucky are measured by
+        A regret takes V at the lane's own x, the mean costs of its pulls in sum. Those pulls are
+        one solution of the program: no lane of any policy has a regret below 0, in worlds with a
+        null arm or without. V(B) bounds what a budget brings if costs are certain, and in the mean,
+        up to the last pull, if there is a null arm, since V is concave then. Without one V is
+        convex where a better segment comes into reach, and luck with random costs reaches it: mean
+        rewards may exceed V(B), but not the mean of V(x). So lanes that were lucky are measured by
         more, and policies of such a world should be ranked by ``result.reward``.
 
         Args:
-            constraint: prepared. For others than :class:`~jaxbandits.Horizon` and :class:`~jaxbandits.TotalBudget`
-                with one cost the values are NaN, and so are regrets.
+            constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
+                :class:`~jaxbandits.TotalBudget` with one cost the values are NaN, and so are
+                regrets.
             clock: that of the marks; V needs none of them.
         """
         is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
         by_money = money if is_solved else None
-        return {name: functools.partial(self._benchmark, name, by_money) for name in ("moving", "fixed")}
+        return {
+            name: functools.partial(self._benchmark, name, by_money) for name in ("moving", "fixed")
+        }
 
-    def _benchmark(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-        """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""
+    def _benchmark(
+        self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray
+    ) -> np.ndarray:
+        """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units,
+        ``[lane, mark]``.
+        """
         reward, cost = self._tables()
         values = np.full(clock.shape, np.nan)
         for i in np.unique(instance) if money is not None else ():
             start, lanes = np.asarray(self.starts[i], np.int64), instance == i
             exists = ~np.isnan(reward[i, 0])
             r, c = reward[i][:, exists], cost[i][:, exists]
-            # With rounds as the clock every pull costs one, and nobody can do better than the best of each round.
+            # With rounds as the clock every pull costs one, and nobody can do better than the best
+            # of each round.
             price, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
             at, place = np.unique(clock[lanes], return_inverse=True)
             if name == "moving":
                 value = best(start, r, price, at)
             else:
-                value = np.max([_alone(start, r[:, k], price[:, k], at) for k in range(r.shape[1])], axis=0)
-            values[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
+                value = np.max(
+                    [_alone(start, r[:, k], price[:, k], at) for k in range(r.shape[1])], axis=0
+                )
+            values[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(
+                -1, clock.shape[1]
+            )
         return values
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
-        """Host: what the benchmark ``"moving"`` plays at V(B), for :class:`~jaxbandits.policies.Schedule`.
+        """Host: what the benchmark ``"moving"`` plays at V(B), for
+        :class:`~jaxbandits.policies.Schedule`.
 
         From which round on, and which arm: ``[1, instance, change]`` each. The constraint as
-        :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, or a :class:`~jaxbandits.TotalBudget`
-        with one cost.
+        :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, or a
+        :class:`~jaxbandits.TotalBudget` with one cost.
         """
         if not isinstance(constraint, (Horizon, TotalBudget)) or self.resources is not None:
-            raise bad("constraint", type(constraint).__name__, "a Horizon, or a TotalBudget with one cost")
+            raise bad(
+                "constraint", type(constraint).__name__, "a Horizon, or a TotalBudget with one cost"
+            )
         reward, cost = self._tables()
         money = isinstance(constraint, TotalBudget)
         limit = constraint.budget if isinstance(constraint, TotalBudget) else constraint.rounds
@@ -273,7 +319,11 @@ class Piecewise(AroundWorld):
         for i, start in enumerate(np.asarray(self.starts, np.int64)):
             ids = np.flatnonzero(~np.isnan(reward[i, 0]))
             r, c = reward[i][:, ids], cost[i][:, ids]
-            plan = _plan(start, r, c, float(amount[i])) if money else zip(start, r.argmax(axis=1), strict=True)
+            plan = (
+                _plan(start, r, c, float(amount[i]))
+                if money
+                else zip(start, r.argmax(axis=1), strict=True)
+            )
             plans.append([(at, ids[arm]) for at, arm in plan])
         longest = max(map(len, plans))
         filled = [plan + [plan[-1]] * (longest - len(plan)) for plan in plans]
@@ -284,8 +334,14 @@ class Piecewise(AroundWorld):
 def _starts(at: Any, instances: int, segments: int) -> np.ndarray:
     """First rounds ``i32[instance, segment]`` from those of all segments but the first."""
     changes = numbers("at", at) if np.size(at) else np.zeros((0,))
-    if changes.ndim not in (1, 2) or changes.shape[-1] != segments - 1 or changes.shape[:-1] not in ((), (instances,)):
-        must = f"[{segments - 1}] or [{instances}, {segments - 1}], one for each segment but the first"
+    if (
+        changes.ndim not in (1, 2)
+        or changes.shape[-1] != segments - 1
+        or changes.shape[:-1] not in ((), (instances,))
+    ):
+        must = (
+            f"[{segments - 1}] or [{instances}, {segments - 1}], one for each segment but the first"
+        )
         raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
     first = np.concatenate([np.ones((*changes.shape[:-1], 1)), changes], axis=-1)
     if ((np.diff(first) < 1) | (changes != np.rint(changes)) | ~(changes <= _MOST_ROUND)).any():
@@ -305,7 +361,9 @@ def _ratios(reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return np.where(reward > 0, reward / np.where(reward > 0, cost, 1), 0.0)
 
 
-def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def _alone(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray
+) -> np.ndarray:
     """What one arm, ``[S]``, brings until it has cost ``clock``."""
     spent, gained = (np.append(0, np.cumsum(_lengths(start)[:-1] * x[:-1])) for x in (cost, reward))
     last = np.searchsorted(spent, clock, side="right") - 1
@@ -314,7 +372,9 @@ def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.nd
         return gained[last] + more * _ratios(reward, cost)[last]
 
 
-def _by_round(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def _by_round(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray
+) -> np.ndarray:
     """What the best arm of each round brings."""
     return _alone(start, reward.max(axis=1), cost[:, 0], clock)
 
@@ -328,14 +388,20 @@ class _Ending(NamedTuple):
     price: np.ndarray  # [corner − 1]: λ, what one more unit of money gains
 
 
-def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(λ, money, segment) of all exchanges of an arm for a dearer one, over a whole segment, the best λ first; they
-    begin with the cheapest arm and follow the upper hull of (cost, reward). ``length`` [S], finite."""
+def _exchanges(
+    length: np.ndarray, reward: np.ndarray, cost: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(λ, money, segment) of all exchanges of an arm for a dearer one, over a whole segment, the
+    best λ first; they begin with the cheapest arm and follow the upper hull of (cost, reward).
+    ``length`` [S], finite.
+    """
     rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
     steps = []
     for _ in range(reward.shape[1] - 1):
         dearer = cost - cost[rows, now][:, None]
-        slope = np.where(dearer > 0, reward - reward[rows, now][:, None], 0) / np.where(dearer > 0, dearer, 1)
+        slope = np.where(dearer > 0, reward - reward[rows, now][:, None], 0) / np.where(
+            dearer > 0, dearer, 1
+        )
         then = np.where(slope >= slope.max(axis=1, keepdims=True), cost, -np.inf).argmax(axis=1)
         rises = slope[rows, then] > 0
         steps.append(np.stack([slope[rows, then], length * dearer[rows, then], rows])[:, rises])
@@ -345,16 +411,22 @@ def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tupl
     return price[best_first], money[best_first], segment[best_first]
 
 
-def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float) -> Iterator[_Ending]:
-    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, to a clock of ``limit``.
+def _endings(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float
+) -> Iterator[_Ending]:
+    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, to a
+    clock of ``limit``.
 
-    At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j, only prices from
-    :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V: at a lower one segment j is played
-    to its end and going on is as good, at a higher one it is not played and ending in j − 1 is as good.
+    At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j,
+    only prices from :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V:
+    at a lower one segment j is played to its end and going on is as good, at a higher one it is not
+    played and ending in j − 1 is as good.
     """
     length, rows = _lengths(start)[:-1], np.arange(len(start))
     cheapest, ratio = np.lexsort((-reward, cost))[:, 0], _ratios(reward, cost)
-    spent, gained = (np.append(0, np.cumsum(length * x[rows, cheapest][:-1])) for x in (cost, reward))
+    spent, gained = (
+        np.append(0, np.cumsum(length * x[rows, cheapest][:-1])) for x in (cost, reward)
+    )
     price, money, segment = _exchanges(length, reward[:-1], cost[:-1])
     best = ratio.max(axis=1)
     filling = np.where(ratio >= best[:, None], cost + reward, -np.inf).argmax(axis=1)
@@ -366,7 +438,10 @@ def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: flo
         last = np.count_nonzero(prices > best[j])
         first = min(last, np.count_nonzero(prices > best[j - 1])) if j else 0
         if j < len(length):
-            end, top = x[last] + length[j] * cost[j, filling[j]], y[last] + length[j] * reward[j, filling[j]]
+            end, top = (
+                x[last] + length[j] * cost[j, filling[j]],
+                y[last] + length[j] * reward[j, filling[j]],
+            )
         else:
             end = max(x[last], limit) + 1
             top = y[last] + (end - x[last]) * best[j]
@@ -374,12 +449,17 @@ def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: flo
         yield _Ending(int(j), *line, np.append(prices[first:last], best[j]))
 
 
-def _budgeted(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def _budgeted(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray
+) -> np.ndarray:
     """V(x) at every x of ``clock``, increasing."""
     value = np.full(clock.shape, -np.inf)
     for _, spent, gained, price in _endings(start, reward, cost, clock.max(initial=0)):
         # where one line ends the next begins, but for rounding
-        window = slice(np.searchsorted(clock, spent[0]), np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"))
+        window = slice(
+            np.searchsorted(clock, spent[0]),
+            np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"),
+        )
         corner = np.searchsorted(spent, clock[window], side="right") - 1
         with np.errstate(invalid="ignore"):
             line = gained[corner] + np.append(price, 0)[corner] * (clock[window] - spent[corner])
@@ -387,13 +467,18 @@ def _budgeted(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np
     return value
 
 
-def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float) -> list[tuple[int, int]]:
-    """The solution of V(B): (from round, arm), …; of arms that are worth the same at its price first the cheap one, as
-    long as the money then lasts to the end of the last segment but one."""
+def _plan(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
+) -> list[tuple[int, int]]:
+    """The solution of V(B): (from round, arm), …; of arms that are worth the same at its price
+    first the cheap one, as long as the money then lasts to the end of the last segment but one.
+    """
     best, price, j = -np.inf, 0.0, 0
     for line in _endings(start, reward, cost, budget):
         at = np.clip(np.searchsorted(line.spent, budget), 1, line.price.size)
-        value = line.gained[at - 1] + line.price[at - 1] * (min(budget, line.spent[-1]) - line.spent[at - 1])
+        value = line.gained[at - 1] + line.price[at - 1] * (
+            min(budget, line.spent[-1]) - line.spent[at - 1]
+        )
         if line.spent[0] <= budget and value > best:
             best, price, j = value, line.price[at - 1], line.segment
     lengths = _lengths(start)
@@ -407,7 +492,8 @@ def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
     for s in rows:
         plan.append((int(start[s]), int((cheap if s < j else dear)[s])))
         more = cost[s, dear[s]] - cost[s, cheap[s]]
-        # What the cheap arms leave of the budget buys whole rounds of the dearer one, last in its segment.
+        # What the cheap arms leave of the budget buys whole rounds of the dearer one, last in its
+        # segment.
         if s < j and more > 0 and extra > 0:
             rounds = int(min(lengths[s], extra // more))
             extra -= rounds * more
@@ -424,7 +510,9 @@ def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
 def _ends(low: Any, high: Any, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
     a, b = numbers(names[0], low), numbers(names[1], high)
     if a.shape != b.shape or a.ndim not in (1, 2):
-        raise InputError(f"{names[0]}, {names[1]}: shapes {a.shape} and {b.shape} given; both [K] or [instance, K]")
+        raise InputError(
+            f"{names[0]}, {names[1]}: shapes {a.shape} and {b.shape} given; both [K] or [instance, K]"
+        )
     return a[..., None, :], b[..., None, :]
 
 
@@ -442,8 +530,8 @@ def linear(first: Any, last: Any, steps: int) -> np.ndarray:
 
 
 def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0) -> np.ndarray:
-    """Means that swing between ``low`` and ``high``: step j has :math:`\\tfrac{l+h}{2} + \\tfrac{h-l}{2}
-    \\sin 2\\pi(j/\\text{period} + \\text{phase})`.
+    """Means that swing between ``low`` and ``high``: step j has :math:`\\tfrac{l+h}{2} +
+    \\tfrac{h-l}{2} \\sin 2\\pi(j/\\text{period} + \\text{phase})`.
 
     Args:
         low, high: ``[K]`` or ``[instance, K]``.
@@ -464,10 +552,14 @@ def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0)
     return (a + b) / 2 + (b - a) / 2 * swing
 
 
-def random_walk(key: jax.Array, start: Any, size: float, steps: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """Means that walk: each step is uniform in [−size, size], and the walk is reflected at ``low`` and ``high``.
+def random_walk(
+    key: jax.Array, start: Any, size: float, steps: int, low: float = 0.0, high: float = 1.0
+) -> np.ndarray:
+    """Means that walk: each step is uniform in [−size, size], and the walk is reflected at ``low``
+    and ``high``.
 
-    The step is addressed by (key, instance, step, arm): longer walks, more arms or instances change none of the others.
+    The step is addressed by (key, instance, step, arm): longer walks, more arms or instances change
+    none of the others.
 
     Args:
         key: of the steps.
@@ -496,7 +588,10 @@ def random_walk(key: jax.Array, start: Any, size: float, steps: int, low: float 
     def words(instance: jax.Array, step: jax.Array, arm: jax.Array) -> jax.Array:
         return streams.words(streams.at(root, instance, 0), step, arm)[0]
 
-    places = np.meshgrid(*(np.arange(n, dtype=np.uint32) for n in (wide.shape[0], steps, wide.shape[1])), indexing="ij")
+    places = np.meshgrid(
+        *(np.arange(n, dtype=np.uint32) for n in (wide.shape[0], steps, wide.shape[1])),
+        indexing="ij",
+    )
     bits = np.asarray(jax.vmap(words)(*(jnp.asarray(x.ravel()) for x in places)), np.float64)
     moves = size * (2 * (bits.reshape(places[0].shape) + 0.5) * 2.0**-32 - 1)
     moves[:, 0] = 0

@@ -1,7 +1,8 @@
 """Finitely many arms that cost something, their laws, and the null arm.
 
-A law goes from 64 random bits and an arm to ticks, one uniform per outcome, through an inverse CDF. Its parameters are
-whole ticks, and the means that are stated are those of the law as it is simulated.
+A law goes from 64 random bits and an arm to ticks, one uniform per outcome, through an inverse CDF.
+Its parameters are whole ticks, and the means that are stated are those of the law as it is
+simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +26,17 @@ from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.specs import Spec as Spec
-from jaxbandits.core.tables import MOST_ARMS, MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
+from jaxbandits.core.tables import (
+    MOST_ARMS,
+    MOST_IN_A_SET,
+    check_unit,
+    fits,
+    is_arm,
+    logged,
+    presence,
+    tables,
+    ticks32,
+)
 from jaxbandits.environments.noise import coin
 
 # --- Laws of (reward, cost)
@@ -34,17 +45,22 @@ from jaxbandits.environments.noise import coin
 class Law:
     """A joint law of reward and cost per arm.
 
-    With several resources the cost is a vector ``[d]`` and so is everything that describes it, on a last axis.
+    With several resources the cost is a vector ``[d]`` and so is everything that describes it, on a
+    last axis.
     """
 
     @abstractmethod
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
+        """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones
+        for the cost.
+        """
 
 
 @pytree
 class BernoulliLaw(Law):
-    """Reward and cost are 0 or 1, independent: r = 1 iff U < μ^r (exactly, since μ is a whole number of ticks)."""
+    """Reward and cost are 0 or 1, independent: r = 1 iff U < μ^r (exactly, since μ is a whole
+    number of ticks).
+    """
 
     reward: ArrayLike = leaf()  # i32[I, K]: μ^r in ticks
     cost: ArrayLike = leaf()  # i32[I, K]
@@ -57,7 +73,9 @@ class BernoulliLaw(Law):
 
 @pytree
 class QuarterLaw(Law):
-    """Outcomes 0, ¼, ½, ¾, 1 (generalised Bernoulli), independent; leaves are P(x ≤ j/4), j = 0 … 3, in ticks."""
+    """Outcomes 0, ¼, ½, ¾, 1 (generalised Bernoulli), independent; leaves are P(x ≤ j/4), j = 0 …
+    3, in ticks.
+    """
 
     reward: ArrayLike = leaf()  # i32[I, K, 4]
     cost: ArrayLike = leaf()  # i32[I, K, 4]
@@ -74,7 +92,8 @@ def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 @pytree
 class BetaLaw(Law):
-    """Independent Beta laws, drawn from tables of their quantile functions (:mod:`jaxbandits._numerics.beta`).
+    """Independent Beta laws, drawn from tables of their quantile functions
+    (:mod:`jaxbandits._numerics.beta`).
 
     The shapes are kept for those who ask how outcomes depend on them.
     """
@@ -112,9 +131,10 @@ class RowsLaw(Law):
 class ClickLaw(Law):
     """A click brings a conversion or none, and costs its price: independent.
 
-    Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly from
-    :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with h = 0 and m = 1 it is
-    the coin of :class:`BernoulliLaw`. Only one of the two may vary: h = 0 or q = 1.
+    Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly
+    from :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with
+    h = 0 and m = 1 it is the coin of :class:`BernoulliLaw`. Only one of the two may vary: h = 0 or
+    q = 1.
     """
 
     chance: ArrayLike = leaf()  # i32[I, K]: p in ticks
@@ -134,11 +154,15 @@ class ClickLaw(Law):
 
 @pytree
 class WeightedRowsLaw(Law):
-    """Rows of a real log, reward and cost together, each with a probability of its own: one uniform picks the row."""
+    """Rows of a real log, reward and cost together, each with a probability of its own: one uniform
+    picks the row.
+    """
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R]
-    cumulative: ArrayLike = leaf()  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+    cumulative: ArrayLike = (
+        leaf()
+    )  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         uniform = streams.uniform_ticks(words[0])
@@ -148,17 +172,23 @@ class WeightedRowsLaw(Law):
         for _ in range(max(1, (self.cumulative.shape[-1] - 1).bit_length())):
             middle = (low + high) // 2
             below = self.cumulative[arm, middle] <= uniform
-            low, high = jnp.where(below, jnp.minimum(middle + 1, high), low), jnp.where(below, high, middle)
+            low, high = (
+                jnp.where(below, jnp.minimum(middle + 1, high), low),
+                jnp.where(below, high, middle),
+            )
         return self.reward[arm, low], self.cost[arm, low]
 
 
 def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(P(x ≤ j/4) in ticks ``[..., 4]``, mean in ticks ``[...]``) from five weights ``[..., 5]``.
 
-    The mean is Σ_j (1 − P(x ≤ j/4)) / 4; the last threshold moves by at most three ticks so that it is a whole tick
-    (where the weight of ¾ is 0 it then lies below the third: an outcome ¾ in place of ½ and 1, the same mean).
+    The mean is Σ_j (1 − P(x ≤ j/4)) / 4; the last threshold moves by at most three ticks so that it
+    is a whole tick (where the weight of ¾ is 0 it then lies below the third: an outcome ¾ in place
+    of ½ and 1, the same mean).
     """
-    weights = weights / weights.max(axis=-1, keepdims=True)  # no sum of huge or tiny weights over- or underflows
+    weights = weights / weights.max(
+        axis=-1, keepdims=True
+    )  # no sum of huge or tiny weights over- or underflows
     share = weights / weights.sum(axis=-1, keepdims=True)
     cumulative = np.rint(np.cumsum(share, axis=-1)[..., :4] * ticks.ONE).astype(np.int64)
     cumulative = np.clip(cumulative, 4, ticks.ONE)
@@ -171,28 +201,34 @@ def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class AddressedArms(Environment):
-    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies leap on it.
+    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies
+    leap on it.
 
-    Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull counts, ``i32[K]``.
+    Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull
+    counts, ``i32[K]``.
 
     Attributes:
-        addressed: True if :meth:`pull` does what :meth:`means` and :meth:`outcome` say, and no more: engines that play
-            many rounds at once call these instead. A class that overrides any of it is played round by round, unless it
-            declares this again (see :mod:`jaxbandits.core.capabilities`).
+        addressed: True if :meth:`pull` does what :meth:`means` and :meth:`outcome` say, and no
+            more: engines that play many rounds at once call these instead. A class that overrides
+            any of it is played round by round, unless it declares this again (see
+            :mod:`jaxbandits.core.capabilities`).
     """
 
     addressed: ClassVar[bool] = True
 
     @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
+        """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be
+        played.
+        """
 
     @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
     def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array | None:
-        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None (the default): always.
+        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None (the default):
+        always.
 
         :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
         """
@@ -214,7 +250,9 @@ class AddressedArms(Environment):
 
     def available(self) -> jax.Array:
         """The arms whose mean cost is not −1."""
-        return jax.vmap(lambda arm: self.means(arm)[1] >= 0)(jax.lax.iota(jnp.int32, self.spec.arms))
+        return jax.vmap(lambda arm: self.means(arm)[1] >= 0)(
+            jax.lax.iota(jnp.int32, self.spec.arms)
+        )
 
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
@@ -240,14 +278,16 @@ class AddressedArms(Environment):
 
 @pytree
 class FiniteArms(AddressedArms):
-    """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over pulls.
+    """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over
+    pulls.
 
-    The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies meet the same table of
-    outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`, :meth:`beta` or :meth:`empirical`;
-    instances with fewer arms than the widest are padded, and an absent arm changes no bit.
+    The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies meet
+    the same table of outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`,
+    :meth:`beta` or :meth:`empirical`; instances with fewer arms than the widest are padded, and an
+    absent arm changes no bit.
 
-    An action is an arm (``i32[]``) or a set of L distinct arms (``i32[L]``): one round, L pulls, one entry for the
-    accountant.
+    An action is an arm (``i32[]``) or a set of L distinct arms (``i32[L]``): one round, L pulls,
+    one entry for the accountant.
     """
 
     law: Law = leaf()
@@ -262,9 +302,12 @@ class FiniteArms(AddressedArms):
         """Rewards and costs 0 or 1 with the given means.
 
         Args:
-            mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance is the rounded one.
-            mean_cost: μ^c in [0, 1], same shape; or ``[instance, K, d]`` for d resources, drawn independently.
-            present: which arms exist, same shape; all by default. Values of absent arms are ignored.
+            mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance
+                is the rounded one.
+            mean_cost: μ^c in [0, 1], same shape; or ``[instance, K, d]`` for d resources, drawn
+                independently.
+            present: which arms exist, same shape; all by default. Values of absent arms are
+                ignored.
 
         Raises:
             InputError: a mean outside [0, 1] or not finite, shapes that differ.
@@ -280,8 +323,11 @@ class FiniteArms(AddressedArms):
         return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
 
     @staticmethod
-    def generalised_bernoulli(reward_weights: Any, cost_weights: Any, present: Any = None) -> FiniteArms:
-        """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K, 5]``.
+    def generalised_bernoulli(
+        reward_weights: Any, cost_weights: Any, present: Any = None
+    ) -> FiniteArms:
+        """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K,
+        5]``.
 
         Raises:
             InputError: negative, non-finite or all-zero weights, shapes that differ.
@@ -296,14 +342,23 @@ class FiniteArms(AddressedArms):
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=presence(present, rm.shape))
+        return FiniteArms(
+            law=QuarterLaw(rt, ct),
+            mean_reward=rm,
+            mean_cost=cm,
+            present=presence(present, rm.shape),
+        )
 
     @staticmethod
-    def beta(reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None) -> FiniteArms:
-        """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
+    def beta(
+        reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None
+    ) -> FiniteArms:
+        """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or
+        ``[instance, K]``.
 
-        Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
-        the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are below 0.1.
+        Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true
+        means are those of the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are
+        below 0.1.
 
         Raises:
             InputError: shape parameters that are not above 0 and at most 10⁹, shapes that differ.
@@ -317,14 +372,22 @@ class FiniteArms(AddressedArms):
         fits("reward_alpha", shapes[0].shape)
         for name, x in zip(names, shapes, strict=True):
             if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
-                raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta.MOST_SHAPE:g}")
+                raise bad(
+                    name,
+                    float(x[wrong].flat[0]),
+                    f"finite, above 0 and at most {beta.MOST_SHAPE:g}",
+                )
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
         reward, reward_mean = beta.quantile_table(ra, rb)
         cost, cost_mean = beta.quantile_table(ca, cb)
         beta.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
         beta.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
         return FiniteArms(
-            law=BetaLaw(reward, cost, *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))),
+            law=BetaLaw(
+                reward,
+                cost,
+                *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb)),
+            ),
             mean_reward=np.rint(reward_mean).astype(np.int32),
             mean_cost=np.rint(cost_mean).astype(np.int32),
             present=presence(present, ra.shape),
@@ -332,10 +395,11 @@ class FiniteArms(AddressedArms):
 
     @staticmethod
     def empirical(logs: Sequence[Sequence[tuple[Any, Any]]]) -> FiniteArms:
-        """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0, 1].
+        """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0,
+        1].
 
-        A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are ``[rows]``, or
-        ``[rows, d]`` for d resources.
+        A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are
+        ``[rows]``, or ``[rows, d]`` for d resources.
 
         Raises:
             InputError: an arm without rows, values outside [0, 1], lengths that differ.
@@ -345,41 +409,64 @@ class FiniteArms(AddressedArms):
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
         fits("logs", (width,))
         several = checked[0][0][1].shape[1:]
-        reward, cost = (np.zeros((len(checked), width, depth, *more), np.int32) for more in ((), several))
-        rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
+        reward, cost = (
+            np.zeros((len(checked), width, depth, *more), np.int32) for more in ((), several)
+        )
+        rows, present = (
+            np.ones((len(checked), width), np.int32),
+            np.zeros((len(checked), width), bool),
+        )
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
                 check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
                 for column in c.reshape(r.size, -1).T:
                     check_unit(f"logs[{i}][{k}] costs", column, rows=True)
-                reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
+                reward[i, k, : r.size], cost[i, k, : r.size] = (
+                    ticks.from_units(r),
+                    ticks.from_units(c),
+                )
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
         mean_r, mean_c = (
-            np.rint(x.sum(2, dtype=np.int64) / rows.reshape(rows.shape + (1,) * (x.ndim - 3))).astype(np.int32)
+            np.rint(
+                x.sum(2, dtype=np.int64) / rows.reshape(rows.shape + (1,) * (x.ndim - 3))
+            ).astype(np.int32)
             for x in (reward, cost)
         )
         return FiniteArms(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
 
     def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
-        """Some of the instances, cut to the first ``arms`` columns (which must hold all their present arms).
+        """Some of the instances, cut to the first ``arms`` columns (which must hold all their
+        present arms).
 
         Raises:
             InputError: if an arm that is present would be cut off.
         """
         rows = np.asarray(instances)
         if arms is not None and np.asarray(self.present)[rows, arms:].any():
-            raise InputError(f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}")
+            raise InputError(
+                f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}"
+            )
         return jax.tree.map(lambda x: np.asarray(x)[rows][:, :arms], self)
 
     @property
     def spec(self) -> FiniteSpec:
         several = len(self.mean_cost.shape) - len(self.present.shape)
-        return FiniteSpec(int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None)
+        return FiniteSpec(
+            int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None
+        )
 
     def refuses(self, action: Any) -> str | None:
-        fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
-        return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+        fits = (
+            is_arm(action)
+            and len(action.shape) <= 1
+            and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
+        )
+        return (
+            None
+            if fits
+            else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+        )
 
     def largest(self, action: Any) -> tuple[int, int]:
         """See :meth:`Environment.largest`: one unit for each arm of a set."""
@@ -390,10 +477,18 @@ class FiniteArms(AddressedArms):
         """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
         for name in ("mean_reward", "mean_cost"):
             if (kind := np.asarray(getattr(self, name)).dtype) != np.int32:
-                raise bad(name, f"{kind} values", "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them")
+                raise bad(
+                    name,
+                    f"{kind} values",
+                    "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them",
+                )
         present = np.asarray(self.present)
         if present.dtype != np.bool_ or not present.any(axis=-1).all():
-            raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
+            raise bad(
+                "present",
+                f"{present.dtype} values",
+                "booleans, at least one of them true in every instance",
+            )
 
     def available(self) -> jax.Array:
         return self.present[:]
@@ -436,7 +531,9 @@ class FiniteArms(AddressedArms):
             events={},
             valid=valid,
         )
-        feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape))
+        feedback = Feedback(
+            reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape)
+        )
         return state + hits, outcome, feedback, jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -469,7 +566,9 @@ def refuses_but_one_arm(action: Any) -> str | None:
 
 
 class AroundWorld(Environment):
-    """A world around another one, :attr:`world`: what is not written is that one's. Write ``spec`` and ``pull``."""
+    """A world around another one, :attr:`world`: what is not written is that one's. Write ``spec``
+    and ``pull``.
+    """
 
     @property
     @abstractmethod
@@ -521,8 +620,9 @@ class AroundWorld(Environment):
 class WithNullArm(AroundWorld):
     """Arms and, as arm number K, a known null arm: reward 0, cost 0. A skip (arm −1) does the same.
 
-    Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is empty. They differ in
-    what is reported: ``event:null`` counts plays of arm K, ``event:skips`` counts skips.
+    Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is
+    empty. They differ in what is reported: ``event:null`` counts plays of arm K, ``event:skips``
+    counts skips.
 
     Example:
         >>> import jaxbandits as jb
@@ -549,10 +649,15 @@ class WithNullArm(AroundWorld):
     ) -> tuple[Any, Outcome, Feedback, jax.Array]:
         skip, null = action == SKIP, action == self.spec.arms
         rests = skip | null
-        pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
+        pulled, outcome, feedback, _ = self.arms.pull(
+            state, jnp.where(rests, 0, action), key, round
+        )
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
         outcome = select_tree(rests, nothing, outcome)
-        events = dict(outcome.events) | {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
+        events = dict(outcome.events) | {
+            "skips": skip.astype(jnp.int32),
+            "null": null.astype(jnp.int32),
+        }
         outcome = outcome._replace(events=events)
         visible = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
         return select_tree(rests, state, pulled), outcome, visible, rests
@@ -582,8 +687,9 @@ class WithNullArm(AroundWorld):
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
 #
-# Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none of the others.
-# True means are used throughout, but where one asks for those of the reference code (``gbr_mean_bug``).
+# Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none
+# of the others. True means are used throughout, but where one asks for those of the reference code
+# (``gbr_mean_bug``).
 
 
 @remembered
@@ -610,10 +716,11 @@ def random_generalised_bernoulli(
     Args:
         key: of the parameters.
         instances, arms: how many.
-        gbr_mean_bug: True to *state* the means of the paper's reference code, :math:`\\sum_j p_j\\, j/5` in place of
-            :math:`\\sum_j p_j\\, j/4`: 0.8 times the true ones of reward and cost (to a tick). Ratios stay; regret is
-            0.8 times what it is, and so is a budget in units of the smallest stated cost. Outcomes are the same, so
-            such a world breaks the contract, and the kit refuses it. For comparisons with published numbers only.
+        gbr_mean_bug: True to *state* the means of the paper's reference code, :math:`\\sum_j p_j\\,
+            j/5` in place of :math:`\\sum_j p_j\\, j/4`: 0.8 times the true ones of reward and cost
+            (to a tick). Ratios stay; regret is 0.8 times what it is, and so is a budget in units of
+            the smallest stated cost. Outcomes are the same, so such a world breaks the contract,
+            and the kit refuses it. For comparisons with published numbers only.
 
     Example:
         >>> import jax
@@ -627,7 +734,9 @@ def random_generalised_bernoulli(
     world = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
     if not gbr_mean_bug:
         return world
-    reward, cost = (np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (world.mean_reward, world.mean_cost))
+    reward, cost = (
+        np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (world.mean_reward, world.mean_cost)
+    )
     return dataclasses.replace(world, mean_reward=reward, mean_cost=cost)
 
 
@@ -646,11 +755,17 @@ def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 
 
 def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
-    """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key, instance, kind, arm)."""
+    """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key,
+    instance, kind, arm).
+    """
     whole_number("instances", instances, 1, 2**32, "2**32")
     whole_number("arms", arms, 1, MOST_ARMS, "2**24")
     root = streams.root_key(key)
-    kind, instance, arm = np.meshgrid(np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij")
+    kind, instance, arm = np.meshgrid(
+        np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij"
+    )
     place = jnp.asarray((kind << 24 | arm).reshape(-1).astype(np.uint32))
-    words = jax.vmap(streams.words, in_axes=(None, 0, 0))(root, jnp.asarray(instance.reshape(-1)), place)
+    words = jax.vmap(streams.words, in_axes=(None, 0, 0))(
+        root, jnp.asarray(instance.reshape(-1)), place
+    )
     return (np.asarray(words[:, 0], np.float64).reshape(kind.shape) + 0.5) * 2.0**-32

@@ -1,4 +1,6 @@
-"""Laws of an outcome around a given mean: from one random word to ticks. For means that are computed, not tabulated."""
+"""Laws of an outcome around a given mean: from one random word to ticks. For means that are
+computed, not tabulated.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def coin(mean: jax.Array, word: jax.Array) -> jax.Array:
 
 
 class Noise:
-    """A family of laws on [0, 1], one for each mean. Small, static and hashable: part of the compiled program."""
+    """A family of laws on [0, 1], one for each mean. Small, static and hashable: part of the
+    compiled program.
+    """
 
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters."""
@@ -61,7 +65,8 @@ class NoNoise(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class Tent(Noise):
-    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks. Its mean is μ, whatever h.
+    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks. Its mean is μ,
+    whatever h.
 
     Args:
         h: the most on either side, in (0, ½].
@@ -93,7 +98,8 @@ _MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
 
 @dataclasses.dataclass(frozen=True)
 class Beta(Noise):
-    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, and the interpolated quantile function in between.
+    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, and the interpolated quantile function in
+    between.
 
     The mean of the law in between is the interpolated mean, so the law's mean is μ within 10⁻⁵.
 
@@ -108,11 +114,16 @@ class Beta(Noise):
 
     def check(self) -> None:
         if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
-            raise bad("Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}")
+            raise bad(
+                "Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}"
+            )
         share = np.arange(1, _MEANS) / _MEANS
         _, means = _tables(float(self.concentration))
         beta.refuse_inexact(
-            "Beta.concentration", self.concentration * share, self.concentration * (1 - share), means[1:-1]
+            "Beta.concentration",
+            self.concentration * share,
+            self.concentration * (1 - share),
+            means[1:-1],
         )
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
@@ -121,7 +132,9 @@ class Beta(Noise):
         row, share = _row_and_share(mean)
         cell, fraction = beta.cell_of(word)
         table = jnp.asarray(knots)
-        low, high = (beta.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1))
+        low, high = (
+            beta.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1)
+        )
         return beta.interpolate(low, high, share)
 
     def mean(self, mean: jax.Array) -> jax.Array:
@@ -141,7 +154,9 @@ def _row_and_share(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @cache
 def _tables(concentration: float) -> tuple[np.ndarray, np.ndarray]:
-    """Quantile knots ``i32[65, KNOTS]``, rising in both directions, and their means ``i32[65]``, in ticks."""
+    """Quantile knots ``i32[65, KNOTS]``, rising in both directions, and their means ``i32[65]``, in
+    ticks.
+    """
     inner = np.arange(1, _MEANS) / _MEANS
     tabulated, _ = beta.quantile_table(concentration * inner, concentration * (1 - inner))
     ends = np.zeros((1, beta.KNOTS), np.int32), np.full((1, beta.KNOTS), ticks.ONE, np.int32)

@@ -1,4 +1,6 @@
-"""Infinitely many arms: arm j of an instance is a function of (instance key, j), and none is stored."""
+"""Infinitely many arms: arm j of an instance is a function of (instance key, j), and none is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +63,15 @@ class ReservoirLaw:
 
     @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no such arm."""
+        """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no
+        such arm.
+        """
 
     @abstractmethod
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
+        """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and
+        of a cheapest arm.
+        """
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
@@ -77,9 +83,11 @@ def _draw(key: Words, arm: jax.Array) -> Words:
 
 @pytree
 class RatioLaw(ReservoirLaw):
-    """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that (rounded down to ticks).
+    """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that (rounded
+    down to ticks).
 
-    The mean cost is drawn in whole ticks. No product feeds a sum here: fused or not, on a CPU the bits are the same.
+    The mean cost is drawn in whole ticks. No product feeds a sum here: fused or not, on a CPU the
+    bits are the same.
     """
 
     beta: ArrayLike = leaf()  # f32[I]
@@ -117,7 +125,9 @@ class SamplerLaw(ReservoirLaw):
         reward, cost = self.sampler(jax.random.wrap_key_data(words, impl="threefry2x32"))
         reward, cost = (jnp.asarray(x, jnp.float32).reshape(()) for x in (reward, cost))
         fine = (reward >= 0) & (reward <= 1) & (cost >= 0) & (cost <= 1)  # false for NaN
-        in_ticks = [jnp.rint(jnp.where(fine, x, 0) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)]
+        in_ticks = [
+            jnp.rint(jnp.where(fine, x, 0) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)
+        ]
         return in_ticks[0], jnp.where(fine, in_ticks[1], INVALID)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -127,20 +137,28 @@ class SamplerLaw(ReservoirLaw):
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         reward, cost = reservoir.first_arms(tried)
-        lowest, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
+        lowest, best = (
+            np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio)
+        )
         name = getattr(self.sampler, "__name__", "sampler")
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = reward / cost
             tests = (
                 (cost < 0, cost, "means that are finite and in [0, 1]"),
                 (cost < lowest - _SLACK, cost, "a mean cost of at least least_cost"),
-                (ratio > best + _SLACK, ratio, "a ratio of mean reward to mean cost of at most best_ratio"),
+                (
+                    ratio > best + _SLACK,
+                    ratio,
+                    "a ratio of mean reward to mean cost of at most best_ratio",
+                ),
             )
         for wrong, values, must in tests:
             if wrong.any():
                 i, j = (int(x) for x in np.argwhere(wrong)[0])
                 value = "means outside [0, 1]" if cost[i, j] < 0 else f"{values[i, j]:g}"
-                raise InputError(f"sampler: {name} gives arm {j} of instance {i} {value}; it must give {must}")
+                raise InputError(
+                    f"sampler: {name} gives arm {j} of instance {i} {value}; it must give {must}"
+                )
 
 
 @pytree
@@ -169,11 +187,13 @@ _TRIED = 256  # arms of every instance that a user's sampler is tried on, before
 class Reservoir(AddressedArms):
     """A reservoir of infinitely many arms, of which the first ``capacity`` can be played.
 
-    The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger capacity leaves the
-    arms before as they are. Only pull counts are kept. All policies that play finitely many arms play a reservoir; the
-    rules of :mod:`jaxbandits.policies.many_arms` say which of its arms take part.
+    The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger
+    capacity leaves the arms before as they are. Only pull counts are kept. All policies that play
+    finitely many arms play a reservoir; the rules of :mod:`jaxbandits.policies.many_arms` say which
+    of its arms take part.
 
-    The regret is measured against the reservoir's supremum ρ* of the ratio μ^r/μ^c, which no arm need attain.
+    The regret is measured against the reservoir's supremum ρ* of the ratio μ^r/μ^c, which no arm
+    need attain.
 
     Build one with :meth:`ratio`, :meth:`sampled` or :meth:`empirical`.
     """
@@ -197,7 +217,8 @@ class Reservoir(AddressedArms):
         least_cost: Any = 0.1,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms with the ratio law :math:`\\rho = \\rho^* (1 - U^{1/\\beta})`: P(ρ > ρ* − ε) = (ε/ρ*)^β.
+        """Arms with the ratio law :math:`\\rho = \\rho^* (1 - U^{1/\\beta})`: P(ρ > ρ* − ε) =
+        (ε/ρ*)^β.
 
         The mean cost is uniform on [λ, min(1, 1/ρ)], the mean reward ρ times that.
 
@@ -208,8 +229,9 @@ class Reservoir(AddressedArms):
             beta: β > 0, scalar or ``[instance]``; the larger, the rarer are good arms.
             best_ratio: ρ* > 0, scalar or ``[instance]``.
             least_cost: λ in (0, 1], at most 1/ρ*, scalar or ``[instance]``.
-            outcomes: the law of a reward or cost given its mean: :func:`bernoulli_outcome` (the default),
-                :func:`uniform_outcome`, or a function of (mean in ticks, 32 random bits) that gives ticks.
+            outcomes: the law of a reward or cost given its mean: :func:`bernoulli_outcome` (the
+                default), :func:`uniform_outcome`, or a function of (mean in ticks, 32 random bits)
+                that gives ticks.
 
         Raises:
             InputError: values outside these ranges.
@@ -227,11 +249,23 @@ class Reservoir(AddressedArms):
         lowest = _positive("least_cost", least_cost, instances)
         if (wrong := (lowest > 1) | (lowest * best > 1)).any():
             limit = min(1.0, 1 / best[wrong][0])
-            raise bad("least_cost", float(lowest[wrong][0]), f"at most {limit:g}, the smaller of 1 and 1/best_ratio")
-        if (ticks.from_units(lowest) < 1).any() or (ticks.from_units(np.minimum(best, 1)) < 1).any():
-            name, x = ("least_cost", lowest) if (ticks.from_units(lowest) < 1).any() else ("best_ratio", best)
+            raise bad(
+                "least_cost",
+                float(lowest[wrong][0]),
+                f"at most {limit:g}, the smaller of 1 and 1/best_ratio",
+            )
+        if (ticks.from_units(lowest) < 1).any() or (
+            ticks.from_units(np.minimum(best, 1)) < 1
+        ).any():
+            name, x = (
+                ("least_cost", lowest)
+                if (ticks.from_units(lowest) < 1).any()
+                else ("best_ratio", best)
+            )
             raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
-        law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(lowest).astype(np.int32))
+        law = RatioLaw(
+            b.astype(np.float32), best.astype(np.float32), ticks.from_units(lowest).astype(np.int32)
+        )
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
@@ -249,15 +283,16 @@ class Reservoir(AddressedArms):
         """Arms from a sampler of one's own.
 
         Args:
-            sampler: a JAX function of a key that gives an arm's (mean reward, mean cost), floats in [0, 1]; called
-                with the key of (instance, arm).
+            sampler: a JAX function of a key that gives an arm's (mean reward, mean cost), floats in
+                [0, 1]; called with the key of (instance, arm).
             key, instances, capacity, outcomes: as in :meth:`ratio`.
-            best_ratio: the supremum ρ* of the ratios, which regret is measured against, scalar or ``[instance]``.
+            best_ratio: the supremum ρ* of the ratios, which regret is measured against, scalar or
+                ``[instance]``.
             least_cost: λ > 0, a lower bound on the mean costs, scalar or ``[instance]``.
 
         Raises:
-            InputError: before anything runs of ``simulate``, if one of the first arms breaks what was promised. (A
-                later arm with means outside [0, 1] ends its lane as invalid.)
+            InputError: before anything runs of ``simulate``, if one of the first arms breaks what
+                was promised. (A later arm with means outside [0, 1] ends its lane as invalid.)
 
         Example:
             >>> import jax
@@ -289,10 +324,12 @@ class Reservoir(AddressedArms):
         capacity: int,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms drawn, with replacement, from a table of means ``[row]`` (pooled from real data, say).
+        """Arms drawn, with replacement, from a table of means ``[row]`` (pooled from real data,
+        say).
 
         Raises:
-            InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that differ.
+            InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that
+                differ.
         """
         words = _instance_words(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
@@ -301,9 +338,14 @@ class Reservoir(AddressedArms):
             raise InputError(f"{shapes}; both must be [row], rows ≥ 1")
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
-                raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")
+                raise bad(
+                    name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]"
+                )
             check_unit(name, x)
-        rows = [np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size)) for x in (reward, cost)]
+        rows = [
+            np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size))
+            for x in (reward, cost)
+        ]
         return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
 
     def with_capacity(self, capacity: int) -> Reservoir:
@@ -319,7 +361,9 @@ class Reservoir(AddressedArms):
         return jax.tree.map(lambda x: np.asarray(x)[rows], self)
 
     def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean reward and mean cost of the first ``count`` arms, float64 ``[instance, arm]``: to look inside."""
+        """Mean reward and mean cost of the first ``count`` arms, float64 ``[instance, arm]``: to
+        look inside.
+        """
         reward, cost = _first_arms(jax.tree.map(jnp.asarray, self), count)
         return ticks.to_units(reward), ticks.to_units(cost)
 
@@ -336,7 +380,8 @@ class Reservoir(AddressedArms):
         """Try the first arms of every instance.
 
         Raises:
-            InputError: means outside [0, 1], a mean cost below ``least_cost``, a ratio above ``best_ratio``.
+            InputError: means outside [0, 1], a mean cost below ``least_cost``, a ratio above
+                ``best_ratio``.
         """
         self.law.check(self, min(self.capacity, _TRIED))
 
@@ -353,7 +398,9 @@ class Reservoir(AddressedArms):
         return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arms ``[instance, 2]``: one that has the supremum of the ratios, and one as cheap as any."""
+        """Two arms ``[instance, 2]``: one that has the supremum of the ratios, and one as cheap as
+        any.
+        """
         return self.law.extremes()
 
 

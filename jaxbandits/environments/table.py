@@ -1,7 +1,8 @@
-"""Worlds that are a table: what each of K arms brought and cost on each of N requests, all cells known.
+"""Worlds that are a table: what each of K arms brought and cost on each of N requests, all cells
+known.
 
-A round is a request, one row of the table. Which one depends on the round alone, so all policies meet the same request
-in the same round, and whoever rests lets it pass.
+A round is a request, one row of the table. Which one depends on the round alone, so all policies
+meet the same request in the same round, and whoever rests lets it pass.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from jaxbandits.core.tables import check_unit, fits, ticks32
 from jaxbandits.environments.finite import refuses_but_one_arm
 
 _MOST_ROWS = 2**30
-_SWAPS = 48  # rounds of the shuffle behind a random order; orders of six rows pass a χ² test with 24
+_SWAPS = (
+    48  # rounds of the shuffle behind a random order; orders of six rows pass a χ² test with 24
+)
 
 # --- Which request comes in which round
 
@@ -55,7 +58,8 @@ class RowOrder:
 
 @pytree
 class DrawnRows(RowOrder):
-    """A row drawn uniformly each round, with replacement: requests without end, independent of each other.
+    """A row drawn uniformly each round, with replacement: requests without end, independent of each
+    other.
 
     Example:
         >>> import jax
@@ -87,21 +91,23 @@ class RowsInOrder(RowOrder):
 
 @pytree
 class ShuffledRows(RowOrder):
-    """Every row once, in a random order of its own for each replicate; after the last one all again, in a new order.
+    """Every row once, in a random order of its own for each replicate; after the last one all
+    again, in a new order.
 
     Args:
-        parts: numbers of rows of parts that follow one another, each shuffled by itself, such as those of a training
-            and a test split; default one part.
+        parts: numbers of rows of parts that follow one another, each shuffled by itself, such as
+            those of a training and a test split; default one part.
 
     Nothing is stored: the row at a place is found by the shuffle *swap or not*, 48 rounds of
 
     .. math:: x \\leftarrow k_r - x \\bmod n \\quad \\text{if } F_r(\\max(x,\\, k_r - x \\bmod n)) = 1,
 
-    k and F keyed by the address (world, pass, part). Source: Hoang, Morris, Rogaway, An enciphering scheme based on a
-    card shuffle, CRYPTO 2012, Figure 1.
+    k and F keyed by the address (world, pass, part). Source: Hoang, Morris, Rogaway, An enciphering
+    scheme based on a card shuffle, CRYPTO 2012, Figure 1.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for parts that are no positive whole numbers with the sum N.
+        InputError: at :func:`~jaxbandits.simulate`, for parts that are no positive whole numbers
+            with the sum N.
 
     Example:
         >>> import jax
@@ -130,7 +136,9 @@ class ShuffledRows(RowOrder):
 
 
 def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
-    """The image of ``place`` under the random permutation of 0 … n − 1 that two words make, ``i32[]``."""
+    """The image of ``place`` under the random permutation of 0 … n − 1 that two words make,
+    ``i32[]``.
+    """
     n = n.astype(jnp.uint32)
 
     def swap(r: Any, x: jax.Array) -> jax.Array:
@@ -144,10 +152,16 @@ def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
 
 
 def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
-    """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead`` are the axes that must come first, if any must."""
+    """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead`` are the axes that must come first, if
+    any must.
+    """
     table = in_float32("features", features)
     before = 1 if lead is None else len(lead)
-    if table.ndim not in (before + 1, before + 2) or 0 in table.shape or (lead and table.shape[:before] != lead):
+    if (
+        table.ndim not in (before + 1, before + 2)
+        or 0 in table.shape
+        or (lead and table.shape[:before] != lead)
+    ):
         must = "[N, d] or [N, K, d]" if lead is None else f"{list(lead)} first, then [d] or [K, d]"
         raise InputError(f"features: shape {table.shape} given; it must be {must}")
     if not np.isfinite(table).all():
@@ -160,24 +174,29 @@ def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
 
 @pytree
 class RequestTable(Environment):
-    """N requests × K arms: a table of rewards and costs, all of which are known, such as quality and dollars of models.
+    """N requests × K arms: a table of rewards and costs, all of which are known, such as quality
+    and dollars of models.
 
-    The arm of a round brings and costs what stands in its cell of the round's row, so arms are as dependent as they
-    are in the data. Build one with :meth:`of`. A row is met in the same round whatever the policy does; a null arm or
-    a skip (:class:`~jaxbandits.environments.WithNullArm`) lets it pass.
+    The arm of a round brings and costs what stands in its cell of the round's row, so arms are as
+    dependent as they are in the data. Build one with :meth:`of`. A row is met in the same round
+    whatever the policy does; a null arm or a skip (:class:`~jaxbandits.environments.WithNullArm`)
+    lets it pass.
 
-    Regret is against the means of the whole table. Played round by round, since the n-th pull of an arm has no address
-    of its own.
+    Regret is against the means of the whole table. Played round by round, since the n-th pull of an
+    arm has no address of its own.
 
     Args:
         reward, cost: ``i32[instance, N, K]`` in ticks.
         mean_reward, mean_cost: of their columns, ``i32[instance, K]`` in ticks.
-        order: which row comes in which round: :class:`DrawnRows`, :class:`ShuffledRows` or :class:`RowsInOrder`.
-        features: ``f32[instance, N, d]`` or ``f32[instance, N, K, d]``: contexts; None: there are none. The regret is
-            against the best mixture all the same, so it is below 0 where a policy gains by them.
+        order: which row comes in which round: :class:`DrawnRows`, :class:`ShuffledRows` or
+            :class:`RowsInOrder`.
+        features: ``f32[instance, N, d]`` or ``f32[instance, N, K, d]``: contexts; None: there are
+            none. The regret is against the best mixture all the same, so it is below 0 where a
+            policy gains by them.
 
     Example:
-        Two models, the second right where the first is wrong: half of the requests each, but not the same half.
+        Two models, the second right where the first is wrong: half of the requests each, but not
+            the same half.
 
         >>> import jax
         >>> import jaxbandits as jb
@@ -199,18 +218,22 @@ class RequestTable(Environment):
     features: ArrayLike = leaf(default=None)
 
     @staticmethod
-    def of(reward: Any, cost: Any, order: RowOrder | None = None, features: Any = None) -> RequestTable:
+    def of(
+        reward: Any, cost: Any, order: RowOrder | None = None, features: Any = None
+    ) -> RequestTable:
         """A table of numbers in [0, 1].
 
         Args:
             reward: ``[N, K]`` or ``[instance, N, K]``, a value for every arm on every request.
             cost: same shape. Divide dollars by the largest cell.
             order: default :class:`DrawnRows`.
-            features: what is known of each request before it is decided, ``[N, d]``, or ``[N, K, d]`` with a row for
-                each arm; instances before them if ``reward`` has them. They are the context of a round.
+            features: what is known of each request before it is decided, ``[N, d]``, or ``[N, K,
+                d]`` with a row for each arm; instances before them if ``reward`` has them. They are
+                the context of a round.
 
         Raises:
-            InputError: shapes that differ, values outside [0, 1] or not finite, an arm whose mean rounds to no tick.
+            InputError: shapes that differ, values outside [0, 1] or not finite, an arm whose mean
+                rounds to no tick.
         """
         r, c = numbers("reward", reward), numbers("cost", cost)
         if r.shape != c.shape or r.ndim not in (2, 3) or 0 in r.shape:
@@ -224,18 +247,24 @@ class RequestTable(Environment):
             for column in np.moveaxis(x, 1, -1).reshape(-1, x.shape[1]):
                 check_unit(name, column, rows=True)
         reward_ticks, cost_ticks = ticks32(r), ticks32(c)
-        means = [np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32) for x in (reward_ticks, cost_ticks)]
+        means = [
+            np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32)
+            for x in (reward_ticks, cost_ticks)
+        ]
         if features is not None:
             features = checked_features(features, np.shape(reward)[:-1])
             features = features if np.ndim(reward) == 3 else features[None]
-        return RequestTable(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features)
+        return RequestTable(
+            reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features
+        )
 
     @property
     def spec(self) -> FiniteSpec:
         arms = int(self.mean_reward.shape[-1])
         if self.features is None:
             return FiniteSpec(arms)
-        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner reads them.
+        # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner
+        # reads them.
         return FiniteSpec(arms, context=tuple(self.features.shape[len(self.reward.shape) - 1 :]))
 
     def check(self) -> None:
@@ -261,7 +290,9 @@ class RequestTable(Environment):
         arm = jnp.clip(action, 0, width - 1)
         row = self.order.row(key, round, int(self.reward.shape[-2]))
         reward, cost = self.reward[row, arm], self.cost[row, arm]
-        outcome = Outcome(reward, cost, self.mean_reward[arm], self.mean_cost[arm], {}, valid=arm == action)
+        outcome = Outcome(
+            reward, cost, self.mean_reward[arm], self.mean_cost[arm], {}, valid=arm == action
+        )
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
 
@@ -271,8 +302,11 @@ class RequestTable(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 
-    def rows(self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0) -> np.ndarray:
-        """Host: the rows that a lane of :func:`~jaxbandits.simulate` meets, ``i64[rounds]``, to play others on them.
+    def rows(
+        self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0
+    ) -> np.ndarray:
+        """Host: the rows that a lane of :func:`~jaxbandits.simulate` meets, ``i64[rounds]``, to
+        play others on them.
 
         Args:
             key: the one that ``simulate`` got.
@@ -280,9 +314,13 @@ class RequestTable(Environment):
             replicate, instance: whose.
         """
         self.check()
-        lane = streams.domain_key(streams.lane_key(streams.root_key(key), instance, replicate), Domain.WORLD)
+        lane = streams.domain_key(
+            streams.lane_key(streams.root_key(key), instance, replicate), Domain.WORLD
+        )
         number = int(self.reward.shape[-2])
-        all_rounds = jnp.arange(1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32)
+        all_rounds = jnp.arange(
+            1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32
+        )
         return np.asarray(_rows(self.order, lane, all_rounds, number), np.int64)
 
 

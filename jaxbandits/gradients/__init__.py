@@ -1,7 +1,9 @@
-"""Gradients of expected regret: named estimators with one face, each refusing what is undefined for it.
+"""Gradients of expected regret: named estimators with one face, each refusing what is undefined for
+it.
 
-``ESTIMATOR.estimate(policy, environment, constraint, wrt=..., key=...)`` gives a :class:`GradientEstimate`: value,
-gradient, standard error. See docs/gradients.md for which one to take.
+``ESTIMATOR.estimate(policy, environment, constraint, wrt=..., key=...)`` gives a
+:class:`GradientEstimate`: value, gradient, standard error. See docs/gradients.md for which one to
+take.
 """
 
 import lazy_loader

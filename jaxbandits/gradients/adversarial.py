@@ -1,4 +1,6 @@
-"""Worst instances: gradient ascent on a policy's regret, or on the gap between two policies, over the arms' means."""
+"""Worst instances: gradient ascent on a policy's regret, or on the gap between two policies, over
+the arms' means.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ class Worst(NamedTuple):
         mean_reward, mean_cost: the instances, ``[R, K]``.
         objective: regret (or gap of regrets) on fresh randomness, ``[R]``, and its standard error.
         standard_error: of ``objective``, over ``check`` runs.
-        claimed: the last estimate of the ascent itself, ``[R]``: noisier, and too large where it was chosen for it.
+        claimed: the last estimate of the ascent itself, ``[R]``: noisier, and too large where it
+            was chosen for it.
         path: the ascent's own estimates, ``[step, R]``.
-        start: the objective of the R starting points on the same fresh randomness, ``[R]``, in their own order.
+        start: the objective of the R starting points on the same fresh randomness, ``[R]``, in
+            their own order.
     """
 
     mean_reward: np.ndarray
@@ -55,18 +59,21 @@ def search(
     high: float = 0.95,
     **options: Any,
 ) -> Worst:
-    """Ascend E[regret of ``policy``] (minus that of ``against``) over the means of Bernoulli arms, from many starts.
+    """Ascend E[regret of ``policy``] (minus that of ``against``) over the means of Bernoulli arms,
+    from many starts.
 
-    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of ``gradients.score_function`` by
-    Adam, all restarts at once. What is reported was simulated again, on randomness that the search never saw: the
-    largest of many noisy numbers is too large, and an instance counts only by its second simulation.
+    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of
+    ``gradients.score_function`` by Adam, all restarts at once. What is reported was simulated
+    again, on randomness that the search never saw: the largest of many noisy numbers is too large,
+    and an instance counts only by its second simulation.
 
     Args:
         policy: one setting, any policy for finite arms.
         constraint: a horizon or a budget, one number.
         arms: K ≥ 2.
         key: ``jax.random.key(seed)``.
-        against: the search is for instances where ``policy`` is worse than this one; both meet the same worlds.
+        against: the search is for instances where ``policy`` is worse than this one; both meet the
+            same worlds.
         over: which means move; the others keep their random starts.
         restarts: random starting points, uniform in (low, high).
         steps: of the optimiser.
@@ -106,11 +113,17 @@ def search(
     def objective(x: np.ndarray) -> np.ndarray:
         """On fresh randomness: regret, or its paired difference, of every run, ``[restart, run]``."""
         world = FiniteArms.bernoulli(*means(x))
-        arguments: dict[str, Any] = {"key": jax.random.fold_in(key, 2), "replicates": check, "marks": 1} | options
+        arguments: dict[str, Any] = {
+            "key": jax.random.fold_in(key, 2),
+            "replicates": check,
+            "marks": 1,
+        } | options
         regret = simulate(policies, world, constraint, **arguments).regret.values[..., -1]
         return regret[0] if against is None else regret[0] - regret[1]
 
-    uniform = np.asarray(jax.random.uniform(jax.random.fold_in(key, 0), (2, restarts, arms)), np.float64)
+    uniform = np.asarray(
+        jax.random.uniform(jax.random.fold_in(key, 0), (2, restarts, arms)), np.float64
+    )
     x = np.log(uniform + 1e-3) - np.log(1 - uniform + 1e-3)
     first = x.copy()
     state, path = climb.init(x.astype(np.float32)), []
@@ -120,7 +133,9 @@ def search(
         with warnings.catch_warnings():  # a step reads no standard error
             warnings.filterwarnings("ignore", "gradient by")
             estimates = [
-                score_function.estimate(p, world, constraint, wrt=names, key=at, replicates=replicates, **options)
+                score_function.estimate(
+                    p, world, constraint, wrt=names, key=at, replicates=replicates, **options
+                )
                 for p in policies
             ]
         sign = np.array([1.0, -1.0])[: len(estimates), None]
@@ -136,5 +151,11 @@ def search(
     reward, cost = means(x)[:, order]
     errors = ends.std(axis=1, ddof=1) / np.sqrt(check)
     return Worst(
-        reward, cost, ends.mean(axis=1)[order], errors[order], path[-1][order], np.stack(path), starts.mean(axis=1)
+        reward,
+        cost,
+        ends.mean(axis=1)[order],
+        errors[order],
+        path[-1][order],
+        np.stack(path),
+        starts.mean(axis=1),
     )

@@ -23,17 +23,24 @@ Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 
 
 def estimate(
-    policy: Policy, environment: Environment, constraint: Constraint, *, wrt: str | Sequence[str], key: Any = None
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    wrt: str | Sequence[str],
+    key: Any = None,
 ) -> GradientEstimate:
-    """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is random.
+    """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is
+    random.
 
-    =========== ============================ ================== ======================================
-    policy      environment, constraint      theorem            wrt
-    =========== ============================ ================== ======================================
-    OmegaUCB    FiniteArms, TotalBudget      5 (and 4 inside)   rho, mean_reward, mean_cost
-    RCUCB       censored arms, Horizon       1                  alpha, values (penalised gains v)
-    SUAK        WithNullArm, AverageCost     3.2                c, mean_reward, mean_cost
-    =========== ============================ ================== ======================================
+    =========== ============================ ==================
+    ====================================== policy      environment, constraint      theorem
+    wrt =========== ============================ ==================
+    ====================================== OmegaUCB    FiniteArms, TotalBudget      5 (and 4 inside)
+    rho, mean_reward, mean_cost RCUCB       censored arms, Horizon       1                  alpha,
+    values (penalised gains v) SUAK        WithNullArm, AverageCost     3.2                c,
+    mean_reward, mean_cost =========== ============================ ==================
+    ======================================
 
     Args:
         policy: one setting of it.
@@ -42,11 +49,12 @@ def estimate(
         key: not used.
 
     Returns:
-        A :class:`GradientEstimate` with standard errors of 0; ``about["theorem"]`` names the theorem.
+        A :class:`GradientEstimate` with standard errors of 0; ``about["theorem"]`` names the
+        theorem.
 
     Raises:
-        InputError: a policy without such a theorem, another environment or constraint, a name that is none of the
-            bound's arguments, absent arms.
+        InputError: a policy without such a theorem, another environment or constraint, a name that
+            is none of the bound's arguments, absent arms.
 
     Example:
         >>> import jaxbandits as jb
@@ -70,7 +78,9 @@ def estimate(
 
             by_instance.append(jax.value_and_grad(of)({name: point[name] for name in names}))
     values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *by_instance)
-    return certain(values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem)
+    return certain(
+        values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem
+    )
 
 
 _FITS: dict[type, tuple[Any, Any]] = {
@@ -103,16 +113,25 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
 
     values = (environment.arms if kind is SUAK else environment).values()
     if np.isnan(values[0]).any() or (kind is not RCUCB and values[1].ndim != 2):
-        raise InputError("environment: absent arms or several resources given; bounds need all arms and one cost")
+        raise InputError(
+            "environment: absent arms or several resources given; bounds need all arms and one cost"
+        )
     means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
     if kind is OmegaUCB:
         # τ_B of the theorem is a whole number, and so a constant of every derivative.
-        taus = [int(2 * b / c.min()) for b, c in zip(per_instance(constraint.budget), means["mean_cost"], strict=True)]
+        taus = [
+            int(2 * b / c.min())
+            for b, c in zip(per_instance(constraint.budget), means["mean_cost"], strict=True)
+        ]
 
         def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
             return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
 
-        return bound, {"rho": per_instance(settings.policy.rho[0]), **means}, "Heyden et al., Theorem 5"
+        return (
+            bound,
+            {"rho": per_instance(settings.policy.rho[0]), **means},
+            "Heyden et al., Theorem 5",
+        )
     rounds = per_instance(constraint.rounds)
     if kind is SUAK:
 
@@ -129,4 +148,8 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         return bounds.rcucb_regret(alpha, values, jnp.asarray(penalties), int(rounds[i]))
 
     gains = values[0].reshape(every, spec.arms, len(spec.limits))
-    return rcucb, {"alpha": alpha, "values": gains}, "Bengs and Hüllermeier, Theorem 1 without its second sum"
+    return (
+        rcucb,
+        {"alpha": alpha, "values": gains},
+        "Bengs and Hüllermeier, Theorem 1 without its second sum",
+    )

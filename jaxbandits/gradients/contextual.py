@@ -1,4 +1,6 @@
-"""Scores of worlds with contexts: the world itself adds up, pull by pull, how its outcomes depend on θ."""
+"""Scores of worlds with contexts: the world itself adds up, pull by pull, how its outcomes depend
+on θ.
+"""
 
 from __future__ import annotations
 
@@ -72,9 +74,13 @@ class ScoredArms(ContextualArms):
         return values
 
 
-def _slopes(means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _slopes(
+    means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """∂ ln p(y) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
-    mean, back = jax.vjp(lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:])
+    mean, back = jax.vjp(
+        lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:]
+    )
     whole = jnp.rint(jnp.clip(mean, 0, 1) * ticks.ONE).astype(jnp.int32)
     inside = (whole > 0) & (whole < ticks.ONE)
     # 1/μ after a 1, −1/(1 − μ) after a 0
@@ -85,9 +91,15 @@ def _slopes(means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array) -> 
 
 
 def score_runs(
-    policy: Policy, environment: Environment, constraint: Constraint, names: Sequence[str], **options: Any
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    names: Sequence[str],
+    **options: Any,
 ) -> Scores:
-    """Runs of a world with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r at fixed pulls."""
+    """Runs of a world with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r at fixed
+    pulls.
+    """
     world = _checked(estimates.beside_null(environment), names)
     fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
     scored: Environment = ScoredArms(**fields, wrt=tuple(names))
@@ -121,11 +133,15 @@ def score_runs(
 def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     """The world, if its outcomes are coins whose chances have a θ."""
     if type(world) is not ContextualArms:
-        raise bad("environment", f"{type(world).__name__}, a class of one's own", "ContextualArms itself")
+        raise bad(
+            "environment", f"{type(world).__name__}, a class of one's own", "ContextualArms itself"
+        )
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):
-        raise InputError(f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins")
+        raise InputError(
+            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins"
+        )
     for name in names:
         if not isinstance(means := getattr(world, name), LinearMeans):
             raise bad(name, type(means).__name__, "LinearMeans or LogisticMeans, which have a θ")
@@ -138,7 +154,8 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
 def _rates(
     world: ContextualArms, best: list[ContextValue], ready: Constraint, names: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The best rate ``[I]`` of the clock, and its derivative by θ, shaped as θ: by the envelope theorem
+    """The best rate ``[I]`` of the clock, and its derivative by θ, shaped as θ: by the envelope
+    theorem
 
     .. math:: \\partial \\mathrm{OPT} = E_x \\sum_k p_k(x)\\,\\partial\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle],
 
@@ -157,7 +174,11 @@ def _rates(
             weights[i] = np.arange(reward.shape[2]) == arm
             weights[i] /= (weights[i][..., None] * cost[i]).sum(axis=(0, 1))[0]
         else:
-            weights[i] = _shares(reward[i], cost[i], pace.budget[i], prices[i]) / reward.shape[1] / pace.units[i]
+            weights[i] = (
+                _shares(reward[i], cost[i], pace.budget[i], prices[i])
+                / reward.shape[1]
+                / pace.units[i]
+            )
     by_cost = -weights[..., None] * prices[:, None, None, :]
     rows = world.contexts.table()
     rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)
@@ -170,11 +191,14 @@ def _rates(
     return rate, {name: np.asarray(x, np.float64) for name, x in slopes.items()}
 
 
-def _shares(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
-    """``[N, K]``: how often the optimal rule plays each arm at each context; rest is what is missing to 1.
+def _shares(
+    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray
+) -> np.ndarray:
+    """``[N, K]``: how often the optimal rule plays each arm at each context; rest is what is
+    missing to 1.
 
-    At the optimal prices a few contexts have several best arms. They are shared out so that every budget that has a
-    price is spent.
+    At the optimal prices a few contexts have several best arms. They are shared out so that every
+    budget that has a price is spent.
     """
     pay = np.concatenate([cost, np.zeros((len(cost), 1, cost.shape[2]))], axis=1)
     net = np.append(reward - cost @ price, np.zeros((len(cost), 1)), axis=1)
@@ -206,13 +230,20 @@ def _weighted(
     """∂ of Σ by_reward · r + Σ by_cost · c over contexts and arms by θ, of each instance."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
-    def instance(world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array) -> Any:
+    def instance(
+        world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array
+    ) -> Any:
         contexts = sample_contexts(world, rounds) if rows is None else rows
 
         def total(thetas: dict[str, jax.Array]) -> jax.Array:
-            means = {name: dataclasses.replace(getattr(world, name), theta=theta) for name, theta in thetas.items()}
+            means = {
+                name: dataclasses.replace(getattr(world, name), theta=theta)
+                for name, theta in thetas.items()
+            }
 
-            def weighted(context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> jax.Array:
+            def weighted(
+                context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array
+            ) -> jax.Array:
                 row = context if context.ndim == 1 else context[arm]
                 weight = {"reward": reward[None], "cost": cost}
                 values = {name: mean.at(row, arm) for name, mean in means.items()}
@@ -220,8 +251,12 @@ def _weighted(
                 return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
 
             by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
-            return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()
+            return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(
+                contexts, arms, by_reward, by_cost
+            ).sum()
 
         return jax.grad(total)({name: getattr(world, name).theta for name in names})
 
-    return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(world, rows, by_reward, by_cost)
+    return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(
+        world, rows, by_reward, by_cost
+    )

@@ -32,7 +32,8 @@ class GradientEstimate(NamedTuple):
 
     Attributes:
         value: expected regret at the end of the clock, ``[setting, instance]``.
-        gradient: by name of the parameter, ``[setting, instance]`` for a scalar, ``[setting, instance, K]`` per arm.
+        gradient: by name of the parameter, ``[setting, instance]`` for a scalar, ``[setting,
+            instance, K]`` per arm.
         standard_error: as ``gradient``, and of the value under the name ``"value"``.
         about: the estimator's name, what it is unbiased for, and its settings.
     """
@@ -70,14 +71,20 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
     arms = beside_null(environment)
     if not isinstance(arms, FiniteArms):
-        raise bad("environment", type(environment).__name__, "FiniteArms, or ContextualArms for score_function")
+        raise bad(
+            "environment",
+            type(environment).__name__,
+            "FiniteArms, or ContextualArms for score_function",
+        )
     kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
     if not isinstance(arms.law, kinds):
         must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
         raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
     parameters = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
     if unknown := [name for name in names if name not in parameters]:
-        raise bad("wrt", unknown[0], f"one of {', '.join(parameters)}, the parameters of these arms")
+        raise bad(
+            "wrt", unknown[0], f"one of {', '.join(parameters)}, the parameters of these arms"
+        )
     return arms
 
 
@@ -91,23 +98,37 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
 
 
 def play_copies(
-    policy: Policy, environment: Environment, constraint: Constraint, *, copies: int = 1, **options: Any
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    copies: int = 1,
+    **options: Any,
 ) -> tuple[Result, np.ndarray, int]:
-    """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies + j`` is a copy of i.
+    """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies +
+    j`` is a copy of i.
 
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
     if copies > 1:
-        # As the user gave it, a leaf of a constraint may or may not have an instance axis; as it is played, it has one.
-        # Lengths do not tell: a budget [d] of d resources may meet d instances.
+        # As the user gave it, a leaf of a constraint may or may not have an instance axis; as it is
+        # played, it has one. Lengths do not tell: a budget [d] of d resources may meet d instances.
         prepared = constraint.prepare(environment)
         leaves = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
-        instance_paths = [path for path, x in leaves.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
-        constraint = put(constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths})
+        instance_paths = [
+            path
+            for path, x in leaves.items()
+            if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim
+        ]
+        constraint = put(
+            constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths}
+        )
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
-        raise InputError("max_rounds: some runs did not end by their clock; it must leave every run its whole clock")
+        raise InputError(
+            "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
+        )
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
 
@@ -120,25 +141,38 @@ _CARRIED = 15  # degrees of freedom below which ± 1.96 standard errors covered 
 
 
 def warn_of_few(name: str, samples: np.ndarray) -> None:
-    """Warn where a few runs carry a standard error: 2n/(κ − 1) degrees of freedom, κ the kurtosis of n samples."""
+    """Warn where a few runs carry a standard error: 2n/(κ − 1) degrees of freedom, κ the kurtosis
+    of n samples.
+    """
     square = (samples - samples.mean(axis=2, keepdims=True)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
     if (uncertain := freedom < _CARRIED).any():
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
-        warnings.warn(f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=3)
+        warnings.warn(
+            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=3
+        )
 
 
-def estimated(regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any) -> GradientEstimate:
-    """From samples of the regret ``[setting, instance, sample]``, and of its slopes ``[…, sample, parameter]``."""
+def estimated(
+    regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any
+) -> GradientEstimate:
+    """From samples of the regret ``[setting, instance, sample]``, and of its slopes ``[…, sample,
+    parameter]``.
+    """
     value, error = mean_and_error(regret)
-    # of all parameters at once: NumPy sums one column of several in another order, to another last bit
-    mean, errors = (dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes))
+    # of all parameters at once: NumPy sums one column of several in another order, to another last
+    # bit
+    mean, errors = (
+        dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes)
+    )
     return GradientEstimate(value, mean, {"value": error, **errors}, about)
 
 
-def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any) -> GradientEstimate:
+def certain(
+    value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any
+) -> GradientEstimate:
     """A :class:`GradientEstimate` in which nothing is random."""
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
     return GradientEstimate(value, dict(gradient), none, about)
@@ -147,8 +181,8 @@ def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any)
 def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
     """Regret minus its baseline, both along an axis of independent runs, at least 2.
 
-    A baseline is independent of the run from which it is subtracted, so it biases nothing. ``leave_one_out``: the mean
-    of the other runs; ``self_play``: the next run; ``none``: 0.
+    A baseline is independent of the run from which it is subtracted, so it biases nothing.
+    ``leave_one_out``: the mean of the other runs; ``self_play``: the next run; ``none``: 0.
     """
     if baseline == "none":
         return regret
@@ -161,13 +195,17 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
 
 
 class Watching(Around):
-    """Acts as its inner ``policy``; the state is a NamedTuple whose field ``policy`` is the inner one's."""
+    """Acts as its inner ``policy``; the state is a NamedTuple whose field ``policy`` is the inner
+    one's.
+    """
 
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(state.policy)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        return state._replace(policy=self.policy.update(state.policy, self.own_key(key), observation))
+        return state._replace(
+            policy=self.policy.update(state.policy, self.own_key(key), observation)
+        )
 
     def own_key(self, key: jax.Array) -> jax.Array:
         """The key that the inner policy sees."""

@@ -1,4 +1,6 @@
-"""The exact value and gradient of a small Bernoulli instance: what the other estimators are held against."""
+"""The exact value and gradient of a small Bernoulli instance: what the other estimators are held
+against.
+"""
 
 from __future__ import annotations
 
@@ -35,23 +37,26 @@ def estimate(
     key: Any = None,
     most_rounds: int = 24,
 ) -> GradientEstimate:
-    """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic programming in float64.
+    """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic
+    programming in float64.
 
     Args:
-        policy: one setting of an index policy that chooses by its score alone, or of a randomised policy.
-        environment: Bernoulli arms, instances ``[I]``, means strictly between 0 and 1; two or three arms.
+        policy: one setting of an index policy that chooses by its score alone, or of a randomised
+            policy.
+        environment: Bernoulli arms, instances ``[I]``, means strictly between 0 and 1; two or three
+            arms.
         constraint: a horizon or a total budget, the same for all instances.
         wrt: ``mean_reward``, ``mean_cost``, and parameters of a randomised policy by name.
         key: not used; nothing is random here.
-        most_rounds: under a budget, how many rounds are followed; ``about["missing"]`` is the largest probability of a
-            longer run.
+        most_rounds: under a budget, how many rounds are followed; ``about["missing"]`` is the
+            largest probability of a longer run.
 
     Returns:
         A :class:`GradientEstimate` with standard errors of 0.
 
     Raises:
-        InputError: another policy, environment or constraint; a parameter of an argmax policy, of which the expected
-            regret is a step function.
+        InputError: another policy, environment or constraint; a parameter of an argmax policy, of
+            which the expected regret is a step function.
 
     Example:
         >>> import jaxbandits as jb
@@ -62,41 +67,61 @@ def estimate(
     """
     names = names_of(wrt)
     arms = environment
-    if not isinstance(arms, FiniteArms) or not isinstance(arms.law, BernoulliLaw) or arms.resources is not None:
+    if (
+        not isinstance(arms, FiniteArms)
+        or not isinstance(arms.law, BernoulliLaw)
+        or arms.resources is not None
+    ):
         raise bad("environment", type(arms).__name__, "Bernoulli arms with one cost")
     reward, cost = arms.values()
     if not np.asarray(arms.present).all():
-        raise bad("environment", "instances with absent arms", "instances in which every arm exists")
+        raise bad(
+            "environment", "instances with absent arms", "instances in which every arm exists"
+        )
     if "mean_cost" in names and (cost == 1).any():
         raise bad("environment", "a mean cost of 1", "mean costs below 1 for wrt='mean_cost'")
     limit: dict[str, Any]
     if isinstance(constraint, Horizon) and np.ndim(constraint.rounds) == 0:
         limit = {"rounds": int(constraint.rounds)}
     elif isinstance(constraint, TotalBudget) and np.ndim(constraint.budget) == 0:
-        limit = {"rounds": most_rounds, "budget": float(constraint.budget), "last_pull": constraint.last_pull}
+        limit = {
+            "rounds": most_rounds,
+            "budget": float(constraint.budget),
+            "last_pull": constraint.last_pull,
+        }
     else:
         may_be = "a Horizon or a TotalBudget with one number for all instances"
         raise bad("constraint", type(constraint).__name__, may_be)
     paths = {name: parameter_path(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
     solution = evaluate(
-        play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)), reward, cost
+        play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)),
+        reward,
+        cost,
     )
     gradient = {"mean_reward": solution.by_mean_reward, "mean_cost": solution.by_mean_cost}
     gradient |= dict(zip(paths, solution.by_parameter.T, strict=True))
     selected = {name: gradient[name][None] for name in names}
-    return certain(solution.regret[None], selected, estimator="exact", missing=float(solution.missing.max()))
+    return certain(
+        solution.regret[None], selected, estimator="exact", missing=float(solution.missing.max())
+    )
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
-    """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters (full names).
+    """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters
+    (full names).
 
-    An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one in float64.
+    An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one
+    in float64.
     """
     if chooses_by_logits(policy):
         return partial(_soft_choice, policy, tuple(wrt))
     if not chooses_by_score(policy):
-        raise bad("policy", type(policy).__name__, "a randomised policy, or an index policy that chooses by its score")
+        raise bad(
+            "policy",
+            type(policy).__name__,
+            "a randomised policy, or an index policy that chooses by its score",
+        )
     if wrt:
         raise InputError(
             f"wrt: the regret of {type(policy).__name__} is a step function of it ({wrt[0]}); see smoothed"
@@ -114,7 +139,9 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
 
 
 @jit
-def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
+def _scores(
+    policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array
+) -> jax.Array:
     def of_row(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
@@ -127,12 +154,19 @@ def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: ja
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
     with jax.enable_x64(True):
         typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
-        return np.moveaxis(_in_chunks(lambda part: np.asarray(_probabilities(typed, *part, wrt=wrt)), counts), 1, 0)
+        return np.moveaxis(
+            _in_chunks(lambda part: np.asarray(_probabilities(typed, *part, wrt=wrt)), counts), 1, 0
+        )
 
 
 @jit
 def _probabilities(
-    policy: RandomisedPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array, *, wrt: tuple[str, ...]
+    policy: RandomisedPolicy,
+    pulls: jax.Array,
+    rewards: jax.Array,
+    costs: jax.Array,
+    *,
+    wrt: tuple[str, ...],
 ) -> jax.Array:
     def of_row(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
         at_values = put(policy, dict(zip(wrt, values, strict=True)))

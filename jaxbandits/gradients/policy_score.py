@@ -51,7 +51,9 @@ class ScoredPolicy(Watching):
             policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
             return policy.log_probabilities(state.policy, view).at[action].get(mode="clip")
 
-        score = jnp.stack(jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt]))
+        score = jnp.stack(
+            jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt])
+        )
         return Watched(inner, estimates.add_floats(state.score, score)), action
 
     def summary(self, state: Watched) -> dict[str, jax.Array]:
@@ -70,27 +72,31 @@ def estimate(
     runs: int = 2,
     **options: Any,
 ) -> GradientEstimate:
-    """Unbiased gradient of a randomised policy's expected regret with respect to its parameters (REINFORCE).
+    """Unbiased gradient of a randomised policy's expected regret with respect to its parameters
+    (REINFORCE).
 
     .. math:: \\nabla_\\theta E[f] = E\\Big[(f - b) \\sum_{t \\le T} \\nabla_\\theta \\ln p_\\theta(a_t | h_t)\\Big],
 
-    f the pseudo-regret, T the last round (under a budget a stopping time, so the sum ends with the run), b a baseline.
+    f the pseudo-regret, T the last round (under a budget a stopping time, so the sum ends with the
+    run), b a baseline.
 
     Args:
-        policy: a randomised policy such as ``SoftElim`` or ``SoftIndex(OmegaUCB(), temperature=0.1)``; leaves scalar or
-            ``[setting]``.
+        policy: a randomised policy such as ``SoftElim`` or ``SoftIndex(OmegaUCB(),
+            temperature=0.1)``; leaves scalar or ``[setting]``.
         environment: any that the policy plays.
         constraint: any.
-        wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is unambiguous.
+        wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is
+            unambiguous.
         key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: worlds R ≥ 2 on every instance.
-        baseline: ``"self_play"``: in every world the policy plays ``runs`` times with draws of its own, and a run's
-            baseline is the mean regret of the others there (as in Boutilier et al.); ``"leave_one_out"``: the mean
-            regret of the other worlds; ``"none"``.
+        baseline: ``"self_play"``: in every world the policy plays ``runs`` times with draws of its
+            own, and a run's baseline is the mean regret of the others there (as in Boutilier et
+            al.); ``"leave_one_out"``: the mean regret of the other worlds; ``"none"``.
         runs: independent runs of the policy in each world, at least 2 for ``"self_play"``.
 
     Returns:
-        A :class:`GradientEstimate`; gradients ``[setting, instance]``. The standard error counts worlds.
+        A :class:`GradientEstimate`; gradients ``[setting, instance]``. The standard error counts
+        worlds.
 
     Raises:
         InputError: an argmax policy, whose choices have no density in its parameters.
@@ -109,17 +115,25 @@ def estimate(
     names = names_of(wrt)
     if not chooses_by_logits(policy):
         must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
-        raise InputError(f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}")
+        raise InputError(
+            f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}"
+        )
     estimates.check_replicates(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
-    regret, score, rounds = play_runs(policy, environment, constraint, paths, key, replicates, runs, **options)
+    regret, score, rounds = play_runs(
+        policy, environment, constraint, paths, key, replicates, runs, **options
+    )
     if baseline == "self_play":  # the other runs in the same world
         advantage = estimates.centred(regret, "leave_one_out")
     else:
         advantage = estimates.centred(regret, baseline, axis=2)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
-    about = {"estimator": "policy_score", "replicates": replicates, "unbiased_for": "expected regret"}
+    about = {
+        "estimator": "policy_score",
+        "replicates": replicates,
+        "unbiased_for": "expected regret",
+    }
     about |= {"baseline": baseline, "runs": runs, "rounds": rounds}
     return estimates.estimated(regret.mean(axis=3), names, samples, **about)
 
@@ -134,7 +148,9 @@ def play_runs(
     runs: int,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
+    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds
+    played.
+    """
     settings = Settings.of(policy, environment.instances, environment.spec)
     copies = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), settings.policy)
     scored = ScoredPolicy(copies, run=np.tile(np.arange(runs), settings.count), wrt=tuple(paths))

@@ -37,42 +37,47 @@ def estimate(
 ) -> GradientEstimate:
     """Unbiased gradient of the expected regret with respect to the instance's own parameters.
 
-    With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to and with the last
-    one, and b a baseline that is independent of the run,
+    With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to
+    and with the last one, and b a baseline that is independent of the run,
 
     .. math:: \\nabla_\\theta E[f] = E\\big[(f - b)\\, S + \\partial_\\theta f\\big].
 
-    The last term is the explicit part, since gaps and the best rate depend on the instance. Lawful for argmax policies
-    too: the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes; there
-    it has no gradient, and the mean of both sides' slopes is what is estimated.
+    The last term is the explicit part, since gaps and the best rate depend on the instance. Lawful
+    for argmax policies too: the regret is smooth in the instance whatever the policy does, but for
+    kinks where the best arm changes; there it has no gradient, and the mean of both sides' slopes
+    is what is estimated.
 
     Args:
         policy: any policy for these arms; leaves scalar or ``[setting]``.
-        environment: Bernoulli arms (wrt ``mean_reward``, ``mean_cost``) or Beta arms (wrt ``reward_alpha``,
-            ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``; with a null arm or without. Bernoulli
-            arms may cost several resources. Or :class:`~jaxbandits.environments.ContextualArms` with linear or logistic
-            means and coins as outcomes (wrt ``reward``, ``cost``: θ). A mean that is clipped to 0 or 1 does not move.
-        constraint: a horizon or a total budget, of each resource; with contexts an average cost as well, and of
-            ``last_pull`` only ``"counts"``.
+        environment: Bernoulli arms (wrt ``mean_reward``, ``mean_cost``) or Beta arms (wrt
+            ``reward_alpha``, ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``;
+            with a null arm or without. Bernoulli arms may cost several resources. Or
+            :class:`~jaxbandits.environments.ContextualArms` with linear or logistic means and coins
+            as outcomes (wrt ``reward``, ``cost``: θ). A mean that is clipped to 0 or 1 does not
+            move.
+        constraint: a horizon or a total budget, of each resource; with contexts an average cost as
+            well, and of ``last_pull`` only ``"counts"``.
         wrt: one of those names, or several.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``, ``slots``, …).
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``,
+            ``slots``, …).
         replicates: independent runs R ≥ 2 on every instance.
-        baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"`` (that of one other
-            run) or ``"none"``.
+        baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"``
+            (that of one other run) or ``"none"``.
 
     Returns:
-        A :class:`GradientEstimate`. Gradients are ``[setting, instance, K]``, those by ``mean_cost`` of d resources
-        ``[setting, instance, K, d]``, and with contexts ``[setting, instance, …]`` with the axes of θ of one instance.
-        NaN for absent arms.
+        A :class:`GradientEstimate`. Gradients are ``[setting, instance, K]``, those by
+        ``mean_cost`` of d resources ``[setting, instance, K, d]``, and with contexts ``[setting,
+        instance, …]`` with the axes of θ of one instance. NaN for absent arms.
 
     Warns of arms whose outcomes are so rare that a few runs carry the standard error.
 
     Raises:
-        InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that did not end.
+        InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that
+            did not end.
 
-    Deviations: draws of Beta arms come from a table (its CDF is within 3·10⁻⁵ for shapes in (0, 5], see
-    :mod:`jaxbandits._numerics.beta`); the score is the Beta law's, with the exact conditional expectation where
-    an outcome is rounded to 0 or 1.
+    Deviations: draws of Beta arms come from a table (its CDF is within 3·10⁻⁵ for shapes in (0, 5],
+    see :mod:`jaxbandits._numerics.beta`); the score is the Beta law's, with the exact conditional
+    expectation where an outcome is rounded to 0 or 1.
 
     Example:
         >>> import jax
@@ -85,8 +90,14 @@ def estimate(
     """
     names = names_of(wrt)
     estimates.check_replicates(replicates, baseline)
-    of_world = contextual.score_runs if isinstance(estimates.beside_null(environment), ContextualArms) else _scores
-    runs = of_world(policy, environment, constraint, names, key=key, replicates=replicates, **options)
+    of_world = (
+        contextual.score_runs
+        if isinstance(estimates.beside_null(environment), ContextualArms)
+        else _scores
+    )
+    runs = of_world(
+        policy, environment, constraint, names, key=key, replicates=replicates, **options
+    )
     advantage = estimates.centred(runs.regret, baseline)
     value, error = estimates.mean_and_error(runs.regret)
     gradient, errors = {}, {"value": error}
@@ -95,22 +106,40 @@ def estimate(
         samples = _broadly(advantage, score) * score + runs.explicit[name]
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
-        gradient[name], errors[name] = (x + _broadly(runs.exists[name], mean[0]) for x in (mean, error))
+        gradient[name], errors[name] = (
+            x + _broadly(runs.exists[name], mean[0]) for x in (mean, error)
+        )
     about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
-    return GradientEstimate(value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates})
+    return GradientEstimate(
+        value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates}
+    )
 
 
 def _scores(
-    policy: Policy, environment: Environment, constraint: Constraint, names: Sequence[str], *, key: Any, **options: Any
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    names: Sequence[str],
+    *,
+    key: Any,
+    **options: Any,
 ) -> Scores:
     """Of finite arms: outcomes are computed again from the number of pulls."""
     arms = estimates.check_law(environment, names)
     bernoulli = isinstance(arms.law, BernoulliLaw)
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
         if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
-            raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
-    result, regret, rounds = estimates.play_copies(policy, environment, constraint, key=key, **options)
-    pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
+            raise bad(
+                name,
+                float(mean[edge][0]),
+                "strictly between 0 and 1 (at the edge the score is undefined)",
+            )
+    result, regret, rounds = estimates.play_copies(
+        policy, environment, constraint, key=key, **options
+    )
+    pulls = np.asarray(result.final["pulls"])[
+        ..., : arms.spec.arms
+    ]  # the null arm, the last, brings nothing
     lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
@@ -131,7 +160,9 @@ def _outcome(reward: jax.Array, cost: jax.Array) -> jax.Array:
     return jnp.append(ticks.ticks_to_float(reward), ticks.ticks_to_float(cost))
 
 
-def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
+def _bernoulli_scores(
+    arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray
+) -> dict[str, np.ndarray]:
     """∂ ln p / ∂ μ = Σx/μ − (n − Σx)/(1 − μ)."""
     mean_r, mean_c = (mean[:, None] for mean in arms.values())
     costs = totals[..., 1:] if arms.resources is not None else totals[..., 1]
@@ -146,10 +177,16 @@ def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
     """Of both x: (ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
     logs = []
     for x in (reward, ticks.ONE - 1 - reward, cost, ticks.ONE - 1 - cost):
-        # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of the other side.
+        # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of
+        # the other side.
         small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
-        large = jnp.log1p(-(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24))
-        logs += [jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), (x < 1).astype(jnp.float32)]
+        large = jnp.log1p(
+            -(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24)
+        )
+        logs += [
+            jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)),
+            (x < 1).astype(jnp.float32),
+        ]
     return jnp.stack(logs)
 
 
@@ -162,7 +199,10 @@ def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dic
 
     scores = {}
     for i, kind in enumerate(("reward", "cost")):
-        shapes = [np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta")]
+        shapes = [
+            np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None]
+            for s in ("alpha", "beta")
+        ]
         middle = digamma(shapes[0] + shapes[1])
         for j, (name, shape) in enumerate(zip(("alpha", "beta"), shapes, strict=True)):
             logs, nones = totals[..., 4 * i + 2 * j], totals[..., 4 * i + 2 * j + 1]
@@ -175,9 +215,15 @@ def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dic
 
 
 def _explicit(
-    arms: FiniteArms, constraint: Constraint, result: Result, pulls: np.ndarray, names: Sequence[str]
+    arms: FiniteArms,
+    constraint: Constraint,
+    result: Result,
+    pulls: np.ndarray,
+    names: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """∂f/∂θ of f = rate(μ) · clock(μ) − Σ earned · μ^r, at fixed pulls: ``[setting, instance, replicate, K]``."""
+    """∂f/∂θ of f = rate(μ) · clock(μ) − Σ earned · μ^r, at fixed pulls: ``[setting, instance,
+    replicate, K]``.
+    """
     mean_r, mean_c = arms.values()
     by_money = constraint.clock_name == "spent"
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
@@ -190,20 +236,30 @@ def _explicit(
         by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
     else:  # the clock of several resources is the first
         first = np.arange(arms.resources) == 0
-        by_c = rate_c[:, None] * clock[..., None] + (first * (rate * pulls)[..., None] if by_money else 0.0)
+        by_c = rate_c[:, None] * clock[..., None] + (
+            first * (rate * pulls)[..., None] if by_money else 0.0
+        )
     if names[0] in MEANS:
         return {"mean_reward": by_r, "mean_cost": by_c}
     gradient = {}
     for kind, by in (("reward", by_r), ("cost", by_c)):
-        a, b = (np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta"))
-        gradient[f"{kind}_alpha"], gradient[f"{kind}_beta"] = by * b / (a + b) ** 2, -by * a / (a + b) ** 2
+        a, b = (
+            np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None]
+            for s in ("alpha", "beta")
+        )
+        gradient[f"{kind}_alpha"], gradient[f"{kind}_beta"] = (
+            by * b / (a + b) ** 2,
+            -by * a / (a + b) ** 2,
+        )
     return gradient
 
 
 def _rate_gradients(
     arms: FiniteArms, constraint: Constraint, mean_r: np.ndarray, mean_c: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives ``[I, K]`` (of costs ``[I, K, d]``) of the best rate, by central differences in float64."""
+    """Derivatives ``[I, K]`` (of costs ``[I, K, d]``) of the best rate, by central differences in
+    float64.
+    """
     prepared = constraint.prepare(arms)
     gradients = []
     for kind, mean in enumerate((mean_r, mean_c)):
@@ -220,7 +276,9 @@ def _rate_gradients(
 
 
 def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
-    """Pulls whose reward counted. Which arm forfeited the last one is read off the exact total of mean rewards."""
+    """Pulls whose reward counted. Which arm forfeited the last one is read off the exact total of
+    mean rewards.
+    """
     mean = np.where(np.asarray(arms.present), np.asarray(arms.mean_reward, np.int64), -1)
     every = (pulls.astype(np.int64) * np.maximum(mean, 0)[:, None]).sum(-1)
     missing = every - result.ledger["expected_reward"][..., -1]
@@ -228,18 +286,23 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
         return pulls.astype(np.float64)
     requirement = "under last_pull='forfeits', to tell whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
-        raise InputError(f"policy: one that pulls several arms a round given; it must pull one {requirement}")
+        raise InputError(
+            f"policy: one that pulls several arms a round given; it must pull one {requirement}"
+        )
     forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
     if (forfeited.sum(-1) > 1).any():
-        raise InputError(f"environment: two arms of equal mean reward given; they must differ {requirement}")
+        raise InputError(
+            f"environment: two arms of equal mean reward given; they must differ {requirement}"
+        )
     return pulls - forfeited
 
 
 # --- What every arm showed in a run, computed again from the number of its pulls
 #
-# Outcomes are addressed: the first n outcomes of an arm in (instance, replicate) are a function of the root key. So
-# sums over the outcomes of a lane, such as the score of its likelihood, need no trace of the run and no change of the
-# engines; they stop where the lane stopped, since only pulls that were played are counted.
+# Outcomes are addressed: the first n outcomes of an arm in (instance, replicate) are a function of
+# the root key. So sums over the outcomes of a lane, such as the score of its likelihood, need no
+# trace of the run and no change of the engines; they stop where the lane stopped, since only pulls
+# that were played are counted.
 
 _BLOCK = 64  # outcomes of a pair at a time; their parts fit one int32
 _PAIRS = 1 << 12
@@ -256,9 +319,11 @@ def sums(
     replicate_ids: np.ndarray,
     pulls: np.ndarray,
 ) -> np.ndarray:
-    """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance, replicate, arm, S]``.
+    """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance,
+    replicate, arm, S]``.
 
-    ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose ids are given.
+    ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose
+    ids are given.
     """
     lead = pulls.shape[:-3]
     flat = pulls.reshape(-1)
@@ -272,7 +337,10 @@ def sums(
         batch = order[start : start + _PAIRS]
         padded = np.resize(batch, _PAIRS)  # always the same width, so that it compiles once
         n = np.where(np.arange(_PAIRS) < batch.size, flat[padded], 0).astype(np.int32)
-        lane = instance_ids[row[padded]].astype(np.uint32), replicate_ids[replicate[padded]].astype(np.uint32)
+        lane = (
+            instance_ids[row[padded]].astype(np.uint32),
+            replicate_ids[replicate[padded]].astype(np.uint32),
+        )
         total = _sums(environment, root, row[padded], *lane, arm[padded], n, statistic=statistic)
         parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: batch.size])
     totals = np.concatenate(parts)
@@ -294,14 +362,18 @@ def _sums(
     statistic: Statistic,
 ) -> Total:
     def words(instance: jax.Array, replicate: jax.Array) -> jax.Array:
-        lane = streams.lane_key(jax.random.wrap_key_data(root, impl="threefry2x32"), instance, replicate)
+        lane = streams.lane_key(
+            jax.random.wrap_key_data(root, impl="threefry2x32"), instance, replicate
+        )
         return jax.random.key_data(streams.domain_key(lane, Domain.WORLD))
 
     keys = jax.vmap(words)(instance, replicate)
 
     def outcome(row: jax.Array, key: jax.Array, arm: jax.Array, place: jax.Array) -> jax.Array:
         world = at_instance(environment, row)
-        return statistic(*world.outcome(jax.random.wrap_key_data(key, impl="threefry2x32"), arm, place))
+        return statistic(
+            *world.outcome(jax.random.wrap_key_data(key, impl="threefry2x32"), arm, place)
+        )
 
     outcomes = jax.vmap(jax.vmap(outcome, in_axes=(None, None, None, 0)))
     first = jax.lax.iota(jnp.int32, _BLOCK)
@@ -313,8 +385,14 @@ def _sums(
         values = jnp.where((place < n[:, None])[..., None], outcomes(row, keys, arm, place), 0)
         whole = jnp.floor(values)
         part = ((values - whole) * ticks.ONE).astype(jnp.int32)  # exact: values are float32
-        more = Total(jnp.sum(whole.astype(jnp.int32), axis=1, dtype=jnp.int32), jnp.zeros_like(total.part))
-        return done + _BLOCK, ticks.plus(ticks.add(total, jnp.sum(part, axis=1, dtype=jnp.int32)), more)
+        more = Total(
+            jnp.sum(whole.astype(jnp.int32), axis=1, dtype=jnp.int32), jnp.zeros_like(total.part)
+        )
+        return done + _BLOCK, ticks.plus(
+            ticks.add(total, jnp.sum(part, axis=1, dtype=jnp.int32)), more
+        )
 
     longest = jnp.max(n)
-    return jax.lax.while_loop(lambda s: s[0] < longest, block, (jnp.int32(0), ticks.zero((shape[0], shape[2]))))[1]
+    return jax.lax.while_loop(
+        lambda s: s[0] < longest, block, (jnp.int32(0), ticks.zero((shape[0], shape[2])))
+    )[1]

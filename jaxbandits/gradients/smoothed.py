@@ -1,4 +1,6 @@
-"""Gaussian smoothing: a gradient for argmax policies, whose expected regret is a step function of their parameters."""
+"""Gaussian smoothing: a gradient for argmax policies, whose expected regret is a step function of
+their parameters.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,18 @@ def estimate(
     directions: int = 64,
     **options: Any,
 ) -> GradientEstimate:
-    """Antithetic Gaussian smoothing (evolution strategies) of the expected regret R in the log of parameters.
+    """Antithetic Gaussian smoothing (evolution strategies) of the expected regret R in the log of
+    parameters.
 
-    The smoothed regret is R_σ(θ) = E R(θ e^{σε}), ε standard normal; it is smooth even where R is a step function, and
+    The smoothed regret is R_σ(θ) = E R(θ e^{σε}), ε standard normal; it is smooth even where R is a
+    step function, and
 
     .. math:: \\nabla_{\\ln\\theta} R_\\sigma = E\\Big[\\frac{f(\\theta e^{\\sigma\\varepsilon})
         - f(\\theta e^{-\\sigma\\varepsilon})}{2\\sigma}\\, \\varepsilon\\Big]
 
-    without bias. A parameter that has a range stays in it: beyond its end f is what it is there. As a gradient of R
-    itself it is biased by the smoothing, so σ is always reported. Both signs meet the same world.
+    without bias. A parameter that has a range stays in it: beyond its end f is what it is there. As
+    a gradient of R itself it is biased by the smoothing, so σ is always reported. Both signs meet
+    the same world.
 
     Args:
         policy: any policy; the parameters named are scalar or ``[setting]``, and above 0.
@@ -47,8 +52,8 @@ def estimate(
         key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: pairs of runs on every instance, a multiple of ``directions``.
         sigma: σ > 0.
-        directions: how many different ε are drawn for every instance, at least 2; the standard error counts these, and
-            with fewer than 10 a warning says that it is itself uncertain.
+        directions: how many different ε are drawn for every instance, at least 2; the standard
+            error counts these, and with fewer than 10 a warning says that it is itself uncertain.
 
     Returns:
         A :class:`GradientEstimate` of R_σ and ∂R_σ/∂θ, ``[setting, instance]``.
@@ -80,7 +85,11 @@ def estimate(
     value, slope, rounds = pair_slopes(
         leaves, environment, constraint, paths, key, sigma, directions, worlds, **options
     )
-    about = {"estimator": "smoothed", "unbiased_for": "expected regret smoothed in log parameters", "sigma": sigma}
+    about = {
+        "estimator": "smoothed",
+        "unbiased_for": "expected regret smoothed in log parameters",
+        "sigma": sigma,
+    }
     about |= {"directions": directions, "rounds": rounds, "replicates": worlds * directions}
     result = estimated(value, names, slope, **about)
     for name, path in zip(names, paths, strict=True):  # from a slope by ln θ to one by θ
@@ -101,26 +110,43 @@ def pair_slopes(
     replicates: int = 1,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Of antithetic pairs, ``directions`` an instance, each with an ε and ``replicates`` worlds of its own.
+    """Of antithetic pairs, ``directions`` an instance, each with an ε and ``replicates`` worlds of
+    its own.
 
     Gives the mean regret of a pair ``[setting, instance, direction]``, its slopes by log parameters
     ``[setting, instance, direction, parameter]``, and the rounds played.
     """
     instances = environment.instances
     settings = jax.tree.leaves(leaves)[0].shape[0]
-    epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths))))
-    copies = jax.tree.map(lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves)
+    epsilon = np.asarray(
+        jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths)))
+    )
+    copies = jax.tree.map(
+        lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves
+    )
     shifted = antithetic(copies, paths, sigma * epsilon.astype(np.float64))
     _, regret, rounds = play_copies(
-        shifted, environment, constraint, copies=directions, key=key, replicates=replicates, **options
+        shifted,
+        environment,
+        constraint,
+        copies=directions,
+        key=key,
+        replicates=replicates,
+        **options,
     )
     regret = regret.mean(axis=2).reshape(2, settings, instances, directions)
-    slope = (regret[0] - regret[1])[..., None] / (2 * sigma) * epsilon.reshape(instances, directions, -1)
+    slope = (
+        (regret[0] - regret[1])[..., None]
+        / (2 * sigma)
+        * epsilon.reshape(instances, directions, -1)
+    )
     return regret.mean(axis=0), slope, rounds
 
 
 def antithetic(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
-    """Two settings for each: parameters times e^{+step}, then times e^{−step}; ``step``: ``[instance, parameter]``."""
+    """Two settings for each: parameters times e^{+step}, then times e^{−step}; ``step``:
+    ``[instance, parameter]``.
+    """
     both = jax.tree.map(lambda x: np.concatenate([x, x]), leaves)
     values = {}
     for i, path in enumerate(paths):

@@ -1,4 +1,6 @@
-"""Straight-through: a declared biased gradient of low variance, from one run, through a softened choice."""
+"""Straight-through: a declared biased gradient of low variance, from one run, through a softened
+choice.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +50,16 @@ class Softened(Watching):
         return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
 
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
-        """The inner policy learns; a softly chosen arm moves by what it gave, or would have given by its mean."""
+        """The inner policy learns; a softly chosen arm moves by what it gave, or would have given
+        by its mean.
+        """
         before = arm_statistics.as_floats(state.policy, observation.view.round)
         is_action = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
         feedback = observation.feedback
         reward, cost = (
-            jnp.where(is_action, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5))
+            jnp.where(
+                is_action, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5)
+            )
             for now, total in ((feedback.reward, before.reward), (feedback.cost, before.cost))
         )
         return Tangents(
@@ -67,7 +73,11 @@ class Softened(Watching):
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
         inner, action = self.policy.select(state.policy, key, view)
         arms, available = arm_statistics.as_floats(state.policy, view.round), view.available
-        noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
+        noise = (
+            gumbel(key, view.round, arms.n.shape[0])
+            if isinstance(self.policy, RandomisedPolicy)
+            else 0.0
+        )
 
         def soft(values: list[jax.Array], arms: Arms) -> jax.Array:
             policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
@@ -79,7 +89,9 @@ class Softened(Watching):
         moves = []
         for i in range(len(values)):
             unit = [jnp.ones_like(v) if i == j else jnp.zeros_like(v) for j, v in enumerate(values)]
-            n, reward, cost = (ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost))
+            n, reward, cost = (
+                ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost)
+            )
             none = jnp.zeros_like(n)
             spread = None if arms.reward_spread is None else none
             tangent = Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
@@ -103,12 +115,14 @@ def estimate(
     relax: float = 1.0,
     **options: Any,
 ) -> GradientEstimate:
-    """Straight-through gradient: **biased**, with a bias that nothing here bounds; measure it before use.
+    """Straight-through gradient: **biased**, with a bias that nothing here bounds; measure it
+    before use.
 
     Forward, the run is the policy's own, with hard choices. Backward, each choice is taken to be
-    softmax((ℓ + G)/relax) (for an index policy softmax(score/relax)), the statistics move with the soft choice, and
-    the regret moves by Σ_k ∂n_k · (loss of a pull of arm k). What is left out: what the other arms would have shown
-    (their sample means stand in), and that the length of a run under a budget changes.
+    softmax((ℓ + G)/relax) (for an index policy softmax(score/relax)), the statistics move with the
+    soft choice, and the regret moves by Σ_k ∂n_k · (loss of a pull of arm k). What is left out:
+    what the other arms would have shown (their sample means stand in), and that the length of a run
+    under a budget changes.
 
     Args:
         policy: a randomised policy, or an index policy that chooses by its score alone.
@@ -117,10 +131,12 @@ def estimate(
         wrt: names of real parameters with one value.
         key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: runs R ≥ 2 on every instance.
-        relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder tangents.
+        relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder
+            tangents.
 
     Returns:
-        A :class:`GradientEstimate`, gradients ``[setting, instance]``; the standard error does not know of the bias.
+        A :class:`GradientEstimate`, gradients ``[setting, instance]``; the standard error does not
+        know of the bias.
 
     Raises:
         InputError: another policy or environment.
@@ -152,7 +168,9 @@ def estimate(
     )
     mean_r, mean_c = environment.values()
     rate = np.asarray(result.best_rate)[:, None]
-    loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)  # [I, K], a pull's
+    loss = np.nan_to_num(
+        rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r
+    )  # [I, K], a pull's
     moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
     slopes = np.einsum("sirpk,ik->sirp", moves, loss)
     about: dict[str, Any] = {"estimator": "straight_through", "unbiased_for": "nothing"}

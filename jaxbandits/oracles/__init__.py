@@ -1,4 +1,6 @@
-"""Exact answers for small problems, to hold simulations and estimators against. Float64 on the host."""
+"""Exact answers for small problems, to hold simulations and estimators against. Float64 on the
+host.
+"""
 
 import lazy_loader
 

@@ -1,9 +1,11 @@
-"""Exact expected regret of small Bernoulli instances and its exact derivatives, by forward dynamic programming.
+"""Exact expected regret of small Bernoulli instances and its exact derivatives, by forward dynamic
+programming.
 
-The probability of a history splits into what the policy does and what the arms do. Summed over all histories that lead
-to the same counts (pulls, successes, costs of every arm), the first part, the *weight* of the counts, does not depend
-on the instance; the second is Π μ^s (1−μ)^{n−s}. So one forward pass over the counts serves every instance, the regret
-is a polynomial in the means, and its derivatives are exact up to rounding in float64. NumPy alone computes here.
+The probability of a history splits into what the policy does and what the arms do. Summed over all
+histories that lead to the same counts (pulls, successes, costs of every arm), the first part, the
+*weight* of the counts, does not depend on the instance; the second is Π μ^s (1−μ)^{n−s}. So one
+forward pass over the counts serves every instance, the regret is a polynomial in the means, and its
+derivatives are exact up to rounding in float64. NumPy alone computes here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
 
 class Counts(NamedTuple):
-    """Counts before a round, one row per state, ``i64[state, K]`` each; the round is ``pulls.sum(1) + 1``."""
+    """Counts before a round, one row per state, ``i64[state, K]`` each; the round is ``pulls.sum(1)
+    + 1``.
+    """
 
     pulls: np.ndarray
     rewards: np.ndarray  # how many of the rewards were 1
@@ -30,15 +34,18 @@ class Counts(NamedTuple):
 
 
 Choice = Callable[[Counts], np.ndarray]
-"""From counts to the probability of every arm, ``f64[1 + P, state, K]``: the probabilities, and then their derivatives
-with respect to P parameters of the policy (P may be 0)."""
+"""From counts to the probability of every arm, ``f64[1 + P, state, K]``: the probabilities, and
+then their derivatives with respect to P parameters of the policy (P may be 0).
+"""
 
 
 class Ends(NamedTuple):
     """All counts that a run may end with, ``[end]``, and the weight of each; see :func:`play_out`."""
 
     counts: Counts
-    last: np.ndarray  # i64[end]: the arm whose last pull exceeded the budget and forfeits its reward, or −1
+    last: (
+        np.ndarray
+    )  # i64[end]: the arm whose last pull exceeded the budget and forfeits its reward, or −1
     weight: np.ndarray  # f64[1 + P, end]
     clock: str  # "rounds" or "spent"
     rounds: int
@@ -54,7 +61,9 @@ class Exact(NamedTuple):
     by_mean_reward: np.ndarray  # [I, K]: ∂ regret / ∂ μ^r
     by_mean_cost: np.ndarray  # [I, K]: ∂ regret / ∂ μ^c
     by_parameter: np.ndarray  # [I, P]
-    missing: np.ndarray  # [I]: probability of the histories that are longer than ``rounds``; 0 with a horizon
+    missing: (
+        np.ndarray
+    )  # [I]: probability of the histories that are longer than ``rounds``; 0 with a horizon
 
 
 def play_out(
@@ -71,10 +80,12 @@ def play_out(
     Args:
         choose: the policy.
         arms: K.
-        rounds: the horizon; under a budget the most rounds that are followed (see ``Exact.missing``).
+        rounds: the horizon; under a budget the most rounds that are followed (see
+            ``Exact.missing``).
         budget: B > 0, for Bernoulli costs; None for a horizon.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
-        costs: whether to follow costs; by default only under a budget. A policy that reads costs needs them.
+        costs: whether to follow costs; by default only under a budget. A policy that reads costs
+            needs them.
 
     Raises:
         InputError: a size whose counts no 64 bits can number, another ``last_pull``.
@@ -89,7 +100,11 @@ def play_out(
         1.0
     """
     if (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63:
-        raise bad("rounds", rounds, f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63")
+        raise bad(
+            "rounds",
+            rounds,
+            f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63",
+        )
     one_of("last_pull", last_pull, LAST_PULLS)
     follow = budget is not None if costs is None else costs or budget is not None
     enough = math.inf if budget is None else math.ceil(budget)  # this many costs of 1 end a run
@@ -105,7 +120,9 @@ def play_out(
         states, weight, last = _next(states, weight, chance, follow)
         over = states[:, 2].sum(axis=1) >= enough
         if over.any():
-            ended.append(_merge(states[over], weight[:, over], last[over] if forfeits else -1, rounds))
+            ended.append(
+                _merge(states[over], weight[:, over], last[over] if forfeits else -1, rounds)
+            )
         states, weight, _ = _merge(states[~over], weight[:, ~over], -1, rounds)
     assert weight is not None
     if budget is None:
@@ -124,10 +141,11 @@ def play_out(
 
 
 def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLike) -> Exact:
-    """Exact regret and derivatives of instances ``[I, K]``; means strictly between 0 and 1, costs in (0, 1].
+    """Exact regret and derivatives of instances ``[I, K]``; means strictly between 0 and 1, costs
+    in (0, 1].
 
-    The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
-    kink). :func:`play_out` has an example.
+    The derivative of the best rate is that of the best arm (the first, if several are best: there
+    the regret has a kink). :func:`play_out` has an example.
 
     Example:
         >>> import numpy as np
@@ -138,9 +156,15 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
         >>> exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
         ([[3.0, 3.0]], (1, 2))
     """
-    mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
+    mr, mc = (
+        np.atleast_2d(numbers(name, x))
+        for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost))
+    )
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)
-    parts = [_evaluate(ends, mr[i : i + at_once], mc[i : i + at_once]) for i in range(0, len(mr), at_once)]
+    parts = [
+        _evaluate(ends, mr[i : i + at_once], mc[i : i + at_once])
+        for i in range(0, len(mr), at_once)
+    ]
     return Exact(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
@@ -162,7 +186,11 @@ def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     regret = rate[:, None] * clock - mr @ earned.T  # [I, end]
     p = chance * ends.weight[0]
     by_r = rate_r[:, None] * clock[..., None] - earned + regret[..., None] * score_r
-    by_c = rate_c[:, None] * clock[..., None] + rate[:, None, None] * clock_c + regret[..., None] * score_c
+    by_c = (
+        rate_c[:, None] * clock[..., None]
+        + rate[:, None, None] * clock_c
+        + regret[..., None] * score_c
+    )
     return Exact(
         regret=(p * regret).sum(1),
         pulls=p @ n,
@@ -173,7 +201,9 @@ def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     )
 
 
-def best_rates(mean_reward: np.ndarray, mean_cost: np.ndarray, clock: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def best_rates(
+    mean_reward: np.ndarray, mean_cost: np.ndarray, clock: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(best reward per unit of the clock ``[I]``, its derivatives w.r.t. μ^r and μ^c ``[I, K]``)."""
     if clock == "rounds":
         best = mean_reward.argmax(1)[:, None] == np.arange(mean_reward.shape[1])
@@ -264,7 +294,8 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
     alpha, beta = prior
     if not (alpha > 0 and beta > 0):
         raise bad("prior", prior, "two numbers above 0")
-    # value[n1, s1, s2] after t rounds, n2 = t − n1; entries with s1 > n1 or s2 > n2 mean nothing and are never used
+    # value[n1, s1, s2] after t rounds, n2 = t − n1; entries with s1 > n1 or s2 > n2 mean nothing
+    # and are never used
     value = np.zeros((rounds + 1, rounds + 1, rounds + 1))
     for t in reversed(range(rounds)):
         n1 = np.arange(t + 1)[:, None, None]
@@ -272,7 +303,10 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
         p1 = (alpha + s1) / (alpha + beta + n1)
         p2 = (alpha + s2) / (alpha + beta + (t - n1))
         failure = value[: t + 1, : t + 1, : t + 1]
-        first = p1 * (1 + value[1 : t + 2, 1 : t + 2, : t + 1]) + (1 - p1) * value[1 : t + 2, : t + 1, : t + 1]
+        first = (
+            p1 * (1 + value[1 : t + 2, 1 : t + 2, : t + 1])
+            + (1 - p1) * value[1 : t + 2, : t + 1, : t + 1]
+        )
         second = p2 * (1 + value[: t + 1, : t + 1, 1 : t + 2]) + (1 - p2) * failure
         value = np.maximum(first, second)
         value = np.pad(value, (0, 1))
@@ -280,7 +314,8 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
 
 
 def bayes_optimal_regret(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:
-    """T · E max(μ₁, μ₂) minus :func:`bayes_optimal_reward`: the least Bayes regret that is possible.
+    """T · E max(μ₁, μ₂) minus :func:`bayes_optimal_reward`: the least Bayes regret that is
+    possible.
 
     Example:
         >>> from jaxbandits import oracles

@@ -1,4 +1,6 @@
-"""The best that a budget can buy, for arms whose laws are known: exact dynamic programming, and the best set's rate."""
+"""The best that a budget can buy, for arms whose laws are known: exact dynamic programming, and the
+best set's rate.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _MOST_CELLS = 20_000_000
 
 
 class ArmLaw(NamedTuple):
-    """Every outcome of one pull of an arm: probabilities that sum to 1, rewards and costs in [0, 1], ``[J]`` each."""
+    """Every outcome of one pull of an arm: probabilities that sum to 1, rewards and costs in [0,
+    1], ``[J]`` each.
+    """
 
     probability: np.ndarray
     reward: np.ndarray
@@ -31,7 +35,8 @@ class Optimum(NamedTuple):
 
     Attributes:
         value: expected total reward from the start.
-        values: the same from every level of what is spent, ``f64[levels]``: level j means j · step spent.
+        values: the same from every level of what is spent, ``f64[levels]``: level j means j · step
+            spent.
         choice: an optimal arm at every level, the lowest index among equals, ``i64[levels]``.
         step: the greatest common divisor of all costs.
     """
@@ -54,7 +59,9 @@ def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> Arm
     costs = np.asarray(mean_cost, np.float64)
     if costs.ndim == 0:
         cost = float(costs)
-        return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - cost, 0.0), (cost, 1.0)])
+        return independent_law(
+            [(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - cost, 0.0), (cost, 1.0)]
+        )
     means = np.array([mean_reward, *costs])
     outcomes = np.array(list(itertools.product((0.0, 1.0), repeat=means.size)))
     probability = np.where(outcomes > 0, means, 1 - means).prod(axis=1)
@@ -62,7 +69,9 @@ def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> Arm
     return ArmLaw(probability[probability > 0], possible[:, 0], possible[:, 1:])
 
 
-def independent_law(reward: Sequence[tuple[float, float]], cost: Sequence[tuple[float, float]]) -> ArmLaw:
+def independent_law(
+    reward: Sequence[tuple[float, float]], cost: Sequence[tuple[float, float]]
+) -> ArmLaw:
     """The product of two laws, each a list of (probability, value)."""
     pairs = [(p * q, r, c) for p, r in reward for q, c in cost]
     return ArmLaw(*(np.array(x, np.float64) for x in zip(*pairs, strict=True)))
@@ -76,8 +85,9 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     .. math:: V(b) = \\max_k \\frac{E[r_k 1\\{\\text{earned}\\}] + \\sum_{c > 0} P(c_k = c)\\, V(b + c)}{P(c_k > 0)},
         \\qquad V(b) = 0 \\text{ for } b \\ge B;
 
-    a pull that costs nothing leaves b as it was, so that the same arm is pulled until it costs something. Costs are
-    rounded to ticks of 2⁻²⁴; V is computed on multiples of their greatest common divisor.
+    a pull that costs nothing leaves b as it was, so that the same arm is pulled until it costs
+    something. Costs are rounded to ticks of 2⁻²⁴; V is computed on multiples of their greatest
+    common divisor.
 
     Args:
         arms: the law of each arm.
@@ -88,11 +98,12 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
         An :class:`Optimum`.
 
     Raises:
-        InputError: an arm that never costs anything, probabilities that do not sum to 1, values outside [0, 1], a
-            budget of more than 200,000 steps.
+        InputError: an arm that never costs anything, probabilities that do not sum to 1, values
+            outside [0, 1], a budget of more than 200,000 steps.
 
     Example:
-        A sure thing of cost ½ against a better rate in coins of 1, with ¾ to spend: the last pull counts.
+        A sure thing of cost ½ against a better rate in coins of 1, with ¾ to spend: the last pull
+        counts.
 
         >>> from jaxbandits.oracles.optimum import bernoulli_law, budgeted_optimum, independent_law
         >>> sure = independent_law([(1.0, 0.5)], [(1.0, 0.5)])
@@ -110,7 +121,9 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     levels = -(-whole // step)
     if levels > _MOST_LEVELS:
         raise bad(
-            "budget", budget, f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs"
+            "budget",
+            budget,
+            f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs",
         )
     values, choice = np.zeros(levels), np.zeros(levels, np.int64)
     for level in reversed(range(levels)):
@@ -125,8 +138,9 @@ class KnapsackOptimum(NamedTuple):
 
     Attributes:
         value: expected total reward from the start.
-        choice: an optimal arm before every round at every level of what is spent, the lowest index among equals,
-            ``i64[T, levels of resource 0, …]``: level i of resource j means i · step_j spent.
+        choice: an optimal arm before every round at every level of what is spent, the lowest index
+            among equals, ``i64[T, levels of resource 0, …]``: level i of resource j means i ·
+            step_j spent.
         step: of each resource the greatest common divisor of all its costs, ``f64[d]``.
     """
 
@@ -138,7 +152,8 @@ class KnapsackOptimum(NamedTuple):
 def knapsack_optimum(
     arms: Sequence[ArmLaw], budget: Sequence[float], rounds: int, *, last_pull: str
 ) -> KnapsackOptimum:
-    """The largest expected total reward of any policy under budgets of d resources and T rounds, laws known.
+    """The largest expected total reward of any policy under budgets of d resources and T rounds,
+    laws known.
 
     .. math:: V_t(b) = \\max_k E\\big[r_k 1\\{\\text{earned}\\} + V_{t+1}(b + c_k)\\big], \\qquad
         V_t(b) = 0 \\text{ if } b_j \\ge B_j \\text{ for some } j \\text{ or } t > T.
@@ -155,12 +170,12 @@ def knapsack_optimum(
         A :class:`KnapsackOptimum`.
 
     Raises:
-        InputError: probabilities that do not sum to 1, values outside [0, 1], shapes that differ, more than 2·10⁷
-            levels and rounds together.
+        InputError: probabilities that do not sum to 1, values outside [0, 1], shapes that differ,
+            more than 2·10⁷ levels and rounds together.
 
     Example:
-        Two arms that pay from different purses, and four rounds. The dear purse ends the run with its second pull, so
-        the better arm is pulled last.
+        Two arms that pay from different purses, and four rounds. The dear purse ends the run with
+        its second pull, so the better arm is pulled last.
 
         >>> from jaxbandits.oracles.optimum import bernoulli_law, knapsack_optimum
         >>> arms = [bernoulli_law(0.75, [1.0, 0.0]), bernoulli_law(0.5, [0.0, 1.0])]
@@ -172,17 +187,24 @@ def knapsack_optimum(
     whole_number("rounds", rounds, 1)
     whole = ticks.floor_from_units(numbers("budget", budget))
     if whole.ndim != 1 or (whole < 1).any():
-        raise bad("budget", budget, "a list of numbers above 0, one for each resource (at least one tick, 2**-24)")
+        raise bad(
+            "budget",
+            budget,
+            "a list of numbers above 0, one for each resource (at least one tick, 2**-24)",
+        )
     laws = [_checked(k, law, whole.size) for k, law in enumerate(arms)]
     step = np.gcd.reduce(np.concatenate([law.cost for law in laws]), axis=0)
     step = np.where(step > 0, step, ticks.ONE)  # a resource that nobody uses
     levels = tuple((-(-whole // step)).tolist())
     if rounds * math.prod(levels) > _MOST_CELLS:
         raise bad(
-            "budget, rounds", (list(budget), rounds), f"at most {_MOST_CELLS} rounds times levels of what is spent"
+            "budget, rounds",
+            (list(budget), rounds),
+            f"at most {_MOST_CELLS} rounds times levels of what is spent",
         )
     spent = np.stack(
-        np.meshgrid(*(np.arange(n) * s for n, s in zip(levels, step, strict=True)), indexing="ij"), axis=-1
+        np.meshgrid(*(np.arange(n) * s for n, s in zip(levels, step, strict=True)), indexing="ij"),
+        axis=-1,
     )
     values, choice = np.zeros(levels), np.zeros((rounds, *levels), np.int64)
     for t in reversed(range(rounds)):
@@ -200,22 +222,35 @@ def knapsack_optimum(
     return KnapsackOptimum(float(values.flat[0]), choice, step / ticks.ONE)
 
 
-def _worth(law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, forfeits: bool) -> float:
+def _worth(
+    law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, forfeits: bool
+) -> float:
     """The bracket of the formula: one arm at one level, costs in ticks."""
     spent = level * step + law.cost
     earned = np.where(spent <= budget, law.reward, 0.0) if forfeits else law.reward
     after = np.where(spent < budget, values[np.minimum(spent // step, values.size - 1)], 0.0)
     costly = law.cost > 0
-    return float((law.probability @ earned + law.probability[costly] @ after[costly]) / law.probability[costly].sum())
+    return float(
+        (law.probability @ earned + law.probability[costly] @ after[costly])
+        / law.probability[costly].sum()
+    )
 
 
 def _checked(k: int, law: ArmLaw, resources: int | None = None) -> ArmLaw:
     """The outcomes that are possible, costs in ticks."""
-    probability, reward, cost = (numbers(f"arms[{k}].{name}", x) for name, x in zip(law._fields, law, strict=True))
+    probability, reward, cost = (
+        numbers(f"arms[{k}].{name}", x) for name, x in zip(law._fields, law, strict=True)
+    )
     costs = probability.shape if resources is None else (*probability.shape, resources)
     if probability.ndim != 1 or probability.shape != reward.shape or cost.shape != costs:
-        must = "all must be [J]" if resources is None else f"they must be [J], [J] and [J, {resources}]"
-        raise InputError(f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; {must}")
+        must = (
+            "all must be [J]"
+            if resources is None
+            else f"they must be [J], [J] and [J, {resources}]"
+        )
+        raise InputError(
+            f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; {must}"
+        )
     if (probability < 0).any() or abs(probability.sum() - 1) > 1e-9:
         raise bad(f"arms[{k}].probability", probability.tolist(), "at least 0 and sum to 1")
     for name, x in (("reward", reward), ("cost", cost)):
@@ -228,7 +263,9 @@ def _checked(k: int, law: ArmLaw, resources: int | None = None) -> ArmLaw:
     return ArmLaw(probability[possible], reward[possible], whole)
 
 
-def best_set_rate(mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLike, size: int) -> float:
+def best_set_rate(
+    mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLike, size: int
+) -> float:
     """The largest Σ μ^r / Σ μ^c over all sets of ``size`` arms, by Dinkelbach's method in float64.
 
     Args:
@@ -269,7 +306,8 @@ def rate_with_shares(
 
     .. math:: \\max_j \\frac{\\sum_k s_k \\mu^r_k + (1 - S) \\mu^r_j}{\\sum_k s_k \\mu^c_k + (1 - S) \\mu^c_j},
 
-    and without costs Σ s μ^r + (1 − S) max μ^r for a round. Of the money Σ s ρ + (1 − S) max ρ, with ρ = μ^r/μ^c.
+    and without costs Σ s μ^r + (1 − S) max μ^r for a round. Of the money Σ s ρ + (1 − S) max ρ,
+    with ρ = μ^r/μ^c.
 
     Args:
         mean_reward: μ^r, ``[K]``.

@@ -36,7 +36,8 @@ from jaxbandits.policies.base import (
 
 @pytree
 class FluidOracle(MixturePolicy):
-    """Draw every round from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ, π⟩ ≤ c.
+    """Draw every round from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ,
+    π⟩ ≤ c.
 
     Its mean reward a round is r* and its mean cost at most c, but its path strays above c·t:
     ``Guarded(FluidOracle(...))`` keeps the anytime constraint and shows what that costs.
@@ -47,8 +48,8 @@ class FluidOracle(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
 
     Raises:
-        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment without null arm or
-            with several resources.
+        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment
+            without null arm or with several resources.
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
 
@@ -64,7 +65,9 @@ class FluidOracle(MixturePolicy):
 
     def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
         allowed = and_null(view.available)
-        return state, best_mixture(jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed)
+        return state, best_mixture(
+            jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed
+        )
 
 
 # --- One-Phase: the optimistic LP on what is left of budget and time
@@ -72,13 +75,15 @@ class FluidOracle(MixturePolicy):
 
 @pytree
 class OnePhase(MixturePolicy):
-    """One-Phase: each arm once, then every round a draw from the optimistic LP on the rest of budget and time.
+    """One-Phase: each arm once, then every round a draw from the optimistic LP on the rest of
+    budget and time.
 
     .. math:: \\max_\\pi \\langle \\mu^U, \\pi \\rangle \\ \\text{ s.t. } \\ \\langle \\rho^L, \\pi \\rangle \\le
         \\frac{cT - S_c(t-1)}{T - t + 1}, \\quad \\pi \\in \\Delta_K,
 
-    with :math:`\\mu^U, \\rho^L = \\bar\\mu + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1] and
-    :math:`\\epsilon = \\sqrt{a \\ln T / N}`. ``Guarded(OnePhase(...))`` is the SUAK paper's OPS.
+    with :math:`\\mu^U, \\rho^L = \\bar\\mu + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1]
+    and :math:`\\epsilon = \\sqrt{a \\ln T / N}`. ``Guarded(OnePhase(...))`` is the SUAK paper's
+    OPS.
 
     Args:
         c: the bound on the average cost, in (0, 1].
@@ -86,14 +91,15 @@ class OnePhase(MixturePolicy):
         a: constant of the radius, above 0: 3 in the SUAK paper (Eqs. (8)–(9)), 2 in Li–Sun–Ye.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
-            several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm or with several resources.
 
-    Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021.
+    Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML
+    2021.
 
-    Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always returns the one arm
-    with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as here. A draw of the null arm is a play, no
-    skip.
+    Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always
+    returns the one arm with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as
+    here. A draw of the null arm is a play, no skip.
 
     Example:
         >>> import jaxbandits as jb
@@ -109,7 +115,9 @@ class OnePhase(MixturePolicy):
         optimist = bounds(state, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
         allowed = and_null(view.available)
-        return state, first_pulls(state, view, best_mixture(optimist.reward_high, optimist.cost_low, rate, allowed))
+        return state, first_pulls(
+            state, view, best_mixture(optimist.reward_high, optimist.cost_low, rate, allowed)
+        )
 
 
 # --- A primal-dual pacer: a price on the resource, moved by online mirror descent
@@ -117,7 +125,8 @@ class OnePhase(MixturePolicy):
 
 @cache
 def _mirror_descent() -> Any:
-    # optax takes a quarter as long to import as this whole package; one object, or each new one would be compiled.
+    # optax takes a quarter as long to import as this whole package; one object, or each new one
+    # would be compiled.
     import optax
 
     return optax.sgd(1e-3)
@@ -135,27 +144,30 @@ class PacerState(NamedTuple):
 
 @pytree
 class Pacer(MixturePolicy):
-    """Play the arm with the largest optimistic reward net of its optimistic cost at the current price λ:
+    """Play the arm with the largest optimistic reward net of its optimistic cost at the current
+    price λ:
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
-    and let the price follow the spending: after each of its own actions λ descends along
-    :math:`g = (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies. The
-    radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime constraint. The guard's skips do
-    not move the price: they save just as much as was overspent, so that with them no price would look too low.
+    and let the price follow the spending: after each of its own actions λ descends along :math:`g =
+    (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies.
+    The radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime
+    constraint. The guard's skips do not move the price: they save just as much as was overspent, so
+    that with them no price would look too low.
 
     Args:
         c: the bound on the average cost, in (0, 1].
         a: constant of the radius, above 0; default 1.
-        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent (None: η = 10⁻³).
-            Static: keep one object, or each new one is compiled.
+        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent
+            (None: η = 10⁻³). Static: keep one object, or each new one is compiled.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
-            several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm or with several resources.
 
-    Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research 2023) with the
-    optimistic estimates of bandits with knapsacks; no paper of this project states it in this form.
+    Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research
+    2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
+    it in this form.
 
     Example:
         >>> import jaxbandits as jb
@@ -170,15 +182,21 @@ class Pacer(MixturePolicy):
     def init(self, spec: FiniteSpec) -> PacerState:
         price = jnp.float32(0)
         descent = self.optimiser or _mirror_descent()
-        return PacerState(arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0))
+        return PacerState(
+            arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0)
+        )
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         """Move the price, then play the best arm at it."""
-        now = money_left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        now = money_left(
+            view
+        )  # since the last action it grew by c − cost, and by c for every round skipped by a guard
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
         descent = self.optimiser or _mirror_descent()
-        step, optimiser = descent.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
+        step, optimiser = descent.update(
+            jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price
+        )
         price = jnp.clip(state.price + step, 0.0, 1.0)
         state = state._replace(price=price, optimiser=optimiser, money=now, round=view.round)
 
@@ -210,24 +228,28 @@ class PrimalDualTwoPhase(MixturePolicy):
     """Sweep over the arms until the optimal support is known, then One-Phase's rule on the support.
 
     Phase 1 pulls the arms in turn. After each sweep, arm x (null arm included) joins X* if
-    :math:`\\mathrm{UCB}(OPT_{-x}) < \\mathrm{LCB}(OPT)`, where x is forbidden on the left; and the cost is found not to
-    bind if that holds for the optimum of :math:`\\langle\\mu,\\pi\\rangle - (c - \\langle\\rho,\\pi\\rangle)`. It ends
-    with two findings. UCB takes :math:`(\\mu^U, \\rho^L)`, LCB :math:`(\\mu^L, \\rho^U)`, radius
-    :math:`\\sqrt{a \\ln T / N}`. ``Guarded(PrimalDualTwoPhase(...))`` is the SUAK paper's PDS.
+    :math:`\\mathrm{UCB}(OPT_{-x}) < \\mathrm{LCB}(OPT)`, where x is forbidden on the left; and the
+    cost is found not to bind if that holds for the optimum of :math:`\\langle\\mu,\\pi\\rangle - (c
+    - \\langle\\rho,\\pi\\rangle)`. It ends with two findings. UCB takes :math:`(\\mu^U, \\rho^L)`,
+    LCB :math:`(\\mu^L, \\rho^U)`, radius :math:`\\sqrt{a \\ln T / N}`.
+    ``Guarded(PrimalDualTwoPhase(...))`` is the SUAK paper's PDS.
 
     Args:
         c: the bound on the average cost, in (0, 1].
         horizon: T ≥ 1 rounds, which this policy must know.
         a: constant of the radius, above 0; default 2.
-        rest: True if phase 2 may always use the null arm (time is an inequality), False if only when it is in X*.
+        rest: True if phase 2 may always use the null arm (time is an inequality), False if only
+            when it is in X*.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
-            several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm or with several resources.
 
-    Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and Kleinberg 2022.
+    Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and
+    Kleinberg 2022.
 
-    Deviations: phase 2 and the constant of the radius are from memory of the original, which could not be opened.
+    Deviations: phase 2 and the constant of the radius are from memory of the original, which could
+    not be opened.
 
     Example:
         >>> import jaxbandits as jb
@@ -241,16 +263,26 @@ class PrimalDualTwoPhase(MixturePolicy):
     rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> TwoPhaseState:
-        return TwoPhaseState(arm_statistics.empty(spec.arms), jnp.zeros((spec.arms + 1,), jnp.bool_), jnp.bool_(False))
+        return TwoPhaseState(
+            arm_statistics.empty(spec.arms),
+            jnp.zeros((spec.arms + 1,), jnp.bool_),
+            jnp.bool_(False),
+        )
 
-    def update(self, state: TwoPhaseState, key: jax.Array, observation: Observation) -> TwoPhaseState:
+    def update(
+        self, state: TwoPhaseState, key: jax.Array, observation: Observation
+    ) -> TwoPhaseState:
         """Book the pull; after a complete sweep of phase 1, test what is identified."""
-        state, policy = jax.lax.optimization_barrier((super().update(state, key, observation), self))
+        state, policy = jax.lax.optimization_barrier(
+            (super().update(state, key, observation), self)
+        )
         available = observation.view.available
         pulls = state.learnt.pulls
         swept = jnp.all(~available | (pulls == jnp.max(pulls))) & ~state.identified()
         support, slack = policy.tests(state.learnt, and_null(available))
-        return state._replace(support=state.support | (swept & support), slack=state.slack | (swept & slack))
+        return state._replace(
+            support=state.support | (swept & support), slack=state.slack | (swept & slack)
+        )
 
     def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(which actions are surely in the support, is the cost surely no binding constraint)."""
@@ -260,12 +292,16 @@ class PrimalDualTwoPhase(MixturePolicy):
         ids = jax.lax.iota(jnp.int32, allowed.shape[0])
 
         def value_without(action: jax.Array) -> jax.Array:
-            return best_mixture(at.reward_high, at.cost_low, self.c, allowed & (ids != action)).value
+            return best_mixture(
+                at.reward_high, at.cost_low, self.c, allowed & (ids != action)
+            ).value
 
         # Only a member of the best pair can lower the optimum by its absence.
         without = jnp.where(ids == best.high, value_without(best.high), best.value)
         without = jnp.where(ids == best.low, value_without(best.low), without)
-        unused = best_mixture(at.reward_high + at.cost_high, at.cost_low, self.c, allowed).value - self.c
+        unused = (
+            best_mixture(at.reward_high + at.cost_high, at.cost_low, self.c, allowed).value - self.c
+        )
         return allowed & (without < sure), unused < sure
 
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
@@ -273,14 +309,17 @@ class PrimalDualTwoPhase(MixturePolicy):
         available = view.available
         at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
-        # Without null arm, and nothing in the support below the rate, the null arm is the only way out.
+        # Without null arm, and nothing in the support below the rate, the null arm is the only way
+        # out.
         feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
         null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
         # While an arm of the support is closed, it is no support: all that are open may take part.
         support = jnp.append(state.support[:-1], null)
         support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
-        return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, available)))
+        return state, either(
+            state.identified(), spend, alone(fewest(state.learnt.pulls, available))
+        )
 
 
 # --- UCB-Simplex: an optimistic basis of the LP, kept in balance by its own account
@@ -297,27 +336,31 @@ class SimplexState(NamedTuple):
 
 @pytree
 class UCBSimplex(MixturePolicy):
-    """UCB-Simplex: the basis with the best optimistic reward at *empirical* costs; inside a pair, load balancing.
+    """UCB-Simplex: the basis with the best optimistic reward at *empirical* costs; inside a pair,
+    load balancing.
 
     .. math:: \\max_\\pi \\sum_k \\big(\\bar r_k + \\lambda \\sqrt{2 \\ln t / n_k}\\big) \\pi_k
         \\ \\text{ s.t. } \\ \\langle \\bar c, \\pi \\rangle \\le c, \\quad \\pi \\in \\Delta_K.
 
-    Each arm once first. A single arm is played. Of a pair x = (j above c, k below c or null), j is played if
-    :math:`b_x \\le c\\, n_x`, else k, where :math:`n_x` counts the rounds in which x was selected and :math:`b_x` is
-    what they cost. ``Guarded(UCBSimplex(...))`` is the SUAK paper's USS.
+    Each arm once first. A single arm is played. Of a pair x = (j above c, k below c or null), j is
+    played if :math:`b_x \\le c\\, n_x`, else k, where :math:`n_x` counts the rounds in which x was
+    selected and :math:`b_x` is what they cost. ``Guarded(UCBSimplex(...))`` is the SUAK paper's
+    USS.
 
     Args:
         c: the bound on the average cost, in (0, 1].
-        lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on both its instances).
+        lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on
+            both its instances).
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
-            several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm or with several resources.
 
-    Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from memory); λ from the SUAK
-    paper, §5.
+    Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from
+    memory); λ from the SUAK paper, §5.
 
-    Deviations: the original pulls an arm at first until its observed cost is not 0; here once. Rewards are not clipped.
+    Deviations: the original pulls an arm at first until its observed cost is not 0; here once.
+    Rewards are not clipped.
 
     Example:
         >>> import jaxbandits as jb
@@ -330,23 +373,31 @@ class UCBSimplex(MixturePolicy):
 
     def init(self, spec: FiniteSpec) -> SimplexState:
         none = jnp.int32(spec.arms)
-        return SimplexState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none)
+        return SimplexState(
+            arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none
+        )
 
     def update(self, state: SimplexState, key: jax.Array, observation: Observation) -> SimplexState:
         """Book the pull, also in its pair's account."""
         cost = jnp.where(_pair(state), -observation.feedback.cost, 0)
-        return super().update(state, key, observation)._replace(balance=ticks.add(state.balance, cost))
+        return (
+            super().update(state, key, observation)._replace(balance=ticks.add(state.balance, cost))
+        )
 
     def plan(self, state: SimplexState, view: View) -> tuple[SimplexState, Mixture]:
         """Step-Simplex, then Step-Load-Balance."""
         arms = state.learnt.pulls.shape[0]
         reward, cost = means(state.learnt)
         available = view.available
-        boost = self.lam * radius(jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
+        boost = self.lam * radius(
+            jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32))
+        )
         basis = best_mixture(reward + boost, cost, self.c, and_null(available))
         started = ~jnp.any((state.learnt.pulls == 0) & available)
         mixed = started & (basis.high != basis.low)
-        state = state._replace(above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms))
+        state = state._replace(
+            above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms)
+        )
 
         pair = _pair(state)
         in_debt = jnp.any(pair & (state.balance.whole < 0))  # b_x > c n_x
@@ -365,7 +416,9 @@ def _pair(state: SimplexState) -> jax.Array:
 
 
 class SUAKState(NamedTuple):
-    """The statistics, what each arm left of c a pull, and what all pulls of uncertain arms left of it."""
+    """The statistics, what each arm left of c a pull, and what all pulls of uncertain arms left of
+    it.
+    """
 
     learnt: ArmStatistics
     margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c
@@ -375,33 +428,38 @@ class SUAKState(NamedTuple):
 
 @pytree
 class SUAK(MixturePolicy):
-    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, and under-use the budget to avoid skips.
+    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, and under-use the budget to
+    avoid skips.
 
-    Arm l is *uncertain* while :math:`|\\bar\\rho_l - c| \\le 7\\sqrt{1.5 \\ln t / N_l}`. While there is one: skip if
-    :math:`S_p + 1 > c N_p` (:math:`S_p, N_p`: cost and number of such rounds), else pull the uncertain arm with the
-    fewest pulls. Otherwise take the base of the optimistic LP, j above c and k below (or the null arm), from
-    :math:`\\mu^U, \\rho^L = \\bar\\mu + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1],
-    :math:`\\epsilon_l = \\sqrt{3 \\ln t / N_l}`, and play j with probability
+    Arm l is *uncertain* while :math:`|\\bar\\rho_l - c| \\le 7\\sqrt{1.5 \\ln t / N_l}`. While
+    there is one: skip if :math:`S_p + 1 > c N_p` (:math:`S_p, N_p`: cost and number of such
+    rounds), else pull the uncertain arm with the fewest pulls. Otherwise take the base of the
+    optimistic LP, j above c and k below (or the null arm), from :math:`\\mu^U, \\rho^L = \\bar\\mu
+    + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1], :math:`\\epsilon_l = \\sqrt{3 \\ln t /
+    N_l}`, and play j with probability
 
     .. math:: p = \\mathrm{clip}\\Big(\\frac{b - \\bar\\rho_k}{\\bar\\rho_j - \\bar\\rho_k}, \\omega, 1 - \\omega\\Big),
-        \\quad b = c t - S_c - \\frac{\\ln t}{\\omega^2}, \\quad \\omega = \\frac{d}{2 + d - c}, \\quad
-        d = \\min_l \\Big(|\\bar\\rho_l - c| - \\sqrt{1.5 \\ln t / N_l}\\Big).
+        \\quad b = c t - S_c - \\frac{\\ln t}{\\omega^2}, \\quad \\omega = \\frac{d}{2 + d - c},
+        \\quad d = \\min_l \\Big(|\\bar\\rho_l - c| - \\sqrt{1.5 \\ln t / N_l}\\Big).
 
-    Before every pull, skip if :math:`S_c + 1 > c t`, in exact ticks: the constraint is never violated.
+    Before every pull, skip if :math:`S_c + 1 > c t`, in exact ticks: the constraint is never
+    violated.
 
     Args:
-        c: the bound on the average cost, in (0, 1], in cost units per round; taken down to whole ticks of 2⁻²⁴.
+        c: the bound on the average cost, in (0, 1], in cost units per round; taken down to whole
+            ticks of 2⁻²⁴.
         horizon: None (anytime, default), or T to put ln T in place of ln t into ε.
 
     Raises:
-        InputError: before anything runs, for c outside (0, 1], an environment without null arm or with several
-            resources.
+        InputError: before anything runs, for c outside (0, 1], an environment without null arm or
+            with several resources.
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 
-    Deviations: as printed, N_p counts pulls only, and the first round could never be played; here it counts skips of
-    this kind too (as the proof does). The test of S_p is made only while some arm is uncertain, that of S_c before
-    every pull. Which uncertain arm is pulled is not said there. ε with ln t is the proof's, with ln T the text's.
+    Deviations: as printed, N_p counts pulls only, and the first round could never be played; here
+    it counts skips of this kind too (as the proof does). The test of S_p is made only while some
+    arm is uncertain, that of S_c before every pull. Which uncertain arm is pulled is not said
+    there. ε with ln t is the proof's, with ln T the text's.
 
     Example:
         >>> import jax
@@ -417,7 +475,12 @@ class SUAK(MixturePolicy):
     horizon: ArrayLike = leaf(default=None, integer=True, at_least=1)
 
     def init(self, spec: FiniteSpec) -> SUAKState:
-        return SUAKState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms,)), ticks.zero(), jnp.bool_(False))
+        return SUAKState(
+            arm_statistics.empty(spec.arms),
+            ticks.zero((spec.arms,)),
+            ticks.zero(),
+            jnp.bool_(False),
+        )
 
     def update(self, state: SUAKState, key: jax.Array, observation: Observation) -> SUAKState:
         """Book the pull; S_p grows only by pulls of uncertain arms."""
@@ -451,12 +514,22 @@ class SUAK(MixturePolicy):
         )
         d = jnp.min(jnp.where(available, gap - middle, jnp.inf))
         skip = over | (explore & broke)
-        main = either(explore, alone(fewest(state.learnt.pulls, uncertain)), self.base(state, view, log, d, available))
+        main = either(
+            explore,
+            alone(fewest(state.learnt.pulls, uncertain)),
+            self.base(state, view, log, d, available),
+        )
         return state, either(skip, alone(jnp.int32(SKIP)), main)
 
-    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, available: jax.Array) -> Mixture:
+    def base(
+        self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, available: jax.Array
+    ) -> Mixture:
         """The optimistic base, mixed so that the budget is under-used."""
-        optimist = bounds(state.learnt, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
+        optimist = bounds(
+            state.learnt,
+            3.0,
+            log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)),
+        )
         base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(available))
         omega = d / (2 + d - self.c)
         spare = ticks.to_float(money_left(view)) - log / omega**2

@@ -1,4 +1,6 @@
-"""What policies of finitely many arms share: statistics, the choice among scores, index and randomised policies."""
+"""What policies of finitely many arms share: statistics, the choice among scores, index and
+randomised policies.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ class LogExploration(Exploration):
 
 @pytree
 class LogLogExploration(Exploration):
-    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391).
+    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t <
+    2,391).
 
     Example:
         >>> from jaxbandits.policies import LogLogExploration
@@ -79,7 +82,8 @@ class LogLogExploration(Exploration):
 
 @pytree
 class SlowLogExploration(Exploration):
-    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm).
+    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the
+    logarithm).
 
     Example:
         >>> from jaxbandits.policies import SlowLogExploration
@@ -107,9 +111,10 @@ def largest(
 ) -> jax.Array:
     """The available arm with the largest score, exact ties broken uniformly at random.
 
-    If any score (``f32[K]``) is NaN, the result is K, which no environment has: the lane ends as invalid. Arms that are
-    ``fresh`` come before all others, in index order. Where ``scores`` are longer than ``arms``, what stands behind is
-    no arm. ``order`` says who comes first among equals (``u32[K]``); by default it is drawn from key and round.
+    If any score (``f32[K]``) is NaN, the result is K, which no environment has: the lane ends as
+    invalid. Arms that are ``fresh`` come before all others, in index order. Where ``scores`` are
+    longer than ``arms``, what stands behind is no arm. ``order`` says who comes first among equals
+    (``u32[K]``); by default it is drawn from key and round.
     """
     width = scores.shape[0]
     ids = jax.lax.iota(jnp.int32, width)
@@ -136,13 +141,19 @@ def sortable(scores: jax.Array) -> jax.Array:
     XLA on CPU reduces whole numbers at least twice as fast as floats, whose maximum must mind NaN.
     """
     bits = jax.lax.bitcast_convert_type(scores, jnp.int32)
-    minus_zero = bits == np.int32(-(2**31))  # XLA would drop an addition of 0, which would also make it 0
+    minus_zero = bits == np.int32(
+        -(2**31)
+    )  # XLA would drop an addition of 0, which would also make it 0
     turned = bits ^ ((bits >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
     return jnp.where(jnp.isnan(scores), NAN, jnp.where(minus_zero, 0, turned))
 
 
-def first_of_largest(keys: jax.Array, order: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(the largest key, the id of the arm that has it; of several the first in ``order``, then the smallest id)."""
+def first_of_largest(
+    keys: jax.Array, order: jax.Array, ids: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """(the largest key, the id of the arm that has it; of several the first in ``order``, then the
+    smallest id).
+    """
     best, last = reduced(jax.lax.max, keys, ABSENT), np.uint32(0xFFFFFFFF)
     priority = jnp.where(keys == best, jnp.minimum(order, last - 1), last)
     first = priority == reduced(jax.lax.min, priority, last)
@@ -155,10 +166,11 @@ def behind_the_fresh(order: jax.Array) -> jax.Array:
 
 
 def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the largest score.
+    """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the
+    largest score.
 
-    The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass over arms and rounds:
-    the arm is found again from its priority.
+    The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass
+    over arms and rounds: the arm is found again from its priority.
     """
     width = tied.shape[0]
     words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
@@ -167,7 +179,9 @@ def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax
     # Arms before rounds: so it is a minimum of vectors, which XLA on CPU makes twice as fast.
     order = behind_the_fresh(streams.priority(words[None, :], ids[:, None])) | untied[:, None]
     priority = jnp.min(order, axis=0)
-    both = jnp.stack([streams.arm_at(words, (priority << 1) | bit) for bit in np.arange(2, dtype=np.uint32)])
+    both = jnp.stack(
+        [streams.arm_at(words, (priority << 1) | bit) for bit in np.arange(2, dtype=np.uint32)]
+    )
     both = jnp.minimum(both, width).astype(jnp.int32)
     arms = jnp.min(jnp.where(tied.at[both].get(mode="fill", fill_value=False), both, width), axis=0)
     return arms, priority < last - 1
@@ -184,7 +198,11 @@ class OneCost(Policy):
     def check(self, spec: FiniteSpec) -> None:
         """Check that an arm has one cost."""
         if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
+            raise bad(
+                "environment",
+                f"{spec.resources} resources",
+                f"one with one cost for {type(self).__name__}",
+            )
 
 
 class Plan(OneCost):
@@ -200,7 +218,8 @@ class Plan(OneCost):
 
 
 class ArmTotals(OneCost):
-    """A policy that remembers :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write ``select``.
+    """A policy that remembers :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write
+    ``select``.
 
     A state that is more than these statistics has them in its field ``learnt``.
 
@@ -222,7 +241,9 @@ class ArmTotals(OneCost):
         return self.with_learnt(state, learnt, observation.action)
 
     def with_learnt(self, state: Any, learnt: ArmStatistics, arm: jax.Array | None = None) -> Any:
-        """The state with other statistics; ``arm`` is the only one whose statistics are others, if that is known."""
+        """The state with other statistics; ``arm`` is the only one whose statistics are others, if
+        that is known.
+        """
         return learnt if isinstance(state, ArmStatistics) else state._replace(learnt=learnt)
 
     def with_history(self, state: Any, totals: ArmStatistics) -> Any:
@@ -230,8 +251,12 @@ class ArmTotals(OneCost):
         before = state if isinstance(state, ArmStatistics) else state.learnt
         return self.with_learnt(state, arm_statistics.together(before, totals))
 
-    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+    def select_while_open(
+        self, state: Any, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Any, jax.Array]:
+        """Open pulls count at their arm's current means
+        (:func:`~jaxbandits.core.arm_statistics.counted`).
+        """
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
         return state, self.select(arm_statistics.counted(state, open), key, view)[1]
@@ -239,24 +264,28 @@ class ArmTotals(OneCost):
 
 # --- Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited
 
-# Off CPU a square root may be off by 1 and a quotient by 2 units in the last place instead of half a one (CUDA's
-# sqrt.approx and div.full), and need not grow with what they are taken of. What that does to a score is kept off by a
-# margin so many times as large, and what it does to ln t before a difference of nearly equal numbers by `safe_round`.
+# Off CPU a square root may be off by 1 and a quotient by 2 units in the last place instead of half
+# a one (CUDA's sqrt.approx and div.full), and need not grow with what they are taken of. What that
+# does to a score is kept off by a margin so many times as large, and what it does to ln t before a
+# difference of nearly equal numbers by `safe_round`.
 COARSER = 4.0
 _LATER = 2.0**-18  # of ln t
 
 
 class IndexPolicy(ArmTotals):
-    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at random.
+    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at
+    random.
 
     Attributes:
         spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
-        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests. A
-            capability: it counts where it is declared, and a subclass with another score must declare it again (see
-            :mod:`jaxbandits.core.capabilities`).
-        leaps_up_to: with more arms ``engine="auto"`` does not leap: the leader changes too often for that to be faster.
-        rounding: by how much of itself a float32 score that rests may fall all the same, times two; the leap engine
-            keeps this distance. 2⁻²⁰ covers formulas of some twenty operations (measured: 1.9·10⁻⁷).
+        rests: True if an arm's score depends on its own statistics and t only, and never falls
+            while the arm rests. A capability: it counts where it is declared, and a subclass with
+            another score must declare it again (see :mod:`jaxbandits.core.capabilities`).
+        leaps_up_to: with more arms ``engine="auto"`` does not leap: the leader changes too often
+            for that to be faster.
+        rounding: by how much of itself a float32 score that rests may fall all the same, times two;
+            the leap engine keeps this distance. 2⁻²⁰ covers formulas of some twenty operations
+            (measured: 1.9·10⁻⁷).
     """
 
     rests: ClassVar[bool] = False
@@ -264,7 +293,9 @@ class IndexPolicy(ArmTotals):
     rounding: ClassVar[float] = 2.0**-20
 
     def scoring(self) -> IndexPolicy:
-        """What scores are computed by: this policy without what only :meth:`init` reads, if it has such."""
+        """What scores are computed by: this policy without what only :meth:`init` reads, if it has
+        such.
+        """
         return self
 
     def earlier_pulls(self) -> jax.Array | None:
@@ -280,29 +311,47 @@ class IndexPolicy(ArmTotals):
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist never does.)"""
+        """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist
+        never does.)
+        """
         return view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """A round up to which :meth:`admits` and :meth:`status` say what they say at ``round``, ``i32[]``.
+        """A round up to which :meth:`admits` and :meth:`status` say what they say at ``round``,
+        ``i32[]``.
 
-        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of its own must tell, or
-        no engine plays many of its rounds at once; a round before ``round`` says that nothing is known.
+        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of
+        its own must tell, or no engine plays many of its rounds at once; a round before ``round``
+        says that nothing is known.
         """
         return jnp.int32(NEVER)
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate_totals(self.scoring(), state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
 
 
-_BY_SCORE = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
+_BY_SCORE = (
+    "init",
+    "blank_action",
+    "update",
+    "select",
+    "step",
+    "admits",
+    "steady",
+    "status",
+    "summary",
+)
 
 
 def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
-    """Is it an index policy of which nothing but the score is its own, so that others may ask for that alone?"""
+    """Is it an index policy of which nothing but the score is its own, so that others may ask for
+    that alone?
+    """
     return isinstance(policy, IndexPolicy) and own_method(policy, IndexPolicy, *_BY_SCORE) is None
 
 
@@ -316,9 +365,10 @@ def check_score_inside(owner: Policy, inner: object) -> None:
 def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
     """The one place where a score is computed.
 
-    XLA may compile one formula to different bits in different surroundings, because it moves arithmetic through
-    broadcasts. Here every input is first broadcast to the full shape, and a barrier keeps the compiler from looking
-    behind it: what follows is the same elementwise program for every engine and batch.
+    XLA may compile one formula to different bits in different surroundings, because it moves
+    arithmetic through broadcasts. Here every input is first broadcast to the full shape, and a
+    barrier keeps the compiler from looking behind it: what follows is the same elementwise program
+    for every engine and batch.
     """
     wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), policy)
     wide, arms = jax.lax.optimization_barrier((wide, arms))
@@ -328,8 +378,9 @@ def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
 def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
     """:func:`evaluate_arms` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
 
-    Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
-    wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
+    Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products
+    and one rounding, wherever the compiler puts that, and on GPU what stands behind a barrier is
+    written to memory and read again.
     """
     now = policy.own_round(round).astype(jnp.float32)
     wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, now))
@@ -339,19 +390,25 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
 
 
 def safe_round(round: jax.Array) -> jax.Array:
-    """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
+    """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its
+    value at ``round``.
 
-    But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the last place, an index
-    such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where
-    ln t is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
+    But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the
+    last place, an index such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any
+    share of itself. ε reads ln t: where ln t is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹,
+    sixteen units.
     """
     t = round.astype(jnp.float32)
     later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
-    return jnp.where(by_device(cpu=1.0, accelerator=0.0) > 0, round, jnp.where(later > round, later, round))
+    return jnp.where(
+        by_device(cpu=1.0, accelerator=0.0) > 0, round, jnp.where(later > round, later, round)
+    )
 
 
 def surely_exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
-    """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
+    """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no
+    others.
+    """
     return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
 
 
@@ -366,7 +423,8 @@ def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> j
 
 
 def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) -> np.ndarray:
-    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes: to look inside a policy.
+    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes: to look
+    inside a policy.
 
     Example:
         >>> from jaxbandits.policies import OmegaUCB, scores
@@ -381,7 +439,9 @@ def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) 
         return jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE))
 
     none = exact(np.zeros_like(pulls)) if policy.spreads else None  # Σx(1 − x)
-    statistics = ArmStatistics(jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none)
+    statistics = ArmStatistics(
+        jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none
+    )
     return np.asarray(evaluate_state(policy, statistics, round), np.float64)
 
 
@@ -393,8 +453,9 @@ _CHOICE = 32  # the role of these draws
 class RandomisedPolicy(ArmTotals):
     """Draw arm k with probability p_k ∝ exp(ℓ_k). Write :meth:`logits`, which gives ℓ.
 
-    The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round, arm), so a small change
-    of a parameter changes few draws, and an arm that does not exist changes none.
+    The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round,
+    arm), so a small change of a parameter changes few draws, and an arm that does not exist changes
+    none.
 
     Attributes:
         spreads: True if the logits read Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
@@ -405,13 +466,19 @@ class RandomisedPolicy(ArmTotals):
 
     @abstractmethod
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
-        """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
+        """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not
+        ``available``.
+        """
 
     def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
-        return jax.nn.log_softmax(self.logits(arm_statistics.as_floats(state, view.round), view.available))
+        return jax.nn.log_softmax(
+            self.logits(arm_statistics.as_floats(state, view.round), view.available)
+        )
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         """Draw an arm."""
         return state, largest(self.perturbed(state, key, view), key, view)
 
@@ -427,15 +494,24 @@ _BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", 
 
 
 def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
-    """Is it a randomised policy of which nothing but the logits is its own, so that others may ask for them alone?"""
-    return isinstance(policy, RandomisedPolicy) and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
+    """Is it a randomised policy of which nothing but the logits is its own, so that others may ask
+    for them alone?
+    """
+    return (
+        isinstance(policy, RandomisedPolicy)
+        and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
+    )
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
-    """Standard Gumbel draws G = −ln E, ``f32[arms]``, E exponential from 32 bits of the address (round, arm)."""
+    """Standard Gumbel draws G = −ln E, ``f32[arms]``, E exponential from 32 bits of the address
+    (round, arm).
+    """
     ids = jax.lax.iota(jnp.uint32, arms)
     word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
-    u = (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)  # small u, the ones that win, are the finest
+    u = (word.astype(jnp.float32) + 0.5) * np.float32(
+        2.0**-32
+    )  # small u, the ones that win, are the finest
     return -jnp.log(-jnp.log1p(-jnp.minimum(u, np.float32(1 - 2.0**-24))))
 
 
@@ -445,8 +521,8 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
 class MixturePolicy(ArmTotals):
     """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
 
-    Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role ``MIX``) decides: the
-    mixture's costlier member is played if and only if U < its weight.
+    Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role
+    ``MIX``) decides: the mixture's costlier member is played if and only if U < its weight.
     """
 
     @abstractmethod
@@ -457,7 +533,11 @@ class MixturePolicy(ArmTotals):
         """Check that an arm has one cost, and that there is a null arm."""
         super().check(spec)
         if not spec.null_arm:
-            raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
+            raise bad(
+                "environment",
+                "no null arm",
+                f"wrapped as WithNullArm(arms) for {type(self).__name__}",
+            )
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
         """Draw from the planned mixture."""
@@ -470,8 +550,8 @@ class MixturePolicy(ArmTotals):
 def stored(x: jax.Array) -> jax.Array:
     """``x`` (an int32 scalar), stored: computed once, whoever reads it.
 
-    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a whole hash in some
-    thirty kernels; the end of a reduction is stored instead.
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a
+    whole hash in some thirty kernels; the end of a reduction is stored instead.
     """
     first = jax.lax.iota(jnp.int32, 2) == 0
     return jnp.max(jnp.where(first, x, jnp.int32(-(2**31))))
@@ -502,7 +582,12 @@ def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds
     """μ̄ ± √(a log / N) and ρ̄ ± √(a log / N), clipped to [0, 1]."""
     reward, cost = means(state)
     width = radius(state.pulls, a, log)
-    return Bounds(*(jnp.clip(x, 0.0, 1.0) for x in (reward - width, reward + width, cost - width, cost + width)))
+    return Bounds(
+        *(
+            jnp.clip(x, 0.0, 1.0)
+            for x in (reward - width, reward + width, cost - width, cost + width)
+        )
+    )
 
 
 def alone(action: jax.Array) -> Mixture:
@@ -536,7 +621,9 @@ def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
 
 
 def money_left(view: View) -> Total:
-    """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what is left."""
+    """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what
+    is left.
+    """
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
         raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")

@@ -23,10 +23,12 @@ RULES = ("halving", "rejects")
 
 
 class _Survivors(ArmTotals):
-    """Arms leave until one is left, which ends the run. The state has ``learnt`` and ``alive``, ``bool[K]``.
+    """Arms leave until one is left, which ends the run. The state has ``learnt`` and ``alive``,
+    ``bool[K]``.
 
-    The arms that take part are those that are open in the first round. One that closes stays in the comparison with
-    what it has brought; where no other is open, the open arm with the largest mean is played.
+    The arms that take part are those that are open in the first round. One that closes stays in the
+    comparison with what it has brought; where no other is open, the open arm with the largest mean
+    is played.
     """
 
     def status(self, state: NamedTuple) -> jax.Array:
@@ -47,7 +49,9 @@ def prices_of(learnt: ArmStatistics, n: jax.Array) -> jax.Array:
 
 
 def arm_of_least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
-    """The arm of least ``work`` ``among`` some, the lowest index first; ``otherwise`` if there is none."""
+    """The arm of least ``work`` ``among`` some, the lowest index first; ``otherwise`` if there is
+    none.
+    """
     arm = jnp.argmin(jnp.where(among, work, jnp.inf)).astype(jnp.int32)
     return jnp.where(jnp.any(among), arm, otherwise)
 
@@ -66,16 +70,18 @@ class Racing(NamedTuple):
 
 @pytree
 class ChernoffOverlap(_Survivors):
-    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop what is surely not the best,
-    and stop when one arm is left.
+    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop what is
+    surely not the best, and stop when one arm is left.
 
-    Arm k leaves when, a being the best so far and :math:`m = (n_a \\bar r_a + n_k \\bar r_k) / (n_a + n_k)`,
+    Arm k leaves when, a being the best so far and :math:`m = (n_a \\bar r_a + n_k \\bar r_k) / (n_a
+    + n_k)`,
 
     .. math:: n_a\\, d(\\bar r_a, m) + n_k\\, d(\\bar r_k, m) > \\ln \\frac{2 t (K-1)}{\\delta}, \\qquad
         d(p, q) = p \\ln \\frac pq + (1-p) \\ln \\frac{1-p}{1-q},
 
-    t the pulls so far, and :math:`\\hat c_k = (\\sum c + 1)/(n_k + 1)`. The recommended arm is the best by reward with
-    probability at least 1 − δ. Give it a budget or a horizon that is long enough: what ends before is not sure.
+    t the pulls so far, and :math:`\\hat c_k = (\\sum c + 1)/(n_k + 1)`. The recommended arm is the
+    best by reward with probability at least 1 − δ. Give it a budget or a horizon that is long
+    enough: what ends before is not sure.
 
     Args:
         delta: δ in (0, 1), default 0.1.
@@ -98,7 +104,9 @@ class ChernoffOverlap(_Survivors):
         return Racing(super().init(spec), jnp.zeros((spec.arms,), bool), jnp.int32(0))
 
     def overlap(self, means: ArmMeans, alive: jax.Array) -> jax.Array:
-        """How sure it is that each arm is not the best, ``f32[K]``; 0 for the best, and without pulls."""
+        """How sure it is that each arm is not the best, ``f32[K]``; 0 for the best, and without
+        pulls.
+        """
         ids = jax.lax.iota(jnp.int32, alive.shape[0])
         best = ids == jnp.argmax(jnp.where(alive, means.reward, -jnp.inf))
         n, reward = (jnp.sum(jnp.where(best, x, 0)) for x in (means.n, means.reward))
@@ -145,16 +153,19 @@ class Phases(NamedTuple):
 
 @pytree
 class Elimination(_Survivors):
-    """Spend the budget in phases; after each the arms with the smallest means leave, until one is left.
+    """Spend the budget in phases; after each the arms with the smallest means leave, until one is
+    left.
 
-    ``"halving"``: :math:`\\lceil \\log_2 K \\rceil` phases of equal money, half of the arms (rounded up) stay.
-    ``"rejects"``: K − 1 phases, one arm leaves after each; with :math:`L = \\tfrac12 + \\sum_{i=2}^K 1/i` the first has
-    the share 1/L of the money, the k-th 1/(L(K + 2 − k)).
+    ``"halving"``: :math:`\\lceil \\log_2 K \\rceil` phases of equal money, half of the arms
+    (rounded up) stay. ``"rejects"``: K − 1 phases, one arm leaves after each; with :math:`L =
+    \\tfrac12 + \\sum_{i=2}^K 1/i` the first has the share 1/L of the money, the k-th 1/(L(K + 2 −
+    k)).
 
-    The next pull is that of the arm that is left with the least :math:`n_k w_k`, w = 1 (``"pulls"``),
-    :math:`\\sqrt{\\hat c_k}` (``"root"``: the least :math:`\\sum 1/n_k` that money buys) or :math:`\\hat c_k`
-    (``"money"``), :math:`\\hat c_k = (\\sum c + 1)/(n_k + 1)`. A phase ends when a further pull could cost more than it
-    has left, so that nothing is overspent; what is left goes to the next one. Ties at random.
+    The next pull is that of the arm that is left with the least :math:`n_k w_k`, w = 1
+    (``"pulls"``), :math:`\\sqrt{\\hat c_k}` (``"root"``: the least :math:`\\sum 1/n_k` that money
+    buys) or :math:`\\hat c_k` (``"money"``), :math:`\\hat c_k = (\\sum c + 1)/(n_k + 1)`. A phase
+    ends when a further pull could cost more than it has left, so that nothing is overspent; what is
+    left goes to the next one. Ties at random.
 
     Args:
         rule: ``"halving"`` or ``"rejects"``.
@@ -162,10 +173,11 @@ class Elimination(_Survivors):
         largest: the largest cost of one pull, in (0, 1], default 1.
 
     Raises:
-        InputError: before anything runs, for another word, or a constraint that does not tell what is left.
+        InputError: before anything runs, for another word, or a constraint that does not tell what
+            is left.
 
-    Source: ``"halving"`` with ``"pulls"`` is SH-RR, AISTATS 2024; ``"rejects"`` is COLT 2010, from memory. Money for
-    rejects, and the other spreads, are ours.
+    Source: ``"halving"`` with ``"pulls"`` is SH-RR, AISTATS 2024; ``"rejects"`` is COLT 2010, from
+    memory. Money for rejects, and the other spreads, are ours.
 
     Example:
         >>> import jax
@@ -192,7 +204,9 @@ class Elimination(_Survivors):
         return Phases(super().init(spec), none, jnp.int32(0), ticks.zero(), jnp.int32(0))
 
     def share(self, phase: jax.Array, arms: jax.Array, width: int) -> jax.Array:
-        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``, of ``width`` columns of arms."""
+        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``, of ``width``
+        columns of arms.
+        """
         if self.rule == "halving":
             phases = 32 - jax.lax.clz(jnp.maximum(arms - 1, 1))
             return jnp.minimum((phase + 1).astype(jnp.float32) / phases, 1)
@@ -200,8 +214,12 @@ class Elimination(_Survivors):
         i = jax.lax.iota(jnp.int32, width + 1)
         terms = jnp.where(i >= 2, jnp.rint(ticks.ONE / jnp.maximum(i, 1)), 0).astype(jnp.int32)
         whole = ticks.ONE // 2 + jnp.sum(jnp.where(i <= arms, terms, 0), dtype=jnp.int32)
-        spent = ticks.ONE + jnp.sum(jnp.where((i <= arms) & (i >= arms + 1 - phase), terms, 0), dtype=jnp.int32)
-        return jnp.where(phase + 2 >= arms, 1, spent.astype(jnp.float32) / whole.astype(jnp.float32))
+        spent = ticks.ONE + jnp.sum(
+            jnp.where((i <= arms) & (i >= arms + 1 - phase), terms, 0), dtype=jnp.int32
+        )
+        return jnp.where(
+            phase + 2 >= arms, 1, spent.astype(jnp.float32) / whole.astype(jnp.float32)
+        )
 
     def select(self, state: Phases, key: jax.Array, view: View) -> tuple[Phases, jax.Array]:
         begins, money = state.arms == 0, money_left(view)
@@ -211,7 +229,10 @@ class Elimination(_Survivors):
             budget=select_tree(begins, money, state.budget),
         )
         policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
-        spent, budget = ticks.to_float(ticks.minus(state.budget, money)), ticks.to_float(state.budget)
+        spent, budget = (
+            ticks.to_float(ticks.minus(state.budget, money)),
+            ticks.to_float(state.budget),
+        )
         width = state.alive.shape[0]
         order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
         ids = jax.lax.iota(jnp.uint32, width)
@@ -219,7 +240,8 @@ class Elimination(_Survivors):
         def beside(x: jax.Array) -> tuple[jax.Array, jax.Array]:
             return x[:, None], x[None, :]
 
-        # By mean, then by a draw of this round, then by id: no two arms are equal, so as many stay as should.
+        # By mean, then by a draw of this round, then by id: no two arms are equal, so as many stay
+        # as should.
         (row_order, column_order), (row_id, column_id), (row_mean, column_mean) = (
             beside(x) for x in (order, ids, means.reward)
         )
@@ -239,5 +261,10 @@ class Elimination(_Survivors):
 
         state = jax.lax.while_loop(over, eliminate, state)
         price = prices_of(state.learnt, means.n)
-        work = means.n * {"pulls": jnp.ones_like(price), "root": jnp.sqrt(price), "money": price}[self.spread]
-        return state, arm_of_least(work, state.alive & view.available, best_mean(state.learnt, key, view))
+        work = (
+            means.n
+            * {"pulls": jnp.ones_like(price), "root": jnp.sqrt(price), "money": price}[self.spread]
+        )
+        return state, arm_of_least(
+            work, state.alive & view.available, best_mean(state.learnt, key, view)
+        )

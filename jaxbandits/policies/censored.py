@@ -1,4 +1,5 @@
-"""Policies of censored arms: RCUCB and z-RCUCB with their estimates of survival, and reductions to ordinary arms.
+"""Policies of censored arms: RCUCB and z-RCUCB with their estimates of survival, and reductions to
+ordinary arms.
 
 Arrays are over pairs of an arm and a limit, ``[n·m]``; counts are int32 and exact.
 """
@@ -26,8 +27,8 @@ from jaxbandits.policies.base import evaluate_arms, largest
 
 # --- Estimates of the probability P(C > τ) that a limit is exceeded
 #
-# After a censored round (C > τ_t) nothing is known of C > τ for τ > τ_t, which the printed estimate (9) of the RCUCB
-# paper needs. Each class here is one way out.
+# After a censored round (C > τ_t) nothing is known of C > τ for τ > τ_t, which the printed estimate
+# (9) of the RCUCB paper needs. Each class here is one way out.
 
 Counts = tuple[jax.Array, ...]
 
@@ -43,7 +44,9 @@ class PairRound(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """An estimate of P(C > τ) and the number of rounds that its confidence width counts, ``f32[n·m]``."""
+    """An estimate of P(C > τ) and the number of rounds that its confidence width counts,
+    ``f32[n·m]``.
+    """
 
     share: jax.Array
     rounds: jax.Array
@@ -68,9 +71,16 @@ class Survival:
 
 
 class Counting(Survival):
-    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} with ``by_reach``."""
+    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} with
+    ``by_reach``.
+    """
 
-    def __init__(self, beyond: Callable[[PairRound], jax.Array], by_reach: bool = False, needs_revealed: bool = False):
+    def __init__(
+        self,
+        beyond: Callable[[PairRound], jax.Array],
+        by_reach: bool = False,
+        needs_revealed: bool = False,
+    ):
         self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
@@ -84,10 +94,11 @@ class Counting(Survival):
 
 
 class KaplanMeier(Survival):
-    """The product-limit estimate Π (1 − events/at risk) over the cells between limits: legal, uses all rounds (ours).
+    """The product-limit estimate Π (1 − events/at risk) over the cells between limits: legal, uses
+    all rounds (ours).
 
-    Rounds are censored exactly at limits, so counts per cell give what the product over single consumptions gives.
-    The width is literal's, with N_{i,0}; no theory covers it.
+    Rounds are censored exactly at limits, so counts per cell give what the product over single
+    consumptions gives. The width is literal's, with N_{i,0}; no theory covers it.
     """
 
     def start(self, spec: CensoredSpec) -> Counts:
@@ -96,7 +107,8 @@ class KaplanMeier(Survival):
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
         """A round is at risk in every cell up to its limit that its consumption did not end before."""
-        # PairRound.within is False after a censored round: it counts as at risk up to its limit, and as no event.
+        # PairRound.within is False after a censored round: it counts as at risk up to its limit,
+        # and as no event.
         risk = round_.reach & ~round_.before
         return (counts[0] + risk, counts[1] + (risk & round_.within))
 
@@ -104,9 +116,15 @@ class KaplanMeier(Survival):
         """The product up to every limit."""
         risk, events = (x.reshape(spec.arms, -1) for x in counts)
         # A cell that no round reached says nothing, and leaves the product as it is.
-        stays = jnp.where(risk > 0, (risk - events).astype(jnp.float32) / jnp.maximum(risk, 1).astype(jnp.float32), 1.0)
+        stays = jnp.where(
+            risk > 0,
+            (risk - events).astype(jnp.float32) / jnp.maximum(risk, 1).astype(jnp.float32),
+            1.0,
+        )
         columns = [stays[:, 0]]
-        for j in range(1, stays.shape[1]):  # in this order, so that no compilation multiplies in another
+        for j in range(
+            1, stays.shape[1]
+        ):  # in this order, so that no compilation multiplies in another
             columns.append(columns[-1] * stays[:, j])
         return Tail(jnp.stack(columns, axis=1).reshape(-1), pulls.astype(jnp.float32))
 
@@ -123,11 +141,14 @@ SURVIVALS: dict[str, Survival] = {
 
 
 # --- RCUCB
-# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning 2023.
+# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning
+# 2023.
 
 
 class Sums(NamedTuple):
-    """What RCUCB remembers; arrays over pairs, pair p = arm p // m with limit p % m. The spec rides along (no leaf)."""
+    """What RCUCB remembers; arrays over pairs, pair p = arm p // m with limit p % m. The spec rides
+    along (no leaf).
+    """
 
     spec: CensoredSpec
     pulls: jax.Array  # i32[n·m]: N_{i,0}, the same for all limits of an arm
@@ -196,7 +217,9 @@ def empty_sums(spec: CensoredSpec, survival: Survival) -> Sums:
     return Sums(spec, none, none, ticks.zero(shape), survival.start(spec))
 
 
-def add_round(sums: Sums, survival: Survival, action: PairAction, feedback: CensoredFeedback) -> Sums:
+def add_round(
+    sums: Sums, survival: Survival, action: PairAction, feedback: CensoredFeedback
+) -> Sums:
     """Add a round: N and G of all limits up to the round's, and the survival counts."""
     round_ = pair_round(sums.spec, action, feedback)
     earned = jnp.where(round_.reach & round_.within, sums.spec.gain(feedback), 0)
@@ -244,42 +267,52 @@ def pair_value(pairs: Pairs) -> jax.Array:
     return pairs.gain / pairs.n - pairs.penalty * pairs.tail
 
 
-def choose(scores: jax.Array, spec: CensoredSpec, key: jax.Array, view: View, fresh: jax.Array) -> PairAction:
+def choose(
+    scores: jax.Array, spec: CensoredSpec, key: jax.Array, view: View, fresh: jax.Array
+) -> PairAction:
     """The pair with the largest score, exact ties at random; fresh pairs first, in index order."""
     m = len(spec.limits)
     if view.available is not None:
-        view = view._replace(available=jnp.broadcast_to(view.available[:, None], (spec.arms, m)).reshape(-1))
+        view = view._replace(
+            available=jnp.broadcast_to(view.available[:, None], (spec.arms, m)).reshape(-1)
+        )
     pair = largest(scores, key, view, fresh)
     return PairAction(pair // m, pair % m)
 
 
 @pytree
 class RCUCB(PairPolicy):
-    """RCUCB: an optimistic index of every pair (arm i, limit τ) that shares what limits ≥ τ have seen.
+    """RCUCB: an optimistic index of every pair (arm i, limit τ) that shares what limits ≥ τ have
+    seen.
 
     .. math:: \\frac{G_{i,\\tau}}{N_{i,\\tau}} - \\lambda(\\tau) \\hat S_{i,\\tau}
-        + \\sqrt{\\frac{2 \\alpha \\ln t}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2 \\alpha \\ln t}{N_{i,0}}}
+        + \\sqrt{\\frac{2 \\alpha \\ln t}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2 \\alpha
+        \\ln t}{N_{i,0}}}
 
-    N_{i,τ} counts rounds of arm i with limit ≥ τ, G_{i,τ} sums (R − c(C))·1{C ≤ τ} over them, N_{i,0} counts all its
-    rounds. Rounds 1 … n: every arm once, with the largest limit. Ties at random.
+    N_{i,τ} counts rounds of arm i with limit ≥ τ, G_{i,τ} sums (R − c(C))·1{C ≤ τ} over them,
+    N_{i,0} counts all its rounds. Rounds 1 … n: every arm once, with the largest limit. Ties at
+    random.
 
     Args:
-        survival: the estimate Ŝ of P(C > τ). After a censored round the printed one, S/N_{i,0}, is not known for
-            larger limits:
+        survival: the estimate Ŝ of P(C > τ). After a censored round the printed one, S/N_{i,0}, is
+            not known for larger limits:
 
             * ``"literal"``: takes the true consumption all the same, as printed. Plays only in
               :class:`~jaxbandits.environments.RevealConsumption`.
             * ``"legal"``: counts over rounds with limit ≥ τ only, with N_{i,τ} in both widths.
             * ``"infinite"``: counts a censored round as C = ∞.
-            * ``"kaplan_meier"``: the product-limit estimate from all rounds, width as literal (ours).
+            * ``"kaplan_meier"``: the product-limit estimate from all rounds, width as literal
+              (ours).
         alpha: α > 0, default 1 as in the paper's experiments (its theory needs α > 1).
 
     Raises:
-        InputError: before anything runs, for another ``survival`` or for ``"literal"`` where consumption is hidden.
+        InputError: before anything runs, for another ``survival`` or for ``"literal"`` where
+            consumption is hidden.
 
     Source: Eqs. (8)–(12).
 
-    Deviations: ties, "broken arbitrarily", are broken at random; everything but ``literal`` is a legal reading of (9).
+    Deviations: ties, "broken arbitrarily", are broken at random; everything but ``literal`` is a
+    legal reading of (9).
 
     Example:
         >>> import jax
@@ -358,19 +391,21 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 
 @pytree
 class UCBReduction(PairPolicy):
-    """UCB on the virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`, T its own pulls.
+    """UCB on the virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`, T
+    its own pulls.
 
     Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random.
 
     Args:
-        width: f(τ): ``"lambda"`` for 1 + λ(τ), the range of the payoff; ``"one"`` for 1. The paper does not say;
-            its Theorem 1 compares with a bound in (1 + λ(τ))², hence the default.
+        width: f(τ): ``"lambda"`` for 1 + λ(τ), the range of the payoff; ``"one"`` for 1. The paper
+            does not say; its Theorem 1 compares with a bound in (1 + λ(τ))², hence the default.
         alpha: α > 0, default 1.
 
     Raises:
         InputError: before anything runs, for another ``width``.
 
-    Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not find.
+    Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not
+    find.
 
     Example:
         >>> import jaxbandits as jb
@@ -393,7 +428,9 @@ class UCBReduction(PairPolicy):
         action = observation.action
         mask = pair_mask(state.spec, action)
         x = payoff_ticks(state.spec, action, observation.feedback)
-        return Payoffs(state.spec, state.pulls + mask, ticks.add(state.payoff, jnp.where(mask, x, 0)))
+        return Payoffs(
+            state.spec, state.pulls + mask, ticks.add(state.payoff, jnp.where(mask, x, 0))
+        )
 
     def score(self, arms: VirtualArms) -> jax.Array:
         radius = jnp.sqrt(2 * self.alpha * arms.log_t / arms.n)
@@ -414,7 +451,9 @@ class UCBReduction(PairPolicy):
         return evaluate_arms(self, arms)  # type: ignore[arg-type]
 
     def select(self, state: Payoffs, key: jax.Array, view: View) -> tuple[Payoffs, PairAction]:
-        return state, choose(self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0)
+        return state, choose(
+            self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0
+        )
 
 
 class Trials(NamedTuple):
@@ -427,21 +466,26 @@ class Trials(NamedTuple):
 
 @pytree
 class ThompsonReduction(PairPolicy):
-    """Thompson sampling on the virtual arms: θ ~ Beta(1 + successes, 1 + failures), the pair with the largest θ.
+    """Thompson sampling on the virtual arms: θ ~ Beta(1 + successes, 1 + failures), the pair with
+    the largest θ.
 
-    A payoff is rescaled to y ∈ [0, 1] and turned into a Bernoulli(y) trial, exactly in ticks. No initial rounds.
+    A payoff is rescaled to y ∈ [0, 1] and turned into a Bernoulli(y) trial, exactly in ticks. No
+    initial rounds.
 
     Args:
-        scaling: ``"global"`` (default): y = (x + λ_max)/(1 + λ_max), λ_max the largest penalty over the limits.
-            ``"per_arm"``: y = (x + λ(τ))/(1 + λ(τ)), and θ is mapped back, θ(1 + λ) − λ, before the argmax.
+        scaling: ``"global"`` (default): y = (x + λ_max)/(1 + λ_max), λ_max the largest penalty over
+            the limits. ``"per_arm"``: y = (x + λ(τ))/(1 + λ(τ)), and θ is mapped back, θ(1 + λ) −
+            λ, before the argmax.
 
     Raises:
         InputError: before anything runs, for another ``scaling``.
 
-    Source: "TS" of Fig. 4; Agrawal & Goyal (COLT 2012), which the paper lists. The scaling is not published.
+    Source: "TS" of Fig. 4; Agrawal & Goyal (COLT 2012), which the paper lists. The scaling is not
+    published.
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
-    :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
+    :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts
+    up to 3·10⁵.
 
     Example:
         >>> import jaxbandits as jb
@@ -472,14 +516,18 @@ class ThompsonReduction(PairPolicy):
         mask = pair_mask(spec, action)
         shift = jnp.asarray(self.shift_ticks(spec))[action.limit]
         raised = payoff_ticks(spec, action, observation.feedback) + shift
-        coin = streams.uniform_ticks(streams.policy_words(key, observation.view.round, Role.TRIAL)[0])
+        coin = streams.uniform_ticks(
+            streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
+        )
         success = ticks.times(coin, ticks.ONE + shift).whole < raised
         return Trials(spec, state.pulls + mask, state.successes + (mask & success))
 
     def draws(self, state: Trials, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ of every pair, ``f32[n·m]``."""
         ids = jax.lax.iota(jnp.uint32, state.spec.pairs)
-        words = jax.vmap(lambda pair: streams.policy_words(key, round, Role.THETA_REWARD, pair))(ids)
+        words = jax.vmap(lambda pair: streams.policy_words(key, round, Role.THETA_REWARD, pair))(
+            ids
+        )
         return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
 
     def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
@@ -498,10 +546,14 @@ class ThompsonReduction(PairPolicy):
 
 
 class Zoom(NamedTuple):
-    """What z-RCUCB remembers: the sums at every point of the finest grid, and how fine each arm's own grid is."""
+    """What z-RCUCB remembers: the sums at every point of the finest grid, and how fine each arm's
+    own grid is.
+    """
 
     sums: Sums
-    cell: jax.Array  # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
+    cell: (
+        jax.Array
+    )  # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
     full: jax.Array  # bool[]: a cell of the finest grid should have been split
 
 
@@ -518,7 +570,8 @@ class ZoomPairs(NamedTuple):
 
 
 def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
-    """The finest grid of z-RCUCB: m^depth equally spaced limits in (0, τ_max], to give to an environment.
+    """The finest grid of z-RCUCB: m^depth equally spaced limits in (0, τ_max], to give to an
+    environment.
 
     Example:
         >>> fine_limits(2).tolist()
@@ -530,20 +583,23 @@ def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
 
 @pytree
 class ZRCUCB(PairPolicy):
-    """z-RCUCB: each arm starts with the one limit τ_max and splits a cell of its grid once it is known well enough.
+    """z-RCUCB: each arm starts with the one limit τ_max and splits a cell of its grid once it is
+    known well enough.
 
     .. math:: \\hat v_{i,\\tau} + c_{i,\\tau} + (\\tau - \\mathrm{down}_i(\\tau)), \\qquad
-        c_{i,\\tau} = \\sqrt{\\frac{2 \\alpha L}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2 \\alpha L}{N_{i,0}}},
-        \\quad L = \\ln \\frac{n T^2}{\\delta},
+        c_{i,\\tau} = \\sqrt{\\frac{2 \\alpha L}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2
+        \\alpha L}{N_{i,0}}}, \\quad L = \\ln \\frac{n T^2}{\\delta},
 
-    down_i(τ) the next smaller point of arm i's grid, or 0; c = ∞ for an arm never pulled. After a pull of arm i every
-    point with τ − down(τ) ≥ c gets its m − 1 points between, all at once (no cascade). The environment's limits are the
-    finest grid, m^depth equally spaced ones (:func:`fine_limits`): N, G and the survival counts are kept at all of
-    them, so new points have the arm's whole history, exactly. If a cell of the finest grid should be split the lane
-    ends with status CAPACITY; with more limits it replays the same prefix.
+    down_i(τ) the next smaller point of arm i's grid, or 0; c = ∞ for an arm never pulled. After a
+    pull of arm i every point with τ − down(τ) ≥ c gets its m − 1 points between, all at once (no
+    cascade). The environment's limits are the finest grid, m^depth equally spaced ones
+    (:func:`fine_limits`): N, G and the survival counts are kept at all of them, so new points have
+    the arm's whole history, exactly. If a cell of the finest grid should be split the lane ends
+    with status CAPACITY; with more limits it replays the same prefix.
 
-    From round T + 1 on the recommended pair is played: that of the finest cell, on a tie of largest v̂ (lowest arm and
-    limit if tied still). So with ``Horizon(T + 1)`` the regret of the last round is the simple regret.
+    From round T + 1 on the recommended pair is played: that of the finest cell, on a tie of largest
+    v̂ (lowest arm and limit if tied still). So with ``Horizon(T + 1)`` the regret of the last round
+    is the simple regret.
 
     Args:
         survival: see :class:`~jaxbandits.policies.RCUCB`.
@@ -553,7 +609,8 @@ class ZRCUCB(PairPolicy):
         m: a split makes m cells, m ≥ 2, default 2 (not published).
 
     Raises:
-        InputError: before anything runs: m, a δ or an α out of range, limits that are no such grid, and as RCUCB.
+        InputError: before anything runs: m, a δ or an α out of range, limits that are no such grid,
+            and as RCUCB.
 
     Source: §4, Algorithm 1, Eqs. (13)–(14).
 
@@ -585,37 +642,52 @@ class ZRCUCB(PairPolicy):
             power //= self.m
         even = np.arange(1, cells + 1) / cells * spec.tau_max
         if power != 1 or not np.allclose(limits, even, rtol=1e-9, atol=0):
-            raise bad("limits", spec.limits, f"{self.m}**depth equally spaced ones up to tau_max (fine_limits)")
+            raise bad(
+                "limits",
+                spec.limits,
+                f"{self.m}**depth equally spaced ones up to tau_max (fine_limits)",
+            )
 
     def init(self, spec: CensoredSpec) -> Zoom:
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
         return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
     def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
-        """Values of every point of the finest grid, on the arm's own grid or not; n counts the available arms."""
+        """Values of every point of the finest grid, on the arm's own grid or not; n counts the
+        available arms.
+        """
         spec = state.sums.spec
         arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
         horizon = jnp.asarray(self.horizon, jnp.float32)
         delta = 1 / horizon if self.delta is None else self.delta
         log = jnp.log(arms.astype(jnp.float32)) + 2 * jnp.log(horizon) - jnp.log(delta)
         step = np.float32(spec.tau_max / len(spec.limits))
-        return ZoomPairs(pairs_of(state.sums, SURVIVALS[self.survival], log), state.cell.astype(jnp.float32) * step)
+        return ZoomPairs(
+            pairs_of(state.sums, SURVIVALS[self.survival], log),
+            state.cell.astype(jnp.float32) * step,
+        )
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
         """Add the round, then refine the grid of its arm."""
-        sums = add_round(state.sums, SURVIVALS[self.survival], observation.action, observation.feedback)
+        sums = add_round(
+            state.sums, SURVIVALS[self.survival], observation.action, observation.feedback
+        )
         return self.refined(Zoom(sums, state.cell, state.full), observation)
 
     def refined(self, state: Zoom, observation: Observation) -> Zoom:
         """The grid of the round's arm, refined by what is known now."""
         action, spec, sums = observation.action, state.sums.spec, state.sums
-        row, limit_index = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
+        row, limit_index = (
+            state.cell.reshape(spec.arms, -1)[action.arm],
+            jnp.arange(len(spec.limits), dtype=jnp.int32),
+        )
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
         wide = pair_width(jax.lax.optimization_barrier(values).pairs, self.alpha)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
         upper = (limit_index // row + 1) * row - 1  # the grid point that stands for the cell
-        # All cells at once, by what was known before: a cell that was just made is not split again (no cascade).
+        # All cells at once, by what was known before: a cell that was just made is not split again
+        # (no cascade).
         split = due[upper]
         finer = jnp.where(split & (row > 1), row // self.m, row)
         arm, _ = pair_ids(spec)
@@ -625,10 +697,14 @@ class ZRCUCB(PairPolicy):
     def score(self, points: ZoomPairs) -> jax.Array:
         """The index (13), +∞ for an arm never pulled."""
         pairs = points.pairs
-        return jnp.where(pairs.n > 0, pair_value(pairs) + pair_width(pairs, self.alpha) + points.cell, jnp.inf)
+        return jnp.where(
+            pairs.n > 0, pair_value(pairs) + pair_width(pairs, self.alpha) + points.cell, jnp.inf
+        )
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
-        """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and absent arms."""
+        """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and
+        absent arms.
+        """
         scores = evaluate_arms(self, self.pairs(state, available))  # type: ignore[arg-type]
         return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 
@@ -672,7 +748,10 @@ def _exists(state: Zoom, available: jax.Array | None) -> jax.Array:
 
 def _order(spec: CensoredSpec, word: jax.Array) -> jax.Array:
     # A random order of points by (arm, limit in ticks): the same whatever the number of limits.
-    arm, tau = pair_ids(spec)[0].astype(np.uint32), of_limits(spec, spec.limit_ticks).astype(np.uint32)
+    arm, tau = (
+        pair_ids(spec)[0].astype(np.uint32),
+        of_limits(spec, spec.limit_ticks).astype(np.uint32),
+    )
     x = word ^ (tau * np.uint32(0x85EBCA77) ^ (arm * np.uint32(0x9E3779B1)))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)

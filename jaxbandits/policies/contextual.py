@@ -1,15 +1,17 @@
-"""Policies that see the request: linear models of reward and cost, a bonus or a draw, and a price on the money.
+"""Policies that see the request: linear models of reward and cost, a bonus or a draw, and a price
+on the money.
 
-Context x without a constant, x̃ = (1, x) with one, K arms, J resources. Each arm has a model of its own over
-:math:`\\tilde x`: :math:`A_k = P + \\sum \\tilde x \\tilde x^\\top`, :math:`h_k = \\sum r \\tilde x`,
-:math:`g_{kj} = \\sum c_j \\tilde x`, so that
+Context x without a constant, x̃ = (1, x) with one, K arms, J resources. Each arm has a model of its
+own over :math:`\\tilde x`: :math:`A_k = P + \\sum \\tilde x \\tilde x^\\top`, :math:`h_k = \\sum r
+\\tilde x`, :math:`g_{kj} = \\sum c_j \\tilde x`, so that
 
 .. math:: \\hat r_k = \\langle A_k^{-1} h_k, \\tilde x \\rangle, \\quad
     \\hat c_{kj} = \\langle A_k^{-1} g_{kj}, \\tilde x \\rangle, \\quad
     w_k = \\sqrt{\\tilde x^\\top A_k^{-1} \\tilde x},
 
-P = diag(ε, p, …, p): the constant is all but free, and what a context changes is shrunk. With ``shared`` there is one
-model for all arms, over rows x_k. A learner takes contexts from observations only, never from a view that it kept.
+P = diag(ε, p, …, p): the constant is all but free, and what a context changes is shrunk. With
+``shared`` there is one model for all arms, over rows x_k. A learner takes contexts from
+observations only, never from a view that it kept.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _LEAST_SHARE = np.float32(1 / 20)  # of an arm's mean cost: so low may its bound
 
 
 class Features:
-    """A map from a context ``f32[…, d]`` to features ``f32[…, D − 1]``; the models put a 1 before them.
+    """A map from a context ``f32[…, d]`` to features ``f32[…, D − 1]``; the models put a 1 before
+    them.
 
     Example:
         >>> import jax.numpy as jnp
@@ -114,7 +117,8 @@ class Standardised(Features):
 
 @pytree
 class Cells(Features):
-    """The nearest of some centres, as a one among zeros: a mean for each cell, shrunk towards its arm's.
+    """The nearest of some centres, as a one among zeros: a mean for each cell, shrunk towards its
+    arm's.
 
     Args:
         centres: ``[C, d]``.
@@ -150,7 +154,9 @@ class Explore:
     """What is put on r̂. Write :meth:`above`."""
 
     @abstractmethod
-    def above(self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array) -> jax.Array:
+    def above(
+        self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array
+    ) -> jax.Array:
         """``f32[K]``, for rows x̃ ``f32[K, D]`` and w ``f32[K]``."""
 
 
@@ -159,8 +165,8 @@ class Bonus(Explore):
     """α w, an upper confidence bound.
 
     Args:
-        alpha: α ≥ 0, about twice the noise's standard deviation: the default ¼ is for judged quality, 1 for coins.
-            Li et al. 2010: 1 + √(½ ln(2/δ)).
+        alpha: α ≥ 0, about twice the noise's standard deviation: the default ¼ is for judged
+            quality, 1 for coins. Li et al. 2010: 1 + √(½ ln(2/δ)).
 
     Source: Li, Chu, Langford, Schapire, WWW 2010 (LinUCB).
 
@@ -172,20 +178,24 @@ class Bonus(Explore):
 
     alpha: ArrayLike = leaf(default=0.25, at_least=0)
 
-    def above(self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array) -> jax.Array:
+    def above(
+        self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array
+    ) -> jax.Array:
         return self.alpha * width
 
 
 @pytree
 class Draw(Explore):
-    """⟨θ̃, x̃⟩ − r̂ of a draw θ̃ from the normal law with mean A⁻¹h and covariance v²A⁻¹: Thompson sampling.
+    """⟨θ̃, x̃⟩ − r̂ of a draw θ̃ from the normal law with mean A⁻¹h and covariance v²A⁻¹: Thompson
+    sampling.
 
-    Models of arms are independent, and a round asks each for one number, which is normal with the standard deviation v
-    w: that number is drawn (address: round, arm). A shared model's numbers depend on each other: there θ̃ = A⁻¹h + v
-    L⁻ᵀz with A = LLᵀ is drawn.
+    Models of arms are independent, and a round asks each for one number, which is normal with the
+    standard deviation v w: that number is drawn (address: round, arm). A shared model's numbers
+    depend on each other: there θ̃ = A⁻¹h + v L⁻ᵀz with A = LLᵀ is drawn.
 
     Args:
-        v: at least 0, default 0.1; Agrawal and Goyal 2013: R √(9 d ln(t/δ)), which explores for long.
+        v: at least 0, default 0.1; Agrawal and Goyal 2013: R √(9 d ln(t/δ)), which explores for
+            long.
 
     Source: Agrawal, Goyal, ICML 2013 (LinTS).
 
@@ -197,7 +207,9 @@ class Draw(Explore):
 
     v: ArrayLike = leaf(default=0.1, at_least=0)
 
-    def above(self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array) -> jax.Array:
+    def above(
+        self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array
+    ) -> jax.Array:
         if model.inverse.shape[0] == rows.shape[0]:
             return self.v * width * _normals(key, round, rows.shape[0])
         # L⁻ᵀ is the upper triangular root of A⁻¹: a lower one of the matrix that is turned round.
@@ -218,7 +230,8 @@ def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
 class Model(NamedTuple):
     """M = K models, or M = 1 for all arms."""
 
-    # A⁻¹; where the past is forgotten the Gram matrix without P instead, since there A⁻¹ alone loses the ridge
+    # A⁻¹; where the past is forgotten the Gram matrix without P instead, since there A⁻¹ alone
+    # loses the ridge
     inverse: jax.Array  # f32[M, D, D]
     reward: jax.Array  # f32[M, D]: h
     cost: jax.Array  # f32[M, J, D]: g, of costs over their prices where prices are known
@@ -243,7 +256,8 @@ def _dot(x: jax.Array, y: jax.Array) -> jax.Array:
 def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
     """A x of ``[M, D, D]`` and ``[K, D]``.
 
-    A product of matrices: on CPU it is four times as fast as sums of products (D = 27: 3.1 to 0.8 · 10⁵ rounds/s).
+    A product of matrices: on CPU it is four times as fast as sums of products (D = 27: 3.1 to 0.8 ·
+    10⁵ rounds/s).
     """
     if matrix.shape[0] == 1:
         return jnp.einsum("ij,kj->ki", matrix[0], rows, precision="highest")
@@ -252,7 +266,9 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
 
 @pytree
 class _Linear(Policy):
-    """A policy of linear models. Write ``init`` and ``select_while_open``; the state has the field ``model``."""
+    """A policy of linear models. Write ``init`` and ``select_while_open``; the state has the field
+    ``model``.
+    """
 
     features: Features = leaf(default=Raw())
     ridge: ArrayLike = leaf(default=None, above=0)
@@ -267,9 +283,17 @@ class _Linear(Policy):
         """Contexts, a row for each arm where the model is shared, and a γ that float32 holds."""
         name = type(self).__name__
         if spec.context is None:
-            raise bad("environment", "no contexts", f"one with contexts for {name}, such as ContextualArms")
+            raise bad(
+                "environment",
+                "no contexts",
+                f"one with contexts for {name}, such as ContextualArms",
+            )
         if self.shared and len(spec.context) != 2:
-            raise bad(f"{name}.shared", True, f"False where all arms have one context, {list(spec.context)}")
+            raise bad(
+                f"{name}.shared",
+                True,
+                f"False where all arms have one context, {list(spec.context)}",
+            )
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
         if self.priced and spec.context[-1] <= (1 if len(spec.context) == 2 else spec.arms):
@@ -298,7 +322,9 @@ class _Linear(Policy):
         """The diagonal of P, ``f32[D]``."""
         d = self.split(context, arms)[0].shape[-1]
         p = 4 * self.features.norm(d) if self.ridge is None else self.ridge
-        return jnp.append(jnp.asarray(self.free, jnp.float32), jnp.full((self.features.size(d),), p, jnp.float32))
+        return jnp.append(
+            jnp.asarray(self.free, jnp.float32), jnp.full((self.features.size(d),), p, jnp.float32)
+        )
 
     def untaught(self, spec: FiniteSpec) -> Model:
         """The models before the first round."""
@@ -315,11 +341,16 @@ class _Linear(Policy):
         )
 
     def taught(self, model: Model, observation: Observation) -> Model:
-        """The model of the arm that was played, by one outcome more: A⁻¹ by Sherman and Morrison's formula."""
+        """The model of the arm that was played, by one outcome more: A⁻¹ by Sherman and Morrison's
+        formula.
+        """
         arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]
-        reward, cost = ticks.ticks_to_float(feedback.reward), ticks.ticks_to_float(jnp.atleast_1d(feedback.cost))
+        reward, cost = (
+            ticks.ticks_to_float(feedback.reward),
+            ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)),
+        )
         prices = self.split(context, arms)[1]  # type: ignore[arg-type]
         if prices is not None:
             cost = cost / prices.at[arm].get(mode="clip")
@@ -339,7 +370,9 @@ class _Linear(Policy):
             outer = jnp.where(is_model[:, None, None], x[:, None] * x[None, :], 0)
             inverse = keep * model.inverse + outer
         pulls = model.pulls + is_arm.astype(jnp.int32)
-        step = (cost[None, :] - model.mean_cost) / jnp.maximum(pulls, 1).astype(jnp.float32)[:, None]
+        step = (cost[None, :] - model.mean_cost) / jnp.maximum(pulls, 1).astype(jnp.float32)[
+            :, None
+        ]
         return Model(
             inverse,
             keep * model.reward + jnp.where(is_model[:, None], reward * x, 0),
@@ -352,7 +385,9 @@ class _Linear(Policy):
         """r̂, ĉ, w of the request to be decided."""
         arms = model.pulls.shape[0]
         rows = self.rows(view.context, arms)  # type: ignore[arg-type]
-        rows = jnp.where(view.available[:, None], rows, 0)  # what stands in the row of an absent arm may be NaN
+        rows = jnp.where(
+            view.available[:, None], rows, 0
+        )  # what stands in the row of an absent arm may be NaN
         if self.forget is None:
             solved = _applied(model.inverse, rows)
         else:
@@ -361,7 +396,10 @@ class _Linear(Policy):
             root = jnp.linalg.cholesky(whole)
             solved = jax.vmap(lambda low, x: jax.scipy.linalg.cho_solve((low, True), x))(root, rows)
         width = jnp.sqrt(jnp.maximum(_dot(rows, solved), 0))
-        cost = _dot(model.cost, jnp.broadcast_to(solved[:, None], (arms, model.cost.shape[1], rows.shape[-1])))
+        cost = _dot(
+            model.cost,
+            jnp.broadcast_to(solved[:, None], (arms, model.cost.shape[1], rows.shape[-1])),
+        )
         return Estimates(rows, _dot(model.reward, solved), cost, width)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -389,7 +427,9 @@ class RequestBounds(NamedTuple):
 
 @pytree
 class _Optimistic(_Linear):
-    """U = min(r̂ + what ``explore`` puts on it, 1) and L = max(ĉ − α_c w c̄, c̄/20), first pulls, and a null arm."""
+    """U = min(r̂ + what ``explore`` puts on it, 1) and L = max(ĉ − α_c w c̄, c̄/20), first pulls,
+    and a null arm.
+    """
 
     explore: Explore = leaf(default=Bonus())
     cost_alpha: ArrayLike = leaf(default=0.0, at_least=0)
@@ -406,15 +446,24 @@ class _Optimistic(_Linear):
                 label = f"{np.shape(self.cost_guess)[-1]} numbers"
                 raise bad(f"{name}.cost_guess", label, f"one for each of {spec.arms} arms")
             if spec.resources is not None and spec.resources > 1:
-                raise bad(f"{name}.cost_guess", "a guess of one cost", f"left out: there are {spec.resources} costs")
+                raise bad(
+                    f"{name}.cost_guess",
+                    "a guess of one cost",
+                    f"left out: there are {spec.resources} costs",
+                )
 
     def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
         """U, L, and which arms must be pulled first."""
         estimates, n = self.estimates(model, view), model.pulls
         above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
-        estimates, above, mean, policy = jax.lax.optimization_barrier((estimates, above, model.mean_cost, self))
+        estimates, above, mean, policy = jax.lax.optimization_barrier(
+            (estimates, above, model.mean_cost, self)
+        )
         upper = jnp.minimum(estimates.reward + above, 1)
-        lower = jnp.maximum(estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean, _LEAST_SHARE * mean)
+        lower = jnp.maximum(
+            estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean,
+            _LEAST_SHARE * mean,
+        )
         fresh = n + open < self.first
         if policy.cost_guess is not None:
             # Nothing is forced: what the budget cannot carry is never tried.
@@ -427,7 +476,13 @@ class _Optimistic(_Linear):
         return RequestBounds(upper, lower, fresh & view.available)
 
     def best(
-        self, bounds: RequestBounds, price: jax.Array, cost: jax.Array, key: jax.Array, view: View, may_rest: jax.Array
+        self,
+        bounds: RequestBounds,
+        price: jax.Array,
+        cost: jax.Array,
+        key: jax.Array,
+        view: View,
+        may_rest: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
         """(argmax U − ⟨λ, cost⟩, does a null arm's 0 beat it); ``cost`` is ``f32[K, J]``."""
         net = bounds.upper
@@ -435,7 +490,9 @@ class _Optimistic(_Linear):
             net = net - price[j] * cost[:, j]
         arm = largest(net, key, view, fresh=bounds.fresh)
         is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return arm, may_rest & ~jnp.any(bounds.fresh) & ~jnp.any(is_best & ((net > 0) | jnp.isnan(net)))
+        return arm, may_rest & ~jnp.any(bounds.fresh) & ~jnp.any(
+            is_best & ((net > 0) | jnp.isnan(net))
+        )
 
 
 class LinearState(NamedTuple):
@@ -447,37 +504,40 @@ class LinearState(NamedTuple):
 
 @pytree
 class LinUCB(_Optimistic):
-    """Linear models, and the arm with the largest optimistic reward net of its optimistic cost at a fixed price:
+    """Linear models, and the arm with the largest optimistic reward net of its optimistic cost at a
+    fixed price:
 
     .. math:: \\arg\\max_k\\ U_k - \\lambda \\sum_j L_{kj}, \\qquad U_k = \\min(\\hat r_k + \\alpha w_k, 1), \\quad
         L_{kj} = \\max(\\hat c_{kj} - \\alpha_c w_k \\bar c_{kj}, \\bar c_{kj} / 20),
 
-    or the null arm, which has 0, where there is one. Price 0 is LinUCB, with ``explore=Draw()`` linear Thompson
-    sampling. c̄ is the arm's mean cost. Outcomes that come late are learnt with their own contexts.
+    or the null arm, which has 0, where there is one. Price 0 is LinUCB, with ``explore=Draw()``
+    linear Thompson sampling. c̄ is the arm's mean cost. Outcomes that come late are learnt with
+    their own contexts.
 
     Args:
         price: λ ≥ 0, reward for a unit of cost; default 0.
         explore: :class:`Bonus` (default) or :class:`Draw`.
-        cost_alpha: α_c ≥ 0, default 0: costs are taken at their estimates. Like α where costs are noise, too.
+        cost_alpha: α_c ≥ 0, default 0: costs are taken at their estimates. Like α where costs are
+            noise, too.
         first: each arm so many times at first, in index order; default 2.
-        cost_guess: list prices ``[K]``, in place of first pulls: an arm of fewer than two pulls has U = 1, one of none
-            L = its guess, so that what is too dear is never tried.
+        cost_guess: list prices ``[K]``, in place of first pulls: an arm of fewer than two pulls has
+            U = 1, one of none L = its guess, so that what is too dear is never tried.
         features: :class:`Raw` (default), :class:`Standardised`, :class:`Cells` or your own.
-        ridge: p > 0; default four times E‖x‖², if every feature has unit variance (of cells 4). What a context changes
-            is shrunk by so many observations.
+        ridge: p > 0; default four times E‖x‖², if every feature has unit variance (of cells 4).
+            What a context changes is shrunk by so many observations.
         free: ε > 0, default 0.01: the constant is all but free.
         shared: True for one model of all arms, over contexts with a row for each arm.
-        priced: True if the last number of each row, or the last K of a context for all arms, are the arms' prices in
-            this round: the models are of cost over price.
-        forget: n, for the discount γ = 1 − 2⁻ⁿ of all that was learnt with each outcome; default none. It costs where
-            nothing drifts. P does not decay.
+        priced: True if the last number of each row, or the last K of a context for all arms, are
+            the arms' prices in this round: the models are of cost over price.
+        forget: n, for the discount γ = 1 − 2⁻ⁿ of all that was learnt with each outcome; default
+            none. It costs where nothing drifts. P does not decay.
 
     Raises:
-        InputError: before anything runs, for a world without contexts, or more than 2²⁴ rounds without forgetting,
-            where float32 sums stand still.
+        InputError: before anything runs, for a world without contexts, or more than 2²⁴ rounds
+            without forgetting, where float32 sums stand still.
 
-    Source: Li, Chu, Langford, Schapire, A contextual-bandit approach to personalized news article recommendation, WWW
-    2010, from memory.
+    Source: Li, Chu, Langford, Schapire, A contextual-bandit approach to personalized news article
+    recommendation, WWW 2010, from memory.
 
     Deviations: the constant has a ridge of its own, U ≤ 1, and costs.
 
@@ -519,33 +579,39 @@ class PacedState(NamedTuple):
 
 @pytree
 class ContextualPacer(_Optimistic):
-    """:class:`LinUCB` at prices that keep the pace of the budget, moved after every decision by mirror descent:
+    """:class:`LinUCB` at prices that keep the pace of the budget, moved after every decision by
+    mirror descent:
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
         \\lambda_j \\leftarrow \\lambda_j \\exp\\big(\\min(\\eta\\,(L_{kj} / \\tau_j - 1), 1)\\big),
 
-    L of the chosen arm for this request, 0 if it rests; λτ from s/2¹⁰ to 1, s at first. The pace τ is what is left over
-    the rounds that are left (:class:`~jaxbandits.TotalBudget` with rounds), over the requests that are expected
-    (:class:`~jaxbandits.Renewing`, behind :class:`~jaxbandits.policies.InFlight`), or with ``c`` given, for
+    L of the chosen arm for this request, 0 if it rests; λτ from s/2¹⁰ to 1, s at first. The pace τ
+    is what is left over the rounds that are left (:class:`~jaxbandits.TotalBudget` with rounds),
+    over the requests that are expected (:class:`~jaxbandits.Renewing`, behind
+    :class:`~jaxbandits.policies.InFlight`), or with ``c`` given, for
     :class:`~jaxbandits.AverageCost`,
 
     .. math:: \\tau = \\mathrm{clip}\\big(c + (\\text{left} - c) / h,\\ c/2,\\ 2c\\big).
 
-    Its promise is a mean near the budget, not a bound in every round (:class:`~jaxbandits.policies.Guarded` would give
-    that).
+    Its promise is a mean near the budget, not a bound in every round
+    (:class:`~jaxbandits.policies.Guarded` would give that).
 
     Args:
         eta: η > 0, default 0.01.
         start: s, the first price as λτ, in (0, 1]; default 0.1.
-        c: the average cost of a round, where that is the constraint; with several costs the same for each.
+        c: the average cost of a round, where that is the constraint; with several costs the same
+            for each.
         window: h ≥ 1, over how many rounds what was saved or overspent is made good; default 300.
         budgets: how many, where :class:`~jaxbandits.Renewing` has several for one cost.
-        explore, cost_alpha, first, cost_guess, features, ridge, free, shared, priced, forget: as of :class:`LinUCB`.
+        explore, cost_alpha, first, cost_guess, features, ridge, free, shared, priced, forget: as of
+        :class:`LinUCB`.
 
     Raises:
-        InputError: before anything runs, as :class:`LinUCB`; for a constraint without a pace if no ``c`` is given.
+        InputError: before anything runs, as :class:`LinUCB`; for a constraint without a pace if no
+            ``c`` is given.
 
-    Source: ours: LinUCB with the dual mirror descent of Balseiro, Lu, Mirrokni, Operations Research 71, 2023.
+    Source: ours: LinUCB with the dual mirror descent of Balseiro, Lu, Mirrokni, Operations Research
+    71, 2023.
 
     Example:
         >>> import jax
@@ -569,8 +635,14 @@ class ContextualPacer(_Optimistic):
 
     def init(self, spec: FiniteSpec) -> PacedState:
         """The state before the first round: no request was served, no price is set."""
-        number = resources_of(spec) if self.budgets is None else whole_number("budgets", self.budgets, 1, 64)
-        return PacedState(self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32))
+        number = (
+            resources_of(spec)
+            if self.budgets is None
+            else whole_number("budgets", self.budgets, 1, 64)
+        )
+        return PacedState(
+            self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32)
+        )
 
     def select_while_open(
         self, state: PacedState, key: jax.Array, view: View, open: jax.Array
@@ -580,7 +652,9 @@ class ContextualPacer(_Optimistic):
         target, cost = self.pace(state, view, open), bounds.lower
         if isinstance(view.left, Allowance):
             cost = jnp.where(view.left.scope.T, cost, 0)  # type: ignore[union-attr]
-        price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
+        price = jnp.where(
+            state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target)
+        )
         price, cost = jax.lax.optimization_barrier((price, cost))
         arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
@@ -604,13 +678,17 @@ class ContextualPacer(_Optimistic):
         return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), tick)
 
     def _renewing(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
-        """What is left of each budget, open requests at their mean costs, over the requests that are expected."""
+        """What is left of each budget, open requests at their mean costs, over the requests that
+        are expected.
+        """
         money, mean = allowance_of(view), state.model.mean_cost
         if money.whole.shape != state.price.shape:
             budgets, must = state.price.shape[0], money.whole.shape[0]
             raise InputError(f"ContextualPacer.budgets: {budgets} given; it must be {must}")
         bound = ticks.ticks_to_float(money.bound)[:, None]  # type: ignore[arg-type]
-        spare = open[:, None] * jnp.maximum(bound - jnp.where((state.model.pulls > 0)[:, None], mean, bound), 0)
+        spare = open[:, None] * jnp.maximum(
+            bound - jnp.where((state.model.pulls > 0)[:, None], mean, bound), 0
+        )
         returns = jnp.sum(jnp.where(money.scope.T, spare, 0), axis=0)  # type: ignore[union-attr]
         have = jnp.maximum(ticks.to_float(Total(money.whole, money.part)) + returns, 0)
         return have / money.requests.astype(jnp.float32)  # type: ignore[union-attr]
@@ -629,12 +707,14 @@ class RateState(NamedTuple):
 
 @pytree
 class LinearRate(_Optimistic):
-    """Money is the clock: the arm with the largest optimistic reward net of its optimistic cost at the rate so far,
+    """Money is the clock: the arm with the largest optimistic reward net of its optimistic cost at
+    the rate so far,
 
     .. math:: \\arg\\max_k\\ U_k - \\hat\\rho L_k, \\qquad \\hat\\rho = \\sum r / \\sum c,
 
-    which is the price of a unit of money where E max_k (r − ρ c) = 0. The arm of the largest ratio U/L is another rule,
-    and wrong with contexts: it never lets a good request have the dear arm. Every request is served.
+    which is the price of a unit of money where E max_k (r − ρ c) = 0. The arm of the largest ratio
+    U/L is another rule, and wrong with contexts: it never lets a good request have the dear arm.
+    Every request is served.
 
     Args:
         cost_alpha: α_c ≥ 0, default 1.
@@ -642,8 +722,8 @@ class LinearRate(_Optimistic):
         first, cost_guess, features, ridge, free, shared, priced, forget: as of :class:`LinUCB`.
 
     Raises:
-        InputError: before anything runs, as :class:`LinUCB`; for several costs, or a null arm: then one would wait for
-            the best request for ever.
+        InputError: before anything runs, as :class:`LinUCB`; for several costs, or a null arm: then
+            one would wait for the best request for ever.
 
     Source: ours, after Dinkelbach's method for ratios.
 
@@ -670,7 +750,9 @@ class LinearRate(_Optimistic):
             must = "without one for LinearRate, which would wait for ever for the best request"
             raise bad("environment", "a null arm", must)
         if spec.resources is not None and spec.resources > 1:
-            raise bad("environment", f"{spec.resources} resources", "one with one cost for LinearRate")
+            raise bad(
+                "environment", f"{spec.resources} resources", "one with one cost for LinearRate"
+            )
 
     def init(self, spec: FiniteSpec) -> RateState:
         """The state before the first round: no request was served."""
@@ -680,7 +762,9 @@ class LinearRate(_Optimistic):
         """Learn, and add up what was earned and paid."""
         feedback = observation.feedback
         cost = jnp.sum(jnp.atleast_1d(feedback.cost), dtype=jnp.int32)
-        state = state._replace(earned=ticks.add(state.earned, feedback.reward), paid=ticks.add(state.paid, cost))
+        state = state._replace(
+            earned=ticks.add(state.earned, feedback.reward), paid=ticks.add(state.paid, cost)
+        )
         return super().update(state, key, observation)  # type: ignore[no-any-return]
 
     def select_while_open(
@@ -688,7 +772,9 @@ class LinearRate(_Optimistic):
     ) -> tuple[RateState, jax.Array]:
         """The best arm net of its cost at the rate so far."""
         bounds = self.bounds(state.model, key, view, open)
-        rate = ticks.to_float(state.earned) / jnp.maximum(ticks.to_float(state.paid), np.float32(1 / ticks.ONE))
+        rate = ticks.to_float(state.earned) / jnp.maximum(
+            ticks.to_float(state.paid), np.float32(1 / ticks.ONE)
+        )
         arm, _ = self.best(bounds, rate[None], bounds.lower, key, view, jnp.bool_(False))
         return state, arm
 
@@ -708,7 +794,8 @@ class GameState(NamedTuple):
 
 @pytree
 class _Game(_Linear):
-    """Weights y of the resources and a dummy against the arms: what :class:`LinCBwK` and :class:`SquareCBwK` share.
+    """Weights y of the resources and a dummy against the arms: what :class:`LinCBwK` and
+    :class:`SquareCBwK` share.
 
     Write :meth:`play`.
     """
@@ -721,11 +808,22 @@ class _Game(_Linear):
         """The state before the first round: no request was served, all weights are even."""
         costs = resources_of(spec)
         amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
-        return GameState(self.untaught(spec), jnp.bool_(spec.null_arm), *amounts, jnp.zeros((costs,), jnp.float32))
+        return GameState(
+            self.untaught(spec),
+            jnp.bool_(spec.null_arm),
+            *amounts,
+            jnp.zeros((costs,), jnp.float32),
+        )
 
     @abstractmethod
     def play(
-        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self,
+        state: GameState,
+        estimates: Estimates,
+        price: jax.Array,
+        rounds: jax.Array,
+        key: jax.Array,
+        view: View,
     ) -> jax.Array:
         """The arm, K for the null arm; ``price`` is Z y ``f32[J]``, ``rounds`` T."""
 
@@ -736,11 +834,15 @@ class _Game(_Linear):
         budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             name = type(self).__name__
-            raise InputError(f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)")
+            raise InputError(
+                f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
+            )
         money = money_left(view)
         now = Total(money.whole[:-1], money.part[:-1])
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
-        paid, weight, every, policy = jax.lax.optimization_barrier((paid, state.weight, amounts.budget, self))
+        paid, weight, every, policy = jax.lax.optimization_barrier(
+            (paid, state.weight, amounts.budget, self)
+        )
         costs, rounds = weight.shape[0], every[-1]
         pace = every[:-1] / rounds
         rate = np.float32(2 * np.log(max(costs, 2))) / jnp.sqrt(rounds)
@@ -764,21 +866,23 @@ class LinCBwK(_Game):
     .. math:: \\arg\\max_k\\ \\min(\\hat r_k + \\beta w_k, 1) - Z \\langle y, \\max(\\hat c_k - \\beta w_k, 0)\\rangle,
         \\qquad y_j \\propto y_j \\exp(\\eta\\,(c_{tj} - b_j)), \\quad \\eta = 2 \\ln J / \\sqrt T,
 
-    y on the J resources and a dummy that costs nothing, even at first, b = B/T, P the identity; the null arm, where
-    there is one, has 0. It counts costs in units of the dearest answer: where a budget is only some hundreds of these,
-    far below its theory's range, the bonus drowns the costs and it overspends many times (docs/findings/router.md).
+    y on the J resources and a dummy that costs nothing, even at first, b = B/T, P the identity; the
+    null arm, where there is one, has 0. It counts costs in units of the dearest answer: where a
+    budget is only some hundreds of these, far below its theory's range, the bonus drowns the costs
+    and it overspends many times (docs/findings/router.md).
 
     Args:
         beta: β ≥ 0, default 1. The published code takes √D, the paper √(D ln((1 + tD)/δ)) + √D.
-        scale: Z > 0, default T / min_j B_j, that of the published code. The paper: from OPT/B to O(OPT/B + 1).
+        scale: Z > 0, default T / min_j B_j, that of the published code. The paper: from OPT/B to
+            O(OPT/B + 1).
         ridge, free, features, shared, priced, forget: as of :class:`LinUCB`; defaults 1, 1: P = I.
 
     Raises:
         InputError: before anything runs, as :class:`LinUCB`; for a constraint other than
             :class:`~jaxbandits.TotalBudget` with rounds.
 
-    Source: Agrawal, Devanur, Linear contextual bandits with knapsacks, NIPS 2016, from memory, and the code of its
-    comparison with SquareCBwK (quejialin/SquareCBwK).
+    Source: Agrawal, Devanur, Linear contextual bandits with knapsacks, NIPS 2016, from memory, and
+    the code of its comparison with SquareCBwK (quejialin/SquareCBwK).
 
     Deviations: U ≤ 1 and L ≥ 0; ln 2 where J = 1, since the code's rate would be 0.
 
@@ -791,12 +895,20 @@ class LinCBwK(_Game):
     beta: ArrayLike = leaf(default=1.0, at_least=0)
 
     def play(
-        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self,
+        state: GameState,
+        estimates: Estimates,
+        price: jax.Array,
+        rounds: jax.Array,
+        key: jax.Array,
+        view: View,
     ) -> jax.Array:
         """The best response to y."""
         net = jnp.minimum(estimates.reward + self.beta * estimates.width, 1)
         for j in range(price.shape[0]):
-            net = net - price[j] * jnp.maximum(estimates.cost[:, j] - self.beta * estimates.width, 0)
+            net = net - price[j] * jnp.maximum(
+                estimates.cost[:, j] - self.beta * estimates.width, 0
+            )
         arm = largest(net, key, view)
         is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
         return _rested(arm, state.may_rest & jnp.any(is_best & (net <= 0)), net.shape[0])
@@ -809,8 +921,8 @@ class SquareCBwK(_Game):
     .. math:: s_k = \\hat r_k - Z \\langle y, \\hat c_k \\rangle, \\qquad
         p_k = \\frac{1}{M + \\gamma (s_{k^*} - s_k)}, \\quad k \\ne k^*,
 
-    and the rest of the probability for the best, k*; M actions with the null arm, whose s is 0. y as of
-    :class:`LinCBwK`.
+    and the rest of the probability for the best, k*; M actions with the null arm, whose s is 0. y
+    as of :class:`LinCBwK`.
 
     Args:
         greed: γ > 0, default 2 √(K T / (d ln T)), that of the published code.
@@ -819,8 +931,8 @@ class SquareCBwK(_Game):
     Raises:
         InputError: as :class:`LinCBwK`.
 
-    Source: Han, Zeng, Wang, Xiang, Zhang, Optimal contextual bandits with knapsacks under realizability via regression
-    oracles, AISTATS 2023; the code of quejialin/SquareCBwK.
+    Source: Han, Zeng, Wang, Xiang, Zhang, Optimal contextual bandits with knapsacks under
+    realizability via regression oracles, AISTATS 2023; the code of quejialin/SquareCBwK.
 
     Deviations: ridge regression in place of an online Newton step.
 
@@ -833,25 +945,39 @@ class SquareCBwK(_Game):
     greed: ArrayLike = leaf(default=None, above=0)
 
     def play(
-        self, state: GameState, estimates: Estimates, price: jax.Array, rounds: jax.Array, key: jax.Array, view: View
+        self,
+        state: GameState,
+        estimates: Estimates,
+        price: jax.Array,
+        rounds: jax.Array,
+        key: jax.Array,
+        view: View,
     ) -> jax.Array:
         """A draw, by one uniform of the round (role ``MIX``)."""
         net, arms = estimates.reward, estimates.reward.shape[0]
         for j in range(price.shape[0]):
             net = net - price[j] * estimates.cost[:, j]
         d = estimates.rows.shape[1] - 1
-        greed = 2 * jnp.sqrt(arms * rounds / (d * jnp.log(rounds))) if self.greed is None else self.greed
+        greed = (
+            2 * jnp.sqrt(arms * rounds / (d * jnp.log(rounds)))
+            if self.greed is None
+            else self.greed
+        )
         chance = self.probabilities(net, view.available, state.may_rest, greed)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         arm, total = jnp.int32(0), jnp.float32(0)
         for k in range(arms):  # as many arms and the null arm as lie below the uniform
             total = total + chance[k]
             arm = arm + (total <= uniform).astype(jnp.int32)
-        last = jnp.max(jnp.where(chance > 0, jax.lax.iota(jnp.int32, arms + 1), 0))  # whatever rounding makes of sums
+        last = jnp.max(
+            jnp.where(chance > 0, jax.lax.iota(jnp.int32, arms + 1), 0)
+        )  # whatever rounding makes of sums
         return jnp.where(jnp.any(jnp.isnan(net) & view.available), arms + 1, jnp.minimum(arm, last))
 
     @staticmethod
-    def probabilities(net: jax.Array, available: jax.Array, may_rest: jax.Array, greed: Any) -> jax.Array:
+    def probabilities(
+        net: jax.Array, available: jax.Array, may_rest: jax.Array, greed: Any
+    ) -> jax.Array:
         """p of the arms and, last, of the null arm, ``f32[K + 1]``."""
         allowed = jnp.append(available, may_rest)
         score = jnp.where(allowed, jnp.append(net, 0), -jnp.inf)
@@ -859,7 +985,11 @@ class SquareCBwK(_Game):
         ids = jax.lax.iota(jnp.int32, allowed.shape[0])
         best = jnp.max(score)
         first = jnp.min(jnp.where(score == best, ids, allowed.shape[0]))
-        chance = jnp.where(allowed & (ids != first), 1 / (number + greed * (best - jnp.where(allowed, score, best))), 0)
+        chance = jnp.where(
+            allowed & (ids != first),
+            1 / (number + greed * (best - jnp.where(allowed, score, best))),
+            0,
+        )
         rest = jnp.float32(1)
         for k in range(allowed.shape[0]):
             rest = rest - chance[k]
@@ -878,12 +1008,14 @@ class PriceState(NamedTuple):
 
 @pytree
 class ContextualOracle(Policy):
-    """The best arm for the request at the *true* means and at prices that keep the pace: the fluid optimum, played.
+    """The best arm for the request at the *true* means and at prices that keep the pace: the fluid
+    optimum, played.
 
     As :class:`ContextualPacer` with r and c in place of U and L; the price moves from λ*.
 
     Args:
-        reward, cost: the world's :class:`~jaxbandits.environments.Means`; :meth:`of` takes them from it.
+        reward, cost: the world's :class:`~jaxbandits.environments.Means`; :meth:`of` takes them
+            from it.
         price: λ*, ``[J]``, from ``world.value_of_context(…)``.
         eta: η ≥ 0, default 0.01; 0 keeps λ*.
 
@@ -921,7 +1053,11 @@ class ContextualOracle(Policy):
     def check(self, spec: FiniteSpec) -> None:
         """Check that the world shows contexts."""
         if spec.context is None:
-            raise bad("environment", "no contexts", "one with contexts for ContextualOracle, such as ContextualArms")
+            raise bad(
+                "environment",
+                "no contexts",
+                "one with contexts for ContextualOracle, such as ContextualArms",
+            )
 
     def init(self, spec: FiniteSpec) -> PriceState:
         """The state before the first round: no price is set."""
@@ -936,7 +1072,9 @@ class ContextualOracle(Policy):
         context, arms = view.context, view.available.shape[0]
         money = ticks.to_float(money_left(view))
         if money.shape != (state.price.shape[0] + 1,):
-            raise InputError("constraint: one without a horizon given; it must be TotalBudget([…], rounds=T)")
+            raise InputError(
+                "constraint: one without a horizon given; it must be TotalBudget([…], rounds=T)"
+            )
         ids = jax.lax.iota(jnp.int32, arms)
         rows = jnp.broadcast_to(context, (arms, context.shape[-1]))  # type: ignore[union-attr,arg-type]
         net, cost = (jnp.clip(jax.vmap(x.at)(rows, ids), 0, 1) for x in (self.reward, self.cost))

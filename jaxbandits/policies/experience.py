@@ -1,4 +1,6 @@
-"""From offline to online: policies that start from what is known, and policies that learn in batches."""
+"""From offline to online: policies that start from what is known, and policies that learn in
+batches.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ class History:
         """A history of one instance ``[K]``, or of each, ``[instance, K]``.
 
         Args:
-            pulls: whole numbers of at least 0; 0 for an arm that nobody has tried, or that an instance has not.
-            reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls`` each.
+            pulls: whole numbers of at least 0; 0 for an arm that nobody has tried, or that an
+                instance has not.
+            reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls``
+                each.
 
         Raises:
             InputError: shapes that differ, numbers out of range.
@@ -53,22 +57,32 @@ class History:
             >>> History.of([90, 10], reward=[45, 4.5], cost=[60, 5]).reward_part.tolist()
             [0, 8388608]
         """
-        n, *sums = (numbers(name, x) for name, x in (("pulls", pulls), ("reward", reward), ("cost", cost)))
+        n, *sums = (
+            numbers(name, x) for name, x in (("pulls", pulls), ("reward", reward), ("cost", cost))
+        )
         if n.ndim not in (1, 2) or any(x.shape != n.shape for x in sums):
             shapes = " and ".join(str(list(x.shape)) for x in (n, *sums))
-            raise InputError(f"pulls, reward, cost: shapes {shapes} given; all must be [K] or [instance, K]")
+            raise InputError(
+                f"pulls, reward, cost: shapes {shapes} given; all must be [K] or [instance, K]"
+            )
         if not ((n >= 0) & (n == np.rint(n)) & (n < 2**30)).all():
             raise bad("pulls", pulls, "whole numbers from 0 to 2**30")
         for name, x in zip(("reward", "cost"), sums, strict=True):
             if not ((x >= 0) & (x <= n)).all():
-                raise bad(name, x.tolist(), "sums over the pulls: from 0 to the number of pulls of each arm")
+                raise bad(
+                    name,
+                    x.tolist(),
+                    "sums over the pulls: from 0 to the number of pulls of each arm",
+                )
         parts = [ticks.split(ticks.from_units(x)) for x in sums]
         lead = (lambda x: x[None]) if n.ndim == 2 else (lambda x: x)  # [setting, instance, K]
         arrays = [n.astype(np.int32), *(np.asarray(half) for part in parts for half in part)]
         return History(*map(lead, arrays))
 
     def totals(self, spreads: bool) -> ArmStatistics:
-        """As a policy counts, ``[K]``; Σx(1 − x), where it reads that, as if all outcomes were 0 or 1: none."""
+        """As a policy counts, ``[K]``; Σx(1 − x), where it reads that, as if all outcomes were 0 or
+        1: none.
+        """
         none = ticks.zero(jnp.shape(self.pulls)) if spreads else None
         reward, cost = Total(self.reward, self.reward_part), Total(self.cost, self.cost_part)  # type: ignore[arg-type]
         return jax.tree.map(jnp.asarray, ArmStatistics(self.pulls, reward, cost, none, none))  # type: ignore[arg-type]
@@ -80,15 +94,16 @@ class History:
 
 
 def experienced(policy: Policy, history: History) -> Policy:
-    """The policy as it would be if it had pulled the arms so often before, with these sums; rounds count on.
+    """The policy as it would be if it had pulled the arms so often before, with these sums; rounds
+    count on.
 
-    Its statistics begin at the history's, and t of its formula at the number of all earlier pulls + 1. So an arm that
-    was tried enough needs no initial pulls, and one that nobody tried is pulled at once. Draws keep the addresses of
-    the run's own rounds. Index policies that leap leap on.
+    Its statistics begin at the history's, and t of its formula at the number of all earlier pulls +
+    1. So an arm that was tried enough needs no initial pulls, and one that nobody tried is pulled
+    at once. Draws keep the addresses of the run's own rounds. Index policies that leap leap on.
 
     Args:
-        policy: one that keeps sums over observations (every index, randomised and average-cost policy), or
-            :class:`~jaxbandits.policies.BudgetedThompson`; one cost.
+        policy: one that keeps sums over observations (every index, randomised and average-cost
+            policy), or :class:`~jaxbandits.policies.BudgetedThompson`; one cost.
         history: from :meth:`History.of`.
 
     Returns:
@@ -97,8 +112,8 @@ def experienced(policy: Policy, history: History) -> Policy:
     Raises:
         InputError: a policy that learns in another way.
 
-    Source: warm start from logged data, as in Shivaswamy, Joachims, Multi-armed bandit problems with history, AISTATS
-    2012 (UCB1 with counts and means that include the history).
+    Source: warm start from logged data, as in Shivaswamy, Joachims, Multi-armed bandit problems
+    with history, AISTATS 2012 (UCB1 with counts and means that include the history).
 
     Deviations: Σx(1 − x) is not part of a history, and counts as 0 until pulls bring it.
 
@@ -113,7 +128,11 @@ def experienced(policy: Policy, history: History) -> Policy:
         >>> result.regret.mean(["instance", "replicate", "mark"]).round(1).values.tolist()
         [10.2, 0.0]
     """
-    return ExperiencedIndex(policy, history) if chooses_by_score(policy) else Experienced(policy, history)
+    return (
+        ExperiencedIndex(policy, history)
+        if chooses_by_score(policy)
+        else Experienced(policy, history)
+    )
 
 
 @pytree
@@ -204,12 +223,16 @@ class Experienced(Around):
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns, in the round of its own count."""
-        return self.policy.update(state, key, observation._replace(view=self._later(observation.view)))
+        return self.policy.update(
+            state, key, observation._replace(view=self._later(observation.view))
+        )
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         return self.policy.select(state, key, self._later(view))
 
-    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+    def select_while_open(
+        self, state: Pytree, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Pytree, Pytree]:
         return self.policy.select_while_open(state, key, self._later(view), open)
 
     def recommend(self, state: Pytree, view: View) -> jax.Array | None:
@@ -218,9 +241,15 @@ class Experienced(Around):
 
 def _check_arms(history: Any, spec: FiniteSpec) -> None:
     if spec.resources is not None:
-        raise bad("environment", f"{spec.resources} resources", "one with one cost for a policy with a history")
+        raise bad(
+            "environment",
+            f"{spec.resources} resources",
+            "one with one cost for a policy with a history",
+        )
     if history is not None and np.shape(history.pulls)[-1] != spec.arms:
-        raise InputError(f"history: {np.shape(history.pulls)[-1]} arms given; it must have {spec.arms}, as the world")
+        raise InputError(
+            f"history: {np.shape(history.pulls)[-1]} arms given; it must have {spec.arms}, as the world"
+        )
 
 
 # --- Learning in batches: one decides, and sees what came of it, once a day
@@ -238,13 +267,14 @@ class BatchedState(NamedTuple):
 class InBatches(Around):
     """The inner policy, told of outcomes once a batch of rounds, and ``later`` batches late.
 
-    Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from the first round of
-    batch :math:`d + 1 + L` on. Until then they are open: the inner policy counts them at their arm's current means
-    (:meth:`~jaxbandits.Policy.select_while_open`), so that the pulls of a batch spread as those of a plan would.
+    Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from
+    the first round of batch :math:`d + 1 + L` on. Until then they are open: the inner policy counts
+    them at their arm's current means (:meth:`~jaxbandits.Policy.select_while_open`), so that the
+    pulls of a batch spread as those of a plan would.
 
-    Who sets budgets once a day and sees conversions a week later plays ``InBatches(policy, size=m, later=7)``, m clicks
-    a day. It costs K numbers a batch, whatever m is; for outcomes that come one by one see
-    :class:`~jaxbandits.environments.Delayed`.
+    Who sets budgets once a day and sees conversions a week later plays ``InBatches(policy, size=m,
+    later=7)``, m clicks a day. It costs K numbers a batch, whatever m is; for outcomes that come
+    one by one see :class:`~jaxbandits.environments.Delayed`.
 
     Args:
         policy: one that learns by sums (see :func:`experienced`, which may be inside), of one cost.
@@ -254,8 +284,8 @@ class InBatches(Around):
     Raises:
         InputError: before anything runs, for a policy that learns in another way.
 
-    Source: batched bandits, Perchet, Rigollet, Chassang, Snowberg, Annals of Statistics 44, 2016, with batches of one
-    size.
+    Source: batched bandits, Perchet, Rigollet, Chassang, Snowberg, Annals of Statistics 44, 2016,
+    with batches of one size.
 
     Example:
         >>> import jax
@@ -277,7 +307,9 @@ class InBatches(Around):
             must = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
             raise bad("policy", type(self.policy).__name__, must)
         if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", "one with one cost for InBatches")
+            raise bad(
+                "environment", f"{spec.resources} resources", "one with one cost for InBatches"
+            )
         whole_number("InBatches.later", self.later, 0, 2**16)
         super().check(spec)
 
@@ -288,7 +320,9 @@ class InBatches(Around):
     def init(self, spec: FiniteSpec) -> BatchedState:
         blank = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
         rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), blank)
-        return BatchedState(self.policy.init(spec), jnp.full((self.later + 1,), -1, jnp.int32), rows)
+        return BatchedState(
+            self.policy.init(spec), jnp.full((self.later + 1,), -1, jnp.int32), rows
+        )
 
     def update(self, state: BatchedState, key: jax.Array, observation: Observation) -> BatchedState:
         """Book the outcome under the batch of the round in which it was decided."""
@@ -306,13 +340,17 @@ class InBatches(Around):
         arrived = (state.batch >= 0) & (state.batch < now - self.later)
 
         def sums(x: jax.Array, mask: jax.Array) -> jax.Array:
-            return jnp.sum(jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
+            return jnp.sum(
+                jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype
+            )
 
         def learn(state: BatchedState) -> BatchedState:
             # Batches come one by one, as a rule; ticks of several must carry.
             def learn_batch(place: jax.Array, state: BatchedState) -> BatchedState:
                 more = jax.tree.map(lambda x: jnp.where(arrived[place], x[place], 0), state.brought)
-                brought = jax.tree.map(lambda x: x.at[place].set(jnp.where(arrived[place], 0, x[place])), state.brought)
+                brought = jax.tree.map(
+                    lambda x: x.at[place].set(jnp.where(arrived[place], 0, x[place])), state.brought
+                )
                 inner = self.policy.with_history(state.inner, more)  # type: ignore[attr-defined]
                 batch = state.batch.at[place].set(jnp.where(arrived[place], -1, state.batch[place]))
                 return BatchedState(inner, batch, brought)
@@ -322,7 +360,9 @@ class InBatches(Around):
         state = jax.lax.cond(jnp.any(arrived), learn, lambda state: state, state)
         return state, sums(state.brought.pulls, jnp.ones_like(arrived))
 
-    def select(self, state: BatchedState, key: jax.Array, view: View) -> tuple[BatchedState, Pytree]:
+    def select(
+        self, state: BatchedState, key: jax.Array, view: View
+    ) -> tuple[BatchedState, Pytree]:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.brought.pulls[0]))
 
     def select_while_open(

@@ -1,4 +1,6 @@
-"""Policies for worlds that change: wrappers that forget (a window, a discount, restarts), and a plan that knows."""
+"""Policies for worlds that change: wrappers that forget (a window, a discount, restarts), and a
+plan that knows.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,19 @@ from jaxbandits.policies.base import (
 from jaxbandits.policies.soft import BudgetedThompson, Posterior
 from jaxbandits.policies.wrappers import Around
 
-_AGAIN, _FORCED = 255, 254  # roles: of a key for rounds whose number the inner policy has seen before, of exploration
+_AGAIN, _FORCED = (
+    255,
+    254,
+)  # roles: of a key for rounds whose number the inner policy has seen before, of exploration
 
 # --- Who knows when the world changes
 
 
 @pytree
 class Schedule(Plan):
-    """Play arm :math:`a_i` from round :math:`s_i` on, whatever is seen: what one plays who knows the means of every
-    round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that arm is closed, the first that is open.
+    """Play arm :math:`a_i` from round :math:`s_i` on, whatever is seen: what one plays who knows
+    the means of every round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that
+    arm is closed, the first that is open.
 
     Args:
         at: s, increasing, ``[change]``, the first 1 (per instance ``[1, instance, change]``).
@@ -84,7 +90,9 @@ class _Forgetting(Around):
         """The inner policy's choice, from what is not forgotten."""
         return self._decide(state, key, view, self.policy.select)
 
-    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, Pytree]:
+    def select_while_open(
+        self, state: Any, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Any, Pytree]:
         """The same with open pulls counted as the inner policy counts them."""
 
         def choose(inner: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
@@ -126,7 +134,9 @@ def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observa
 
 
 def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
-    """(key, view) of a round that the inner policy takes for another one: no draw comes twice all the same."""
+    """(key, view) of a round that the inner policy takes for another one: no draw comes twice all
+    the same.
+    """
     fresh_key = jax.random.key_data(streams.typed(streams.policy_words(key, view.round, _AGAIN)))
     words = jnp.where(round == view.round, jax.random.key_data(key), fresh_key)
     return streams.typed(words), view._replace(round=round)
@@ -136,7 +146,9 @@ def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, Vie
 
 
 class WindowedState(NamedTuple):
-    """The inner policy's state, and what was seen in the last w rounds: that of round s at place s mod w."""
+    """The inner policy's state, and what was seen in the last w rounds: that of round s at place s
+    mod w.
+    """
 
     inner: Pytree
     first: jax.Array  # i32[]: what was seen in earlier rounds is forgotten
@@ -148,22 +160,25 @@ class WindowedState(NamedTuple):
 
 @pytree
 class Windowed(_Forgetting):
-    """The inner policy with what it saw in the last w rounds; what leaves the window is subtracted, exactly.
+    """The inner policy with what it saw in the last w rounds; what leaves the window is subtracted,
+    exactly.
 
-    For the inner policy the round is min(t, w + 1), as if it had begun w rounds ago. An arm that was not played for w
-    rounds is new to it. With a window as long as the run it plays the inner policy's own bits.
+    For the inner policy the round is min(t, w + 1), as if it had begun w rounds ago. An arm that
+    was not played for w rounds is new to it. With a window as long as the run it plays the inner
+    policy's own bits.
 
     Args:
-        policy: any policy whose statistics are sums over observations: every index, randomised and average-cost policy
-            that keeps :class:`~jaxbandits.core.arm_statistics.ArmStatistics`, and ``BudgetedThompson``.
+        policy: any policy whose statistics are sums over observations: every index, randomised and
+            average-cost policy that keeps :class:`~jaxbandits.core.arm_statistics.ArmStatistics`,
+            and ``BudgetedThompson``.
         window: w ≥ 1, in rounds; part of the program. Memory and time of a round grow with it.
 
     Raises:
         InputError: before anything runs, for a policy that learns in another way.
 
     Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)). Around
-    :class:`~jaxbandits.policies.UCBBwK` it is SW-UCB for knapsacks (Liu, Jiang, Li, NeurIPS 2022, Algorithm 1), with
-    one window for rewards and costs and with that policy's radius.
+    :class:`~jaxbandits.policies.UCBBwK` it is SW-UCB for knapsacks (Liu, Jiang, Li, NeurIPS 2022,
+    Algorithm 1), with one window for rewards and costs and with that policy's radius.
 
     Example:
         >>> import jax
@@ -199,10 +214,17 @@ class Windowed(_Forgetting):
 
         shape = jnp.shape(blank)
         return WindowedState(
-            self.policy.init(spec), jnp.int32(1), rows(()), rows(shape), rows(shape), rows(shape + spec.cost_shape)
+            self.policy.init(spec),
+            jnp.int32(1),
+            rows(()),
+            rows(shape),
+            rows(shape),
+            rows(shape + spec.cost_shape),
         )
 
-    def update(self, state: WindowedState, key: jax.Array, observation: Observation) -> WindowedState:
+    def update(
+        self, state: WindowedState, key: jax.Array, observation: Observation
+    ) -> WindowedState:
         """Learn, and remember; what comes too late for the window is not learnt."""
         round, feedback = observation.view.round - 1, observation.feedback
         state = self._from(state, key, round - self.window + 1)
@@ -217,13 +239,23 @@ class Windowed(_Forgetting):
         def forget(state: WindowedState) -> WindowedState:
             place = state.first % self.window
             action, reward, cost = (x[place] for x in state[3:])
-            observation = Observation(View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False))
-            forgotten, sums = _brought(self.policy, state.inner, key, observation), _sums(state.inner)
+            observation = Observation(
+                View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False)
+            )
+            forgotten, sums = (
+                _brought(self.policy, state.inner, key, observation),
+                _sums(state.inner),
+            )
             less = jax.tree.map(
-                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b, sums, forgotten, is_leaf=_is_total
+                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b,
+                sums,
+                forgotten,
+                is_leaf=_is_total,
             )
             remaining = select_tree(state.round[place] == state.first, less, sums)
-            return state._replace(inner=_with_sums(self.policy, state.inner, remaining), first=state.first + 1)
+            return state._replace(
+                inner=_with_sums(self.policy, state.inner, remaining), first=state.first + 1
+            )
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
@@ -231,7 +263,9 @@ class Windowed(_Forgetting):
         self, state: WindowedState, key: jax.Array, view: View, choose: Callable[..., Any]
     ) -> tuple[WindowedState, Pytree]:
         state = self._from(state, key, view.round - self.window)
-        inner, action = choose(state.inner, *_as_of(jnp.minimum(view.round, self.window + 1), key, view))
+        inner, action = choose(
+            state.inner, *_as_of(jnp.minimum(view.round, self.window + 1), key, view)
+        )
         return state._replace(inner=inner), action
 
 
@@ -239,7 +273,9 @@ class Windowed(_Forgetting):
 
 
 class DiscountedState(NamedTuple):
-    """The inner policy's state, but every count in its sums a total, too; and the weight of all rounds before."""
+    """The inner policy's state, but every count in its sums a total, too; and the weight of all
+    rounds before.
+    """
 
     inner: Pytree
     rounds: Total
@@ -247,7 +283,9 @@ class DiscountedState(NamedTuple):
 
 
 def _scaled(total: Total, by: jax.Array) -> Total:
-    """``total`` times ``by`` ticks, rounded down to a tick: exact for 2²⁴, and keeps the order of totals."""
+    """``total`` times ``by`` ticks, rounded down to a tick: exact for 2²⁴, and keeps the order of
+    totals.
+    """
     return ticks.add(ticks.times(by, total.whole), ticks.times(total.part, by).whole)
 
 
@@ -264,7 +302,9 @@ def _nothing(sums: Any) -> Pytree:
 
 
 def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
-    """What a score reads, of counts that need not be whole (:func:`~jaxbandits.core.arm_statistics.as_floats`)."""
+    """What a score reads, of counts that need not be whole
+    (:func:`~jaxbandits.core.arm_statistics.as_floats`).
+    """
 
     def optional(total: Total | None) -> jax.Array | None:
         return None if total is None else ticks.to_float(total)
@@ -283,9 +323,11 @@ def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
 
 
 def _mean(total: Total, n: Total) -> jax.Array:
-    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n not always whole: long division, one bit at a time.
+    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n not always whole: long division, one bit at a
+    time.
 
-    n is of each arm, and the total too or of each of its resources; of an arm without pulls it is that of one pull.
+    n is of each arm, and the total too or of each of its resources; of an arm without pulls it is
+    that of one pull.
     """
     has_pulls, axes = (n.whole > 0) | (n.part > 0), total.whole.ndim - n.whole.ndim
     n = Total(beside(jnp.where(has_pulls, n.whole, 1), axes), beside(n.part, axes))
@@ -310,11 +352,15 @@ def _counted(sums: Pytree, open: jax.Array) -> Pytree:
 
     spreads = {name: more(getattr(sums, name), 0) for name in ("reward_spread", "cost_spread")}
     pulls = ticks.plus(n, ticks.count(open))
-    return sums._replace(pulls=pulls, reward=more(sums.reward, 0), cost=more(sums.cost, ticks.ONE), **spreads)
+    return sums._replace(
+        pulls=pulls, reward=more(sums.reward, 0), cost=more(sums.cost, ticks.ONE), **spreads
+    )
 
 
 def _in_whole_pulls(sums: Pytree) -> Pytree:
-    """Sums as policies read them that count pulls: n to the nearest whole number, the means as they are."""
+    """Sums as policies read them that count pulls: n to the nearest whole number, the means as they
+    are.
+    """
     n = sums.pulls
     pulls = n.whole + (n.part >> (ticks.BITS - 1))
 
@@ -339,15 +385,16 @@ class Discounted(Around):
     .. math:: n_k = \\sum_{s<t} \\gamma^{t-1-s} [a_s = k], \\qquad \\Sigma r_k, \\Sigma c_k \\text{ with the same
         weights}, \\qquad t = 1 + \\sum_{s<t} \\gamma^{t-1-s} \\text{ in the index}
 
-    per round; per pull, with the number of later pulls of that arm as exponent, and the round itself for t. Per round
-    an arm that rests is forgotten, and tried again; per pull it keeps what is known, however old: nothing is found out
-    of what is not played.
+    per round; per pull, with the number of later pulls of that arm as exponent, and the round
+    itself for t. Per round an arm that rests is forgotten, and tried again; per pull it keeps what
+    is known, however old: nothing is found out of what is not played.
 
-    Sums are whole ticks, rounded down each round, so that γ = 1 (no tick is lost) plays the inner policy's own bits.
+    Sums are whole ticks, rounded down each round, so that γ = 1 (no tick is lost) plays the inner
+    policy's own bits.
 
-    A policy that draws from a program, or reads the number of pulls in another way than a score does, is shown n and t
-    as whole numbers, n to the nearest and t rounded down, beside the same means. An arm that weighs less than half a
-    pull is new to it.
+    A policy that draws from a program, or reads the number of pulls in another way than a score
+    does, is shown n and t as whole numbers, n to the nearest and t rounded down, beside the same
+    means. An arm that weighs less than half a pull is new to it.
 
     Args:
         policy: any policy whose statistics are sums over observations, as in :class:`Windowed`.
@@ -355,11 +402,14 @@ class Discounted(Around):
         per: ``"round"`` or ``"pull"``.
 
     Raises:
-        InputError: before anything runs, for a policy that learns in another way, or another ``per``.
+        InputError: before anything runs, for a policy that learns in another way, or another
+            ``per``.
 
-    Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there ln Σ n_k.
+    Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there
+    ln Σ n_k.
 
-    Deviations: t counts the round about to be decided, as everywhere here; a round without an observation ages all.
+    Deviations: t counts the round about to be decided, as everywhere here; a round without an
+    observation ages all.
 
     Example:
         >>> from jaxbandits.policies import UCB1, Discounted
@@ -373,7 +423,8 @@ class Discounted(Around):
 
     @classmethod
     def half_life(cls, policy: Policy, rounds: Any, per: str = "round") -> Discounted:
-        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half. Longer ones than 2·10⁷ forget nothing.
+        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half. Longer ones than 2·10⁷ forget
+        nothing.
 
         Args:
             policy: the inner policy.
@@ -396,12 +447,20 @@ class Discounted(Around):
     def learnt(self, state: DiscountedState) -> Pytree:
         """The inner policy's state, in whole pulls if it reads no weights."""
         inner = state.inner
-        return inner if self._reads_weights() else _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
+        return (
+            inner
+            if self._reads_weights()
+            else _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
+        )
 
     def _reads_weights(self) -> bool:
         """Is the formula of the inner policy known, so that n need not be whole?"""
         inner = self.policy
-        return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
+        return (
+            chooses_by_score(inner)
+            or chooses_by_logits(inner)
+            or isinstance(inner, BudgetedThompson)
+        )
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
         """The state before the first round: nothing is learnt."""
@@ -414,24 +473,34 @@ class Discounted(Around):
     def _older(self, state: DiscountedState) -> DiscountedState:
         """The state one round later; unless ageing is by pulls, all sums have less weight."""
         if self.per == "pull":
-            return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
+            return state._replace(
+                rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1
+            )
         now = _sums(state.inner), state.rounds
         sums, rounds = jax.tree.map(lambda x: _scaled(x, self._factor()), now, is_leaf=_is_total)
         rounds = ticks.plus(rounds, ticks.count(jnp.int32(1)))
         return DiscountedState(_holding(state.inner, sums), rounds, state.now + 1)
 
-    def update(self, state: DiscountedState, key: jax.Array, observation: Observation) -> DiscountedState:
+    def update(
+        self, state: DiscountedState, key: jax.Array, observation: Observation
+    ) -> DiscountedState:
         """Add the observation with weight 1."""
         sums = _sums(state.inner)
-        brought = self.policy.update(_with_sums(self.policy, state.inner, _nothing(sums)), key, observation)
+        brought = self.policy.update(
+            _with_sums(self.policy, state.inner, _nothing(sums)), key, observation
+        )
         if self.per == "pull":
             is_arm = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
             by = jnp.where(is_arm, self._factor(), ticks.ONE)
-            sums = jax.tree.map(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total)
+            sums = jax.tree.map(
+                lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total
+            )
         sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
         return state._replace(inner=_holding(state.inner, sums))
 
-    def select(self, state: DiscountedState, key: jax.Array, view: View) -> tuple[DiscountedState, jax.Array]:
+    def select(
+        self, state: DiscountedState, key: jax.Array, view: View
+    ) -> tuple[DiscountedState, jax.Array]:
         """The inner policy's choice, from what is left."""
         return self._choose(state, key, view, None)
 
@@ -452,7 +521,11 @@ class Discounted(Around):
                 sums = _counted(sums, open)
             return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
         arguments = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
-        acted, arm = self.policy.select(*arguments) if open is None else self.policy.select_while_open(*arguments, open)
+        acted, arm = (
+            self.policy.select(*arguments)
+            if open is None
+            else self.policy.select_while_open(*arguments, open)
+        )
         return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
 
     def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
@@ -471,7 +544,9 @@ class Discounted(Around):
 
 
 class Detector:
-    """Watches one stream of numbers in [0, 1] and says when its mean has changed. Write :meth:`init`, :meth:`step`."""
+    """Watches one stream of numbers in [0, 1] and says when its mean has changed. Write
+    :meth:`init`, :meth:`step`.
+    """
 
     @abstractmethod
     def init(self) -> Pytree:
@@ -483,7 +558,9 @@ class Detector:
 
 
 class DeviationSums(NamedTuple):
-    """What a detector of deviations remembers: how many numbers, their sum, and the deviations added up each way."""
+    """What a detector of deviations remembers: how many numbers, their sum, and the deviations
+    added up each way.
+    """
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]: of the first M numbers, or of all
@@ -491,8 +568,12 @@ class DeviationSums(NamedTuple):
     down: jax.Array
 
 
-def _cumulated(state: DeviationSums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
-    return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(state.down + (mean - x - slack), 0)
+def _cumulated(
+    state: DeviationSums, x: jax.Array, mean: jax.Array, slack: Any
+) -> tuple[jax.Array, jax.Array]:
+    return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(
+        state.down + (mean - x - slack), 0
+    )
 
 
 @pytree
@@ -502,7 +583,8 @@ class CUSUM(Detector):
     .. math:: g^{\\pm} \\leftarrow \\max(0,\\ g^{\\pm} \\pm (x - \\hat u_0) - \\varepsilon), \\qquad
         \\text{alarm as soon as } g^+ \\ge h \\text{ or } g^- \\ge h.
 
-    A change by Δ > ε is seen after some h/(Δ − ε) numbers. (Between false alarms: exponentially many in h.)
+    A change by Δ > ε is seen after some h/(Δ − ε) numbers. (Between false alarms: exponentially
+    many in h.)
 
     Args:
         threshold: h > 0.
@@ -537,7 +619,8 @@ class CUSUM(Detector):
 
 @pytree
 class PageHinkley(Detector):
-    """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, x included.
+    """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, x
+    included.
 
     Args:
         threshold: λ > 0.
@@ -566,7 +649,9 @@ class PageHinkley(Detector):
 
 
 class Splits(NamedTuple):
-    """Of a :class:`GLR`: how many numbers and their sum, now and at places spread evenly over the past."""
+    """Of a :class:`GLR`: how many numbers and their sum, now and at places spread evenly over the
+    past.
+    """
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]
@@ -576,18 +661,19 @@ class Splits(NamedTuple):
 
 @pytree
 class GLR(Detector):
-    """The generalised likelihood ratio of a change of a Bernoulli mean, at the likeliest of some places:
+    """The generalised likelihood ratio of a change of a Bernoulli mean, at the likeliest of some
+    places:
 
     .. math:: \\max_s\\ s\\,\\mathrm{kl}(\\hat\\mu_{1:s}, \\hat\\mu_{1:n}) + (n - s)\\,\\mathrm{kl}(\\hat\\mu_{s+1:n},
         \\hat\\mu_{1:n}) \\ge \\ln \\frac{3 n^{3/2}}{\\delta}.
 
     Args:
         delta: δ in (0, 1): about the chance of a false alarm, ever. Default 0.05.
-        splits: how many places s are remembered, even; part of the program. Once they are full, every second one is
-            given up, so there are never fewer than half as many.
+        splits: how many places s are remembered, even; part of the program. Once they are full,
+            every second one is given up, so there are never fewer than half as many.
 
-    Source: GLR-klUCB (Besson, Kaufmann, Maillard, Seznec, JMLR 2022); the threshold as in their experiments. All s are
-    tried there.
+    Source: GLR-klUCB (Besson, Kaufmann, Maillard, Seznec, JMLR 2022); the threshold as in their
+    experiments. All s are tried there.
 
     Example:
         >>> from jaxbandits.policies import GLR, alarms
@@ -600,7 +686,9 @@ class GLR(Detector):
 
     def init(self) -> Splits:
         """The state before the first round: nothing is learnt."""
-        return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32))
+        return Splits(
+            jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32)
+        )
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
         """Try all places that are remembered, then remember this one."""
@@ -611,12 +699,18 @@ class GLR(Detector):
         rest = jnp.maximum(of_all - count, 1)
         mean, before, after = total / of_all, state.totals / count, (total - state.totals) / rest
         ratio = count * _kl(before, mean) + rest * _kl(after, mean)
-        alarm = jnp.max(jnp.where(s < n, ratio, 0)) >= jnp.log(3 * of_all * jnp.sqrt(of_all) / self.delta)
+        alarm = jnp.max(jnp.where(s < n, ratio, 0)) >= jnp.log(
+            3 * of_all * jnp.sqrt(of_all) / self.delta
+        )
 
         totals = jnp.where(s == n, total, state.totals)
         full = n == self.splits * state.spacing
-        halved = jnp.where(ids < self.splits // 2, totals[jnp.minimum(2 * ids + 1, self.splits - 1)], 0)
-        remembered = Splits(n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals))
+        halved = jnp.where(
+            ids < self.splits // 2, totals[jnp.minimum(2 * ids + 1, self.splits - 1)], 0
+        )
+        remembered = Splits(
+            n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals)
+        )
         return remembered, alarm
 
 
@@ -628,7 +722,8 @@ def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 def alarms(detector: Detector, numbers: Any) -> list[int]:
-    """After which numbers (1, 2, …) of a stream a detector says that the mean has changed; it begins anew each time.
+    """After which numbers (1, 2, …) of a stream a detector says that the mean has changed; it
+    begins anew each time.
 
     To choose a threshold before anything is restarted.
 
@@ -650,7 +745,9 @@ def alarms(detector: Detector, numbers: Any) -> list[int]:
 
 
 class RestartingState(NamedTuple):
-    """The inner policy's state now and at the beginning, what is watched, and when it was last told to begin anew."""
+    """The inner policy's state now and at the beginning, what is watched, and when it was last told
+    to begin anew.
+    """
 
     inner: Pytree
     blank: Pytree
@@ -663,25 +760,27 @@ class RestartingState(NamedTuple):
 class Restarting(_Forgetting):
     """The inner policy, begun anew when a detector says that some arm's reward or cost has changed.
 
-    A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole`` an alarm makes the
-    inner policy begin anew, in its round 1; without, only what it knows of that arm is forgotten, and its round goes
-    on. What is not played is not watched: with probability ``explore`` any arm is played. Where no detector ever tells,
-    and ``explore`` is 0, it plays the inner policy's own bits. ``result.final["restarts"]`` counts the alarms.
+    A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole``
+    an alarm makes the inner policy begin anew, in its round 1; without, only what it knows of that
+    arm is forgotten, and its round goes on. What is not played is not watched: with probability
+    ``explore`` any arm is played. Where no detector ever tells, and ``explore`` is 0, it plays the
+    inner policy's own bits. ``result.final["restarts"]`` counts the alarms.
 
     Args:
         policy: any policy of one arm a round; without ``whole`` one whose statistics are sums.
         detector: :class:`CUSUM`, :class:`PageHinkley`, :class:`GLR`, or one of your own.
         explore: α in [0, 1], default 0.
         whole: does everything begin anew, or the arm? Part of the program; default True.
-        growing: True for :math:`\\min(1, \\alpha \\sqrt{k})` after k − 1 alarms in place of α: who has met many
-            changes looks out for more. With α = √(K ln T/T) nobody needs to know how many there are. Part of the
-            program; default False.
+        growing: True for :math:`\\min(1, \\alpha \\sqrt{k})` after k − 1 alarms in place of α: who
+            has met many changes looks out for more. With α = √(K ln T/T) nobody needs to know how
+            many there are. Part of the program; default False.
 
     Raises:
         InputError: before anything runs, for other policies, or what is no detector.
 
-    Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both, and the growing exploration;
-    around any policy: detection-augmented learning (Gerogiannis, Huang, Bose, Veeravalli, arXiv 2501.19401).
+    Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both, and the
+    growing exploration; around any policy: detection-augmented learning (Gerogiannis, Huang, Bose,
+    Veeravalli, arXiv 2501.19401).
 
     Deviations: exploration is drawn, as in CUSUM-UCB; GLR-klUCB's takes turns.
 
@@ -720,16 +819,22 @@ class Restarting(_Forgetting):
         """The state before the first round: nothing is learnt."""
         inner, calm = self.policy.init(spec), self.detector.init()
         streams_of_an_arm = 1 + (spec.resources or 1)
-        watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm)
+        watched = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm
+        )
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
-    def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
+    def update(
+        self, state: RestartingState, key: jax.Array, observation: Observation
+    ) -> RestartingState:
         """Learn, ask the detectors, and begin anew after an alarm."""
         arm, feedback = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
         brought = ticks.ticks_to_float(jnp.append(feedback.reward, feedback.cost))
         watch = jax.vmap(lambda state, x: self.detector.step(state, x))
-        now, alarm = watch(*jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), brought)))
+        now, alarm = watch(
+            *jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), brought))
+        )
         changed, calm = jnp.any(alarm), self.detector.init()
         watched = jax.tree.map(lambda all, x: all.at[arm].set(x), state.watched, now)
         is_arm = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
@@ -741,10 +846,14 @@ class Restarting(_Forgetting):
         if self.whole:
             inner = select_tree(changed, state.blank, inner)
         else:
-            inner = _with_sums(self.policy, inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner)))
+            inner = _with_sums(
+                self.policy, inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner))
+            )
         since = jnp.where(changed & self.whole, observation.view.round - 1, state.since)
         restarts = state.restarts + changed.astype(jnp.int32)
-        return RestartingState(inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts)
+        return RestartingState(
+            inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts
+        )
 
     def _decide(
         self, state: RestartingState, key: jax.Array, view: View, choose: Callable[..., Any]

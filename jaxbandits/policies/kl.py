@@ -1,6 +1,6 @@
-"""UCB-SC and KL-UCB-SC, with and without plus (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based policy for budgeted
-multi-armed bandits with stochastic action costs, IEICE E100-A(11), 2017; UCB-SC: a fast variant, IEICE E101-A(3),
-2018).
+"""UCB-SC and KL-UCB-SC, with and without plus (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based
+policy for budgeted multi-armed bandits with stochastic action costs, IEICE E100-A(11), 2017;
+UCB-SC: a fast variant, IEICE E101-A(3), 2018).
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from jaxbandits.core.pytrees import pytree
 from jaxbandits.policies.base import IndexPolicy
 
 STEPS = 5
-"""Newton steps of :func:`steepest`. Three leave an error of ln θ above 1e-5 in 7 % of random states of arms (n from 1
-to 10⁵, means of all kinds, θ < 1e12), four in hardly any, five one below 1e-8 in all; float32 alone costs some 1e-6."""
+"""Newton steps of :func:`steepest`. Three leave an error of ln θ above 1e-5 in 7 % of random states
+of arms (n from 1 to 10⁵, means of all kinds, θ < 1e12), four in hardly any, five one below 1e-8 in
+all; float32 alone costs some 1e-6.
+"""
 
 _LARGEST = 1e30  # an index above it is this: float32 ends near 3e38
 _TINY = 1e-30  # in place of a mean reward of 0, whose logarithm the start needs
@@ -25,14 +27,16 @@ _TINY = 1e-30  # in place of a mean reward of 0, whose logarithm the start needs
 def exploration(arms: Arms) -> jax.Array:
     """ln(t/n_k), as ln(1 + (t − n)/n): no logarithm near 1 cancels.
 
-    The difference is exact below 2²⁴; above, it may round to 0, and it is 1 at least, for an arm had t − 1 pulls.
+    The difference is exact below 2²⁴; above, it may round to 0, and it is 1 at least, for an arm
+    had t − 1 pulls.
     """
     return jnp.log1p(jnp.maximum(arms.t - arms.n, 1) / arms.n)
 
 
 @pytree
 class UCBSCPlus(IndexPolicy):
-    """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄) of squared radius β, the Pinsker form of KL-UCB-SC+.
+    """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄) of squared radius β, the Pinsker
+    form of KL-UCB-SC+.
 
     .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
         a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad
@@ -42,8 +46,8 @@ class UCBSCPlus(IndexPolicy):
 
     Source: Heyden et al., KDD 2024, Table 2.
 
-    Deviations: t is the round to be decided, as printed (the reference code counts completed rounds), and +∞ at
-    equality too, where the code divides by zero.
+    Deviations: t is the round to be decided, as printed (the reference code counts completed
+    rounds), and +∞ at equality too, where the code divides by zero.
 
     Example:
         >>> from jaxbandits.policies import UCBSCPlus, scores
@@ -61,7 +65,8 @@ class UCBSCPlus(IndexPolicy):
 class UCBSC(IndexPolicy):
     """UCB-SC, without plus: :class:`UCBSCPlus` with ln t in place of ln(t/n), hence wider.
 
-    So :math:`\\beta_k = \\ln t / (2 n_k)`. No parameter. Leaps: the disc of an arm that rests only grows.
+    So :math:`\\beta_k = \\ln t / (2 n_k)`. No parameter. Leaps: the disc of an arm that rests only
+    grows.
 
     Source: the naming of KL-UCB and KL-UCB+; the paper could not be read.
 
@@ -83,14 +88,16 @@ class KLUCBSCPlus(IndexPolicy):
 
     .. math:: \\sup \\{ r/c : n_k [ d(\\bar r_k, r) + d(\\bar c_k, c) ] \\le \\ln(t/n_k) \\},
 
-    d the Kullback-Leibler divergence of Bernoulli laws; +∞ while no cost was seen. For outcomes within [0, 1] it is
-    valid and conservative. No parameter. Scan only: the set of an arm that rests only grows, but in float32 the index
-    may fall all the same, on rare states by more than a percent.
+    d the Kullback-Leibler divergence of Bernoulli laws; +∞ while no cost was seen. For outcomes
+    within [0, 1] it is valid and conservative. No parameter. Scan only: the set of an arm that
+    rests only grows, but in float32 the index may fall all the same, on rare states by more than a
+    percent.
 
-    Source: IEICE 2017, of which only the abstract could be read: the definition is reconstructed from it, from UCB-SC+
-    (its Pinsker form) and from the naming of KL-UCB and KL-UCB+.
+    Source: IEICE 2017, of which only the abstract could be read: the definition is reconstructed
+    from it, from UCB-SC+ (its Pinsker form) and from the naming of KL-UCB and KL-UCB+.
 
-    Deviations: an index above 1e30 counts as 1e30. In float32 the index is right to 2·10⁻⁴, mostly to 10⁻⁵.
+    Deviations: an index above 1e30 counts as 1e30. In float32 the index is right to 2·10⁻⁴, mostly
+    to 10⁻⁵.
 
     Example:
         >>> from jaxbandits.policies import KLUCBSCPlus, scores
@@ -111,8 +118,8 @@ class KLUCBSC(IndexPolicy):
 
     .. math:: \\sup \\{ r/c : n_k [ d(\\bar r_k, r) + d(\\bar c_k, c) ] \\le \\ln t \\},
 
-    d the Kullback-Leibler divergence of Bernoulli laws; +∞ while no cost was seen. No parameter. Scan only, as with
-    plus.
+    d the Kullback-Leibler divergence of Bernoulli laws; +∞ while no cost was seen. No parameter.
+    Scan only, as with plus.
 
     Source: as :class:`KLUCBSCPlus`; a ln ln t on the right, which the paper may have, is left out.
 
@@ -132,7 +139,9 @@ class KLUCBSC(IndexPolicy):
 
 
 def steepest_in_disc(arms: Arms, exploration: jax.Array) -> jax.Array:
-    """The largest ratio in the disc around (c̄, r̄) of squared radius ``exploration``/(2n); +∞ if it reaches c = 0."""
+    """The largest ratio in the disc around (c̄, r̄) of squared radius ``exploration``/(2n); +∞ if
+    it reaches c = 0.
+    """
     reward, cost = arms.mean_reward, arms.mean_cost
     beta = exploration / (2 * arms.n)
     a = jnp.sqrt(beta / (reward * reward + cost * cost - beta))
@@ -151,11 +160,11 @@ def steepest(
 ) -> jax.Array:
     """The largest θ = r/c with D = d(r̄, r) + d(c̄, c) ≤ ``level``, elementwise.
 
-    The least D on the line r = θc is a *convex* function of ln θ, and its slope is s = (r − r̄)/(1 − r) =
-    (c̄ − c)/(1 − c) at the cheapest point (the two are equal there). So Newton's method in ln θ converges from every
-    start, from above after one step, and each step costs one square root and a few logarithms. Its start is the ratio
-    of the outer ends of two Wilson intervals, which is a little above the result, or else below it where D is all but
-    linear.
+    The least D on the line r = θc is a *convex* function of ln θ, and its slope is s = (r − r̄)/(1
+    − r) = (c̄ − c)/(1 − c) at the cheapest point (the two are equal there). So Newton's method in
+    ln θ converges from every start, from above after one step, and each step costs one square root
+    and a few logarithms. Its start is the ratio of the outer ends of two Wilson intervals, which is
+    a little above the result, or else below it where D is all but linear.
 
     Args:
         reward, no_reward: r̄ and 1 − r̄.
@@ -178,8 +187,9 @@ def _cheapest(
 ) -> tuple[jax.Array, jax.Array]:
     """(s, D) at the cheapest point of the line of slope θ = (r̄/c̄) e^excess.
 
-    s solves (1 − κ)s² + (1 − c̄ + κ(1 − r̄))s = c̄ − κr̄ with κ = 1/θ. Its discriminant is written as a sum of squares, and
-    D as four logarithms of the order of s, so that nothing cancels when all is small.
+    s solves (1 − κ)s² + (1 − c̄ + κ(1 − r̄))s = c̄ − κr̄ with κ = 1/θ. Its discriminant is written
+    as a sum of squares, and D as four logarithms of the order of s, so that nothing cancels when
+    all is small.
     """
     half = jnp.exp(-excess / 2)  # its square may be smaller than any float32
     inverse = jnp.clip(cost / reward * half * half, 1e-36, 1e18)
@@ -191,5 +201,7 @@ def _cheapest(
     s = jnp.minimum(2 * gap / (no_cost + inverse * no_reward + root), cost)
     c = (reward + s) * inverse / (1 + s)
     of_reward = jnp.log1p(s) - reward * jnp.log1p(s / reward)  # d(r̄, r)
-    of_cost = no_cost * jnp.log1p(-jnp.minimum(s, 1 - 2.0**-24)) + cost * jnp.log1p(s * jnp.maximum(1 - c, 0) / c)
+    of_cost = no_cost * jnp.log1p(-jnp.minimum(s, 1 - 2.0**-24)) + cost * jnp.log1p(
+        s * jnp.maximum(1 - c, 0) / c
+    )
     return s, of_reward + of_cost

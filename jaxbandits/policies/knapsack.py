@@ -31,26 +31,33 @@ from jaxbandits.policies.base import (
 )
 from jaxbandits.policies.ucb import hoeffding_radius
 
-_LARGEST, _SUM = 15, 30  # what the largest weight becomes, and what no sum of weights is above: powers of two
+_LARGEST, _SUM = (
+    15,
+    30,
+)  # what the largest weight becomes, and what no sum of weights is above: powers of two
 
 
 @pytree
 class FixedSplit(Plan):
-    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a plan, not a learner.
+    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a
+    plan, not a learner.
 
-    With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on average; with all weight
-    on one arm it is played for ever. Shares are those among the arms that are open; while none of weight above 0 is,
-    all that are open have the same. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
-    One draw a round, addressed by the round (role ``MIX``); an arm of weight 0, as one that does not exist, changes
-    none.
+    With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on
+    average; with all weight on one arm it is played for ever. Shares are those among the arms that
+    are open; while none of weight above 0 is, all that are open have the same. Weights count to
+    2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰). One draw a round, addressed by the
+    round (role ``MIX``); an arm of weight 0, as one that does not exist, changes none.
 
     Args:
-        weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that exist.
+        weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that
+            exist.
 
     Raises:
-        InputError: before anything runs, for weights that are negative, all 0 or not one for each arm.
+        InputError: before anything runs, for weights that are negative, all 0 or not one for each
+            arm.
 
-    Plays with any number of resources. Does not leap, as it keeps no statistics; it costs little in the scan engine.
+    Plays with any number of resources. Does not leap, as it keeps no statistics; it costs little in
+    the scan engine.
 
     Example:
         >>> import jax
@@ -65,10 +72,16 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
-        """One weight for each arm, and not all of them 0; costs, which may be several, are not read."""
+        """One weight for each arm, and not all of them 0; costs, which may be several, are not
+        read.
+        """
         weights = np.asarray(self.weights)
         if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
-            raise bad("FixedSplit.weights", weights, f"{spec.arms} weights, one for each arm and not all of them 0")
+            raise bad(
+                "FixedSplit.weights",
+                weights,
+                f"{spec.arms} weights, one for each arm and not all of them 0",
+            )
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The first arm at which the weights so far exceed a number drawn below their sum."""
@@ -92,8 +105,8 @@ class FixedSplit(Plan):
 
 
 # --- ε-first with a budget
-# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited multi-armed bandits, AAAI
-# 2010.
+# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited
+# multi-armed bandits, AAAI 2010.
 
 
 class EpsilonFirstState(NamedTuple):
@@ -106,23 +119,26 @@ class EpsilonFirstState(NamedTuple):
 
 @pytree
 class EpsilonFirst(ArmTotals):
-    """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
+    """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k /
+    \\bar c_k`.
 
-    The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint says is left before
-    round 1, so it needs a constraint that tells (a total budget).
+    The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint
+    says is left before round 1, so it needs a constraint that tells (a total budget).
 
     Args:
-        epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of order B^⅔ for
-            ε ∝ B^(−⅓).
+        epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of
+            order B^⅔ for ε ∝ B^(−⅓).
         online: True to keep learning after exploration; default False.
 
     Raises:
-        InputError: before anything runs, for ε outside (0, 1], or an environment with several resources.
+        InputError: before anything runs, for ε outside (0, 1], or an environment with several
+            resources.
 
     Source: AAAI 2010.
 
-    Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
-    filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
+    Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best
+    ratio instead of filling the knapsack. An arm that exploration did not reach is not played while
+    another has an estimate.
 
     Example:
         >>> import jaxbandits as jb
@@ -137,12 +153,18 @@ class EpsilonFirst(ArmTotals):
         """The state before the first round: no arm has been pulled."""
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
-    def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
+    def update(
+        self, state: EpsilonFirstState, key: jax.Array, observation: Observation
+    ) -> EpsilonFirstState:
         """Learn from a pull of exploration; from every pull if ``online``."""
         learnt = super().update(state, key, observation).learnt
-        return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
+        return state._replace(
+            learnt=select_tree(state.exploring | self.online, learnt, state.learnt)
+        )
 
-    def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
+    def select(
+        self, state: EpsilonFirstState, key: jax.Array, view: View
+    ) -> tuple[EpsilonFirstState, jax.Array]:
         """The arms in turn while exploring, then the one with the largest ratio."""
         money = money_left(view)
         budget = select_tree(view.round == 1, money, state.budget)
@@ -154,14 +176,16 @@ class EpsilonFirst(ArmTotals):
 
     def ratio(self, learnt: ArmStatistics) -> jax.Array:
         """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
-        reward, cost = jax.lax.optimization_barrier((ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)))
+        reward, cost = jax.lax.optimization_barrier(
+            (ticks.to_float(learnt.reward), ticks.to_float(learnt.cost))
+        )
         ratio = jnp.where(cost > 0, reward / cost, jnp.inf)
         return jnp.where(learnt.pulls > 0, ratio, -jnp.inf)
 
 
 # --- KUBE and fractional KUBE
-# Tran-Thanh, Chapman, Rogers, Jennings: Knapsack based optimal policies for budget-limited multi-armed bandits, AAAI
-# 2012, Alg. 1, Eqs. 6 and 7.
+# Tran-Thanh, Chapman, Rogers, Jennings: Knapsack based optimal policies for budget-limited
+# multi-armed bandits, AAAI 2012, Alg. 1, Eqs. 6 and 7.
 
 
 def density(arms: Arms) -> jax.Array:
@@ -172,13 +196,15 @@ def density(arms: Arms) -> jax.Array:
 
 @pytree
 class FractionalKUBE(IndexPolicy):
-    """Fractional KUBE: the arm with the largest density :math:`d_k = (\\bar r_k + \\sqrt{2 \\ln t / n_k}) / \\bar c_k`.
+    """Fractional KUBE: the arm with the largest density :math:`d_k = (\\bar r_k + \\sqrt{2 \\ln t /
+    n_k}) / \\bar c_k`.
 
     No parameter. Leaps: the density reads its own arm and rises with t.
 
     Source: AAAI 2012, Eqs. 6 and 7.
 
-    Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost was seen.
+    Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost
+    was seen.
 
     Example:
         >>> from jaxbandits.policies import FractionalKUBE, scores
@@ -205,17 +231,18 @@ class Packing(NamedTuple):
 class KUBE(IndexPolicy):
     """KUBE: fill the knapsack with what is left of the budget, then draw a unit of it.
 
-    Each arm once; then arms in order of falling density d_k, of each as many units as fit into the rest:
-    :math:`m_k = \\lfloor B' / \\bar c_k \\rfloor`, :math:`B' \\leftarrow B' - m_k \\bar c_k`; the next pull is arm k
-    with probability :math:`m_k / \\sum_j m_j`. While much is left nearly all units are the densest arm's, so that it
-    differs from :class:`FractionalKUBE` only near the end.
+    Each arm once; then arms in order of falling density d_k, of each as many units as fit into the
+    rest: :math:`m_k = \\lfloor B' / \\bar c_k \\rfloor`, :math:`B' \\leftarrow B' - m_k \\bar c_k`;
+    the next pull is arm k with probability :math:`m_k / \\sum_j m_j`. While much is left nearly all
+    units are the densest arm's, so that it differs from :class:`FractionalKUBE` only near the end.
 
-    No parameter. Does not leap: it draws, and it reads what is left. Needs a constraint that tells what is left.
+    No parameter. Does not leap: it draws, and it reads what is left. Needs a constraint that tells
+    what is left.
 
     Source: AAAI 2012, Alg. 1.
 
-    Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any more the densest arm
-    is played (the original stops; here the constraint ends a run).
+    Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any
+    more the densest arm is played (the original stops; here the constraint ends a run).
 
     Example:
         >>> from jaxbandits.policies import KUBE, scores
@@ -227,7 +254,9 @@ class KUBE(IndexPolicy):
         """The density d_k."""
         return density(arms)
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         """Pack greedily, draw one unit."""
         money = money_left(view)
         arms = as_floats(state, view.round)
@@ -244,7 +273,9 @@ class KUBE(IndexPolicy):
             total = packed.units + units
             coin = streams.uniform(streams.policy_words(key, view.round, Role.MIX, arm)[0])
             return Packing(
-                jax.lax.rem(packed.room, price[arm]), total, jnp.where(coin * total < units, arm, packed.arm)
+                jax.lax.rem(packed.room, price[arm]),
+                total,
+                jnp.where(coin * total < units, arm, packed.arm),
             )
 
         empty = Packing(ticks.to_float(money), jnp.float32(0), densest)
@@ -268,17 +299,19 @@ class MRCB(ArmTotals):
         {\\sum_{k \\in S} \\max(\\bar c_k - \\varepsilon_k, 0)}, \\qquad
         \\varepsilon_k = \\alpha \\sqrt{\\ln(t-1) / n_k},
 
-    t counting rounds, each with L pulls. The set is found by Dinkelbach's method: the top L of U_k − θL_k, then θ as
-    their ratio, until θ stands still. Where L arms or more have a lower cost bound of 0 the ratio is +∞: L of those, at
-    random. At first the arms not yet pulled, L a round in index order, filled up from arm 0. With L = 1 it is
-    :class:`~jaxbandits.policies.MUCB`.
+    t counting rounds, each with L pulls. The set is found by Dinkelbach's method: the top L of U_k
+    − θL_k, then θ as their ratio, until θ stands still. Where L arms or more have a lower cost
+    bound of 0 the ratio is +∞: L of those, at random. At first the arms not yet pulled, L a round
+    in index order, filled up from arm 0. With L = 1 it is :class:`~jaxbandits.policies.MUCB`.
 
     Args:
-        pulls: L from 1 to 120, at most the number of arms of the smallest instance (else its lanes end as invalid).
+        pulls: L from 1 to 120, at most the number of arms of the smallest instance (else its lanes
+            end as invalid).
         alpha: α ≥ 0, default 2⁻⁴, that of m-UCB.
 
     Raises:
-        InputError: before anything runs, for L out of range, or an environment with several resources.
+        InputError: before anything runs, for L out of range, or an environment with several
+            resources.
 
     Does not leap: its action is a set. A result's regret is against the best single arm;
     :func:`jaxbandits.oracles.optimum.best_set_rate` gives the best rate of a set.
@@ -298,7 +331,9 @@ class MRCB(ArmTotals):
         """A set of L arms."""
         return jnp.zeros((self.pulls,), jnp.int32)
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         """The set of L arms with the largest Σ U / Σ L."""
         width = state.pulls.shape[0]
         available, ids = view.available, jax.lax.iota(jnp.int32, width)
@@ -323,7 +358,8 @@ class MRCB(ArmTotals):
         endless = jnp.sum(free, dtype=jnp.int32) >= self.pulls
         first = top(jnp.where(endless, free.astype(jnp.float32), upper), order)
 
-        # Dinkelbach's method: the best set for the ratio of the last set, until the ratio no longer grows.
+        # Dinkelbach's method: the best set for the ratio of the last set, until the ratio no longer
+        # grows.
         def improves(tried: tuple[jax.Array, jax.Array]) -> jax.Array:
             arms, before = tried
             return ~endless & (ratio(arms) > before)

@@ -49,7 +49,8 @@ class ManyArms(IndexPolicy):
 
 @pytree
 class SampledArms(ManyArms):
-    """The first K arms of a reservoir, and an index policy on them: RCB-I with RCB, UCB-V(∞) with UCB-V.
+    """The first K arms of a reservoir, and an index policy on them: RCB-I with RCB, UCB-V(∞) with
+    UCB-V.
 
     Arms of a reservoir are independent, so its first K are K drawn at random.
 
@@ -81,7 +82,9 @@ class SampledArms(ManyArms):
         super().check(spec)
         needed = np.max(np.asarray(self.arms, np.float64))
         if needed > spec.arms:
-            raise bad("capacity", spec.arms, f"at least {needed:g}, the arms of {type(self).__name__}")
+            raise bad(
+                "capacity", spec.arms, f"at least {needed:g}, the arms of {type(self).__name__}"
+            )
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """The first K; while none of them is open, all that are."""
@@ -100,8 +103,8 @@ class ArmIncreasing(ManyArms):
     .. math:: K_{t-1} < t^{e(\\beta)}, \\qquad e = \\beta/2 \\text{ if } \\beta < 1, \\quad
         e = \\beta/(1+\\beta) \\text{ if } \\beta \\ge 1.
 
-    RCB-AIR with RCB, UCB-AIR with UCB-V: for any budget, which it need not know. A lane ends with the status
-    ``capacity`` in the round that wants more arms than the environment has room for: see
+    RCB-AIR with RCB, UCB-AIR with UCB-V: for any budget, which it need not know. A lane ends with
+    the status ``capacity`` in the round that wants more arms than the environment has room for: see
     :func:`~jaxbandits.rerun_larger`.
 
     Args:
@@ -113,10 +116,10 @@ class ArmIncreasing(ManyArms):
 
     Source: Li and Xia 2017, Algorithm 3.
 
-    Deviations: a new arm, whose index is +∞, comes before other arms with index +∞ (the paper breaks all ties at
-    random). t^e is a float32 power, and within 2⁻²⁰ of a whole number it is that number: exact at squares and cubes,
-    and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e) rounds late. All arms of an instance must exist (as a
-    reservoir's do).
+    Deviations: a new arm, whose index is +∞, comes before other arms with index +∞ (the paper
+    breaks all ties at random). t^e is a float32 power, and within 2⁻²⁰ of a whole number it is that
+    number: exact at squares and cubes, and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e)
+    rounds late. All arms of an instance must exist (as a reservoir's do).
 
     Example:
         >>> import jaxbandits as jb
@@ -183,16 +186,27 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
         >>> arms_to_sample([1e3, 1e4, 1e5], beta=1.0).tolist()
         [32, 100, 317]
     """
-    b, shape, m = (positive(*x) for x in (("budget", budget), ("beta", beta), ("multiplier", multiplier)))
+    b, shape, m = (
+        positive(*x) for x in (("budget", budget), ("beta", beta), ("multiplier", multiplier))
+    )
     power = m * b ** np.where(shape < 1, shape / 2, shape / (1 + shape))
     if (power > MOST_ARMS).any():
-        raise bad("budget", float(np.max(b)), f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})")
-    k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)  # 1e6^(2/3) is 10,000 and not a hair more
+        raise bad(
+            "budget",
+            float(np.max(b)),
+            f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})",
+        )
+    k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(
+        np.int64
+    )  # 1e6^(2/3) is 10,000 and not a hair more
     return int(k) if k.ndim == 0 else k
 
 
-def rcb_i(budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None) -> SampledArms:
-    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and β.
+def rcb_i(
+    budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None
+) -> SampledArms:
+    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and
+    β.
 
     Example:
         >>> import jaxbandits as jb
@@ -218,7 +232,8 @@ def _rcb(exploration: Exploration | None) -> RCB:
 
 
 def room_needed(rounds: float, beta: float) -> int:
-    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity by.
+    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity
+    by.
 
     Example:
         >>> from jaxbandits.policies import room_needed

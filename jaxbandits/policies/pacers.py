@@ -26,16 +26,19 @@ from jaxbandits.policies.wrappers import Around
 
 @pytree
 class EvenPace(Around):
-    """The inner policy acts among the arms whose bounds fit under the even line; with none the request is skipped.
+    """The inner policy acts among the arms whose bounds fit under the even line; with none the
+    request is skipped.
 
-    Held back is amount · (requests still expected − 1) / (requests expected in the period), of each budget.
+    Held back is amount · (requests still expected − 1) / (requests expected in the period), of each
+    budget.
 
     Args:
         policy: any policy for finitely many arms.
         share: how much of the even line is held back, from 0 (nothing) to 1; default 1.
 
     Raises:
-        InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
+        InputError: before anything runs, under a constraint other than
+            :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
 
@@ -62,7 +65,9 @@ class EvenPace(Around):
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         return self.select_while_open(state, key, view, jnp.zeros(view.available.shape, jnp.int32))
 
-    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+    def select_while_open(
+        self, state: Pytree, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Pytree, Pytree]:
         """The inner policy's, under the line."""
         view, none = self._paced(view)
         acted, arm = self.policy.select_while_open(state, key, view, open)
@@ -71,7 +76,9 @@ class EvenPace(Around):
 
 # --- A price on the money of every budget that renews, moved by mirror descent
 
-_LEAST = np.float32(2.0**-10)  # of the first price: so deep may a price fall, or it would not come back in time
+_LEAST = np.float32(
+    2.0**-10
+)  # of the first price: so deep may a price fall, or it would not come back in time
 
 
 class PricePacerState(NamedTuple):
@@ -84,29 +91,37 @@ class PricePacerState(NamedTuple):
 def allowance_of(view: View) -> Allowance:
     """What the view tells of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
-        raise InputError("constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight")
+        raise InputError(
+            "constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight"
+        )
     return view.left
 
 
 @pytree
 class PricePacer(ArmTotals):
-    """Play the arm with the largest optimistic reward net of its optimistic cost at the current prices:
+    """Play the arm with the largest optimistic reward net of its optimistic cost at the current
+    prices:
 
     .. math:: \\arg\\max_k \\ \\omega^+(\\bar r_k) - \\sum_{j \\text{ pays for } k} \\lambda_j\\, \\omega^-(\\bar c_k),
 
-    or skip the request if none is above 0; ω± are the bounds of ω-UCB, z² = 2ρ ln t. After each decision every price
-    follows what its budget is about to pay, by mirror descent with the entropy:
+    or skip the request if none is above 0; ω± are the bounds of ω-UCB, z² = 2ρ ln t. After each
+    decision every price follows what its budget is about to pay, by mirror descent with the
+    entropy:
 
     .. math:: \\lambda_j \\leftarrow \\lambda_j \\exp(\\eta\\, (\\bar c_{kj} / \\tau_j - 1)), \\qquad
-        \\tau_j = \\frac{\\text{money left of budget } j}{\\text{requests expected until it renews}}.
+        \\tau_j = \\frac{\\text{money left of budget } j}{\\text{requests expected until it
+        renews}}.
 
-    Of what is held for open requests, all but their arms' mean costs counts as left: it will come back.
+    Of what is held for open requests, all but their arms' mean costs counts as left: it will come
+    back.
 
-    c̄ is the mean known now (the bound of an arm of which nothing is known), so late costs disturb nothing, and what it
-    gets wrong returns through the money that is left. One step is at most a factor e; λτ stays at most 1, where its
-    optimum lies; prices live on over renewals. With ``start=0`` money is free: spend until it is gone.
+    c̄ is the mean known now (the bound of an arm of which nothing is known), so late costs disturb
+    nothing, and what it gets wrong returns through the money that is left. One step is at most a
+    factor e; λτ stays at most 1, where its optimum lies; prices live on over renewals. With
+    ``start=0`` money is free: spend until it is gone.
 
-    In a world of several costs (money and tokens, say) budget j pays cost j, and every c̄ and ω⁻ above is of that cost.
+    In a world of several costs (money and tokens, say) budget j pays cost j, and every c̄ and ω⁻
+    above is of that cost.
 
     Args:
         eta: η > 0, default 0.02.
@@ -115,10 +130,11 @@ class PricePacer(ArmTotals):
         budgets: how many there are.
 
     Raises:
-        InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
+        InputError: before anything runs, under a constraint other than
+            :class:`~jaxbandits.Renewing`.
 
-    Source: dual mirror descent (Balseiro, Lu, Mirrokni, Operations Research 2023) with the bounds of ω-UCB; no paper of
-    this project states it in this form.
+    Source: dual mirror descent (Balseiro, Lu, Mirrokni, Operations Research 2023) with the bounds
+    of ω-UCB; no paper of this project states it in this form.
     """
 
     eta: ArrayLike = leaf(default=0.02, above=0)
@@ -130,36 +146,57 @@ class PricePacer(ArmTotals):
         """One cost that any budget may pay, or a budget for each of several."""
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
         if spec.resources not in (None, self.budgets):
-            raise bad("PricePacer.budgets", self.budgets, f"{spec.resources}, one for each cost of the world")
+            raise bad(
+                "PricePacer.budgets",
+                self.budgets,
+                f"{spec.resources}, one for each cost of the world",
+            )
 
     def init(self, spec: FiniteSpec) -> PricePacerState:
         return PricePacerState(super().init(spec), jnp.full((self.budgets,), -1, jnp.float32))
 
-    def select(self, state: PricePacerState, key: jax.Array, view: View) -> tuple[PricePacerState, jax.Array]:
+    def select(
+        self, state: PricePacerState, key: jax.Array, view: View
+    ) -> tuple[PricePacerState, jax.Array]:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
 
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
-        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+        """Open pulls count at their arm's current means
+        (:func:`~jaxbandits.core.arm_statistics.counted`).
+        """
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         if money.whole.shape != (self.budgets,):
-            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}")
+            raise InputError(
+                f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}"
+            )
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
         bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
-        cost, rest = (x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest))  # [1 or d, K]
+        cost, rest = (
+            x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest)
+        )  # [1 or d, K]
         mean = jnp.where((arms.n > 0)[None, :], cost / n[None, :], bound[None, :])
         returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound[None, :] - mean, 0)), axis=1)
-        target = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0) / money.requests
+        target = (
+            jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0)
+            / money.requests
+        )
         target = jnp.maximum(target, np.float32(1 / ticks.ONE))
-        price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
+        price = jnp.where(
+            state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target)
+        )
 
         k = 2 * self.rho * jnp.log(arms.t)
         prices = scope * price[:, None]
         high = upper_bound(arms.reward, arms.reward_rest, n, k)
         low = lower_bound(cost, rest, n[None, :], k[None, :])
-        dear = jnp.sum(prices, axis=0) * low[0] if arms.cost.ndim == 1 else jnp.sum(prices * low, axis=0)
+        dear = (
+            jnp.sum(prices, axis=0) * low[0]
+            if arms.cost.ndim == 1
+            else jnp.sum(prices * low, axis=0)
+        )
         net = jnp.where(arms.n > 0, high - dear, jnp.inf)
         best = largest(net, key, view, fresh=learnt.pulls == 0)
         is_best = jax.lax.iota(jnp.int32, net.shape[0]) == best
@@ -170,7 +207,11 @@ class PricePacer(ArmTotals):
         return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
 
 
-def next_price(price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike) -> jax.Array:
-    """λ exp(min(η (paid/τ − 1), 1)), so that λτ is from ``start``/2¹⁰ to 1; elementwise in the budgets."""
+def next_price(
+    price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike
+) -> jax.Array:
+    """λ exp(min(η (paid/τ − 1), 1)), so that λτ is from ``start``/2¹⁰ to 1; elementwise in the
+    budgets.
+    """
     price = price * jnp.exp(jnp.minimum(eta * (paid / target - 1), 1))
     return jnp.clip(price, jnp.minimum(start * _LEAST, 1) / target, 1 / target)

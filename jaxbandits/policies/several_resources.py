@@ -1,8 +1,9 @@
-"""Bandits with knapsacks: policies for several resources, each with a budget, and time as one of them.
+"""Bandits with knapsacks: policies for several resources, each with a budget, and time as one of
+them.
 
 They read what is left of every resource from the view. Where the constraint has a horizon
-(``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world of one scalar cost
-is a world of one resource. K arms, d resources, m = d, or d + 1 with time.
+(``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world
+of one scalar cost is a world of one resource. K arms, d resources, m = d, or d + 1 with time.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ _MOST_DRAWN = 256 - _THETA_COST
 
 
 class Confidence:
-    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after one pull or more.
+    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after
+    one pull or more.
 
     Attributes:
-        rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they are remembered.
+        rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they
+            are remembered.
     """
 
     rests: ClassVar[bool] = False
@@ -62,11 +65,12 @@ def rad(mean: jax.Array, n: jax.Array, c_rad: jax.Array) -> jax.Array:
 
 @pytree
 class RadBounds(Confidence):
-    """U = min(r̄ + rad(r̄, n), 1), L = max(c̄ − rad(c̄, n), 0), rad(ν, N) = √(C_rad ν / N) + C_rad / N.
+    """U = min(r̄ + rad(r̄, n), 1), L = max(c̄ − rad(c̄, n), 0), rad(ν, N) = √(C_rad ν / N) + C_rad
+    / N.
 
     Args:
-        c_rad: C_rad > 0. The theory wants an order of ln(d T K); with the default ½ least was lost of the values tried
-            (docs/findings/knapsacks.md).
+        c_rad: C_rad > 0. The theory wants an order of ln(d T K); with the default ½ least was lost
+            of the values tried (docs/findings/knapsacks.md).
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
 
@@ -93,12 +97,15 @@ class RadBounds(Confidence):
 
 @pytree
 class WilsonBounds(Confidence):
-    """U = ω⁺(r̄), L = ω⁻(c̄), the asymmetric bounds of :class:`~jaxbandits.policies.OmegaUCB` with z = √(2ρ ln t).
+    """U = ω⁺(r̄), L = ω⁻(c̄), the asymmetric bounds of :class:`~jaxbandits.policies.OmegaUCB` with
+    z = √(2ρ ln t).
 
     Args:
-        rho: ρ > 0; with the default ⅛ least was lost of the values tried (docs/findings/knapsacks.md).
+        rho: ρ > 0; with the default ⅛ least was lost of the values tried
+            (docs/findings/knapsacks.md).
 
-    Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is ours.
+    Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is
+    ours.
 
     Example:
         >>> from jaxbandits.policies import WilsonBounds
@@ -122,7 +129,9 @@ class WilsonBounds(Confidence):
 
 
 class BudgetAmounts(NamedTuple):
-    """Budgets and what is left of them, ``f32[m]``, each in its own units; time comes last where there is a horizon."""
+    """Budgets and what is left of them, ``f32[m]``, each in its own units; time comes last where
+    there is a horizon.
+    """
 
     budget: jax.Array
     rest: jax.Array
@@ -133,7 +142,9 @@ def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
     money = money_left(view)
     if not isinstance(money, Total):
-        raise InputError("constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does")
+        raise InputError(
+            "constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does"
+        )
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if money.part.shape[0] not in (resources, resources + 1):
         must = f"{resources}, or {resources + 1} with time, as the environment has {resources} resources"
@@ -165,7 +176,9 @@ class KnapsackState(NamedTuple):
 
 
 class _ArmsOfSeveral(ArmTotals):
-    """A policy with statistics of K arms and d resources. The state has the fields ``learnt`` and ``budget``."""
+    """A policy with statistics of K arms and d resources. The state has the fields ``learnt`` and
+    ``budget``.
+    """
 
     def check(self, spec: FiniteSpec) -> None:
         """Check the spec; it may have any number of resources."""
@@ -174,14 +187,18 @@ class _ArmsOfSeveral(ArmTotals):
         """The state before the first round: no arm has been pulled."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
-    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
+    def select_while_open(
+        self, state: Any, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means."""
         after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
 
 def pulled(learnt: ArmStatistics, round: jax.Array) -> Arms:
-    """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for nothing."""
+    """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for
+    nothing.
+    """
     statistics = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
     if statistics.cost.part.ndim == 1:
         statistics = statistics._replace(cost=jax.tree.map(lambda x: x[:, None], statistics.cost))
@@ -199,7 +216,8 @@ def fresh_first(state: Any, view: View, then: jax.Array) -> tuple[jax.Array, jax
 # Badanidiyuru, Kleinberg, Slivkins: Bandits with knapsacks, JACM 65, 2018.
 
 
-# Of a unit: coarser than rounding, so that hardly ever a bound falls on the other side in another program.
+# Of a unit: coarser than rounding, so that hardly ever a bound falls on the other side in another
+# program.
 _FINE = 2**14
 
 
@@ -215,28 +233,31 @@ class PricedState(NamedTuple):
 
 @pytree
 class PrimalDualBwK(_ArmsOfSeveral):
-    """PD-BwK: the arm with the largest optimistic reward for what it uses at the current prices of the resources,
+    """PD-BwK: the arm with the largest optimistic reward for what it uses at the current prices of
+    the resources,
 
     .. math:: \\arg\\max_k \\frac{U_k}{\\sum_j v_j\\, L_{kj}\\, B / B_j}, \\qquad
         v_j \\leftarrow v_j (1 + \\varepsilon)^{L_{kj} B / B_j}, \\quad
         \\varepsilon = a \\sqrt{\\ln m / B}, \\quad B = \\min_j B_j,
 
-    over the m resources, of which time, where there is a horizon, is the last: L = 1 of T rounds. All weights begin at
-    1 when each arm was pulled once; k is the arm just played. +∞ where an arm uses nothing; exact ties at random. With
-    one resource and no horizon the weights cancel, and with ``RadBounds`` this is
-    :class:`~jaxbandits.policies.PDBwK`, which leaps.
+    over the m resources, of which time, where there is a horizon, is the last: L = 1 of T rounds.
+    All weights begin at 1 when each arm was pulled once; k is the arm just played. +∞ where an arm
+    uses nothing; exact ties at random. With one resource and no horizon the weights cancel, and
+    with ``RadBounds`` this is :class:`~jaxbandits.policies.PDBwK`, which leaps.
 
     Args:
         bounds: U and L, :class:`RadBounds` (default, the paper's) or :class:`WilsonBounds`.
         rate: a ≥ 0, default 1, the paper's.
 
     Raises:
-        InputError: before anything runs, for a rate below 0, or a constraint that tells no totals to spend.
+        InputError: before anything runs, for a rate below 0, or a constraint that tells no totals
+            to spend.
 
     Source: §5, Algorithm 2 (PrimalDualBwK), from memory.
 
-    Deviations: the paper scales costs so that all budgets are equal and then takes the radius; here the bounds are
-    those of costs in their own units, which are tighter where a budget is larger than the least.
+    Deviations: the paper scales costs so that all budgets are equal and then takes the radius; here
+    the bounds are those of costs in their own units, which are tighter where a budget is larger
+    than the least.
 
     Example:
         Two budgets and 2,000 rounds, of which the best mixture uses all up at once.
@@ -257,10 +278,16 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def init(self, spec: FiniteSpec) -> PricedState:
         """The state before the first round: no arm has been pulled, no budget used."""
         d, learnt = resources_of(spec), ArmTotals.init(self, spec)
-        return self.with_learnt(PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt)
+        return self.with_learnt(
+            PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt
+        )
 
-    def with_learnt(self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None) -> PricedState:
-        """The bounds go with the statistics; where they rest, those of the one arm that learnt are made anew."""
+    def with_learnt(
+        self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None
+    ) -> PricedState:
+        """The bounds go with the statistics; where they rest, those of the one arm that learnt are
+        made anew.
+        """
         state = state._replace(learnt=learnt)
         if why_not(self.bounds, RESTS, Confidence) is not None:
             return state
@@ -272,15 +299,23 @@ class PrimalDualBwK(_ArmsOfSeveral):
         return state._replace(bounds=tuple(jnp.where(is_arm, new, old) for old, new in both))
 
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same bits."""
+        """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same
+        bits.
+        """
         arms = pulled(learnt, round)
-        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate_arms`
+        wide = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds
+        )  # as in `base.evaluate_arms`
         wide, arms = jax.lax.optimization_barrier((wide, arms))
         d = arms.cost.shape[1]
-        columns = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)]
+        columns = [
+            arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)
+        ]
         return wide.upper(arms), jnp.stack([wide.lower(column) for column in columns])
 
-    def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
+    def select(
+        self, state: PricedState, key: jax.Array, view: View
+    ) -> tuple[PricedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""
         budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
@@ -290,10 +325,16 @@ class PrimalDualBwK(_ArmsOfSeveral):
         used = ticks.add(state.used, jnp.rint(use * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
-    def score(self, state: PricedState, round: jax.Array, amounts: BudgetAmounts) -> tuple[jax.Array, jax.Array]:
-        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none overflows."""
+    def score(
+        self, state: PricedState, round: jax.Array, amounts: BudgetAmounts
+    ) -> tuple[jax.Array, jax.Array]:
+        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none
+        overflows.
+        """
         upper, lower = state.bounds or self.limits(state.learnt, round)
-        policy, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))
+        policy, budgets, used = jax.lax.optimization_barrier(
+            (self, amounts.budget, ticks.to_float(state.used))
+        )
         m = budgets.shape[0]
         smallest = jnp.min(budgets)
         rate = jnp.log1p(policy.rate * jnp.sqrt(np.float32(np.log(m)) / smallest))
@@ -303,25 +344,29 @@ class PrimalDualBwK(_ArmsOfSeveral):
         log = rate * share * used
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
-        for j in range(lower.shape[0]):  # one after the other: a reduction may add in another order in another program
+        for j in range(
+            lower.shape[0]
+        ):  # one after the other: a reduction may add in another order in another program
             uses = uses + price[j] * lower[j]
         return jnp.where(uses > 0, upper / uses, jnp.inf), lower
 
 
 @pytree
 class PDBwK(IndexPolicy):
-    """PD-BwK where money is the only resource: the index that is then left of :class:`PrimalDualBwK`.
+    """PD-BwK where money is the only resource: the index that is then left of
+    :class:`PrimalDualBwK`.
 
     .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
         {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
         \\mathrm{rad}(\\nu, N) = \\sqrt{C_{rad}\\, \\nu / N} + C_{rad} / N;
 
-    +∞ where the denominator is 0. With one resource and no horizon the dual weights are one common factor, whose rate
-    ε = √(ln d / B) is 0 besides, so nothing of them remains. Leaps: the index does not depend on t at all.
+    +∞ where the denominator is 0. With one resource and no horizon the dual weights are one common
+    factor, whose rate ε = √(ln d / B) is 0 besides, so nothing of them remains. Leaps: the index
+    does not depend on t at all.
 
     Args:
-        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open. :meth:`for_budget` gives the value
-            that the BTS paper's comparison used, ¼ ln(B K), which needs the budget.
+        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open. :meth:`for_budget`
+            gives the value that the BTS paper's comparison used, ¼ ln(B K), which needs the budget.
 
     Source: §2 and §5 of the paper; its radius is rebuilt from the text and its Claim 4.6.
 
@@ -363,16 +408,17 @@ class TimedState(NamedTuple):
 
 @pytree
 class PDBwKWithTime(ArmTotals):
-    """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as large as the money's.
+    """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as
+    large as the money's.
 
     .. math:: \\arg\\max_k \\frac{U_k}{v_{money}\\, L_k + v_{time}\\, B/T}, \\qquad
         v_i \\leftarrow v_i (1 + \\varepsilon)^{L_{i}}, \\quad \\varepsilon = \\sqrt{\\ln 2 / B},
 
-    :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and
-    :math:`L_k = \\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the
-    arm just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties at random.
-    Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the index is the mean reward's
-    bound.
+    :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and :math:`L_k = \\max(\\bar
+    c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the arm
+    just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties
+    at random. Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the
+    index is the mean reward's bound.
 
     Args:
         c_rad: C_rad > 0; :meth:`for_budget` gives ¼ ln(B K).
@@ -380,8 +426,8 @@ class PDBwKWithTime(ArmTotals):
         horizon: T ≥ B, in rounds. It is the policy's belief: the constraint ends the run.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, T < B, or an environment with several
-            resources.
+        InputError: before anything runs, for values outside their ranges, T < B, or an environment
+            with several resources.
 
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
 
@@ -408,7 +454,11 @@ class PDBwKWithTime(ArmTotals):
         super().check(spec)
         if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
             value = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
-            raise bad("PDBwKWithTime.horizon", value, "at least the budget, so that a round uses one unit at most")
+            raise bad(
+                "PDBwKWithTime.horizon",
+                value,
+                "at least the budget, so that a round uses one unit at most",
+            )
 
     def init(self, spec: FiniteSpec) -> TimedState:
         """The state before the first round: no arm has been pulled, no budget used."""
@@ -421,7 +471,11 @@ class PDBwKWithTime(ArmTotals):
         arm = largest(score, key, view, fresh=fresh)
         starting = fresh if view.available is None else fresh & view.available
         by_index = ~jnp.any(starting)
-        used = jnp.where(by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm), jnp.floor(lower * ticks.ONE), 0)
+        used = jnp.where(
+            by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm),
+            jnp.floor(lower * ticks.ONE),
+            0,
+        )
         money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
         return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
 
@@ -435,7 +489,9 @@ class PDBwKWithTime(ArmTotals):
     def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
         """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""
         statistics = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
-        arms, money = jax.lax.optimization_barrier((as_floats(statistics, jnp.int32(1)), ticks.to_float(state.money)))
+        arms, money = jax.lax.optimization_barrier(
+            (as_floats(statistics, jnp.int32(1)), ticks.to_float(state.money))
+        )
         bounds = RadBounds(self.c_rad)
         upper, lower = bounds.upper(arms), bounds.lower(arms)
         share = self.budget / self.horizon
@@ -449,7 +505,9 @@ class PDBwKWithTime(ArmTotals):
 
 
 class _ByProgram(Policy):
-    """Draw the arm from the solution of the fluid LP. Write :meth:`believed`; the state has a field ``budget``."""
+    """Draw the arm from the solution of the fluid LP. Write :meth:`believed`; the state has a field
+    ``budget``.
+    """
 
     plays: ClassVar[type] = FiniteSpec
     update_budgets: bool
@@ -491,7 +549,9 @@ def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
         return sum((jnp.where(includes(j), level[j], 0) for j in places), start=jnp.float32(0))
 
     goal = uniform * summed(lambda j: level[j] > 0)
-    choice = last = jnp.max(jnp.where(level > 0, vertex.arm, -1))  # whatever rounding makes of the sums
+    choice = last = jnp.max(
+        jnp.where(level > 0, vertex.arm, -1)
+    )  # whatever rounding makes of the sums
     for i in places:
         exceeds = (level[i] > 0) & (summed(lambda j, i=i: vertex.arm[j] <= vertex.arm[i]) > goal)
         choice = jnp.where(exceeds & (vertex.arm[i] < choice), vertex.arm[i], choice)
@@ -499,8 +559,8 @@ def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
 
 
 # --- UCB-BwK
-# Agrawal, Devanur: Bandits with concave rewards and convex knapsacks, EC 2014; Bandits with global convex constraints
-# and objective, Operations Research 67, 2019.
+# Agrawal, Devanur: Bandits with concave rewards and convex knapsacks, EC 2014; Bandits with global
+# convex constraints and objective, Operations Research 67, 2019.
 
 
 @pytree
@@ -510,17 +570,20 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     .. math:: \\max_x \\sum_k x_k U_k \\ \\text{ s.t. } \\ \\sum_k x_k L_{kj} \\le (1 - \\epsilon)\\, B_j / T
         \\ \\forall j, \\quad \\sum_k x_k \\le 1, \\quad x \\ge 0.
 
-    Arm k is drawn with probability :math:`x_k / \\sum_i x_i`: no round is sat out, since a round saved now is worth no
-    more than one at the end. Without a horizon the right sides are B_j, the last row is missing, and ε changes nothing.
+    Arm k is drawn with probability :math:`x_k / \\sum_i x_i`: no round is sat out, since a round
+    saved now is worth no more than one at the end. Without a horizon the right sides are B_j, the
+    last row is missing, and ε changes nothing.
 
     Args:
         bounds: U and L, :class:`RadBounds` (default, the paper's) or :class:`WilsonBounds`.
-        epsilon: ε from 0 (default) to below 1. The paper's is of order √(γ d / B), γ of order ln(d T K), which is
-            above 1 for small budgets.
-        update_budgets: True to put what is left over the rounds left in place of B_j/T; default False, as the paper.
+        epsilon: ε from 0 (default) to below 1. The paper's is of order √(γ d / B), γ of order ln(d
+            T K), which is above 1 for small budgets.
+        update_budgets: True to put what is left over the rounds left in place of B_j/T; default
+            False, as the paper.
 
     Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
+        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
+            to spend.
 
     Source: EC 2014, §3, from memory.
 
@@ -544,21 +607,25 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         """The share 1 − ε of the budgets that a round may plan with."""
         return 1 - self.epsilon
 
-    def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def believed(
+        self, state: KnapsackState, key: jax.Array, view: View
+    ) -> tuple[jax.Array, jax.Array]:
         """(U, L), the bounds that the program takes for the means."""
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
 
-    def select(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[KnapsackState, jax.Array]:
+    def select(
+        self, state: KnapsackState, key: jax.Array, view: View
+    ) -> tuple[KnapsackState, jax.Array]:
         """Each arm once, then a draw."""
         state, arm = super().select(state, key, view)
         return state, fresh_first(state, view, arm)[0]
 
 
 # --- ε-first
-# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited multi-armed bandits, AAAI
-# 2010.
+# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited
+# multi-armed bandits, AAAI 2010.
 
 
 class FirstState(NamedTuple):
@@ -571,21 +638,25 @@ class FirstState(NamedTuple):
 
 @pytree
 class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
-    """ε-first for several resources: pull the arms in turn until the share ε of some budget is spent, time among them;
-    then draw every round from the solution of the LP at the means, frozen, and at what is left over the rounds left.
+    """ε-first for several resources: pull the arms in turn until the share ε of some budget is
+    spent, time among them; then draw every round from the solution of the LP at the means, frozen,
+    and at what is left over the rounds left.
 
-    With one resource the LP's solution is the arm of the best ratio, as in :class:`~jaxbandits.policies.EpsilonFirst`.
+    With one resource the LP's solution is the arm of the best ratio, as in
+    :class:`~jaxbandits.policies.EpsilonFirst`.
 
     Args:
         epsilon: ε in (0, 1], default 0.1.
         update_budgets: False to put B_j/T in place of what is left over the rounds left.
 
     Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
+        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
+            to spend.
 
     Source: AAAI 2010 for one resource; the LP in its second phase is ours.
 
-    Deviations: as :class:`~jaxbandits.policies.EpsilonFirst`; an arm that exploration did not reach is not played.
+    Deviations: as :class:`~jaxbandits.policies.EpsilonFirst`; an arm that exploration did not reach
+    is not played.
 
     Example:
         >>> import jax
@@ -610,7 +681,9 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         """Learn from a pull of exploration."""
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
-    def believed(self, state: FirstState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def believed(
+        self, state: FirstState, key: jax.Array, view: View
+    ) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
@@ -619,14 +692,17 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         """The arms in turn while exploring, then a draw from the program's solution."""
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
-        spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.rest, self.epsilon * amounts.budget))
+        spent, share = jax.lax.optimization_barrier(
+            (amounts.budget - amounts.rest, self.epsilon * amounts.budget)
+        )
         exploring = jnp.all(spent < share)
         in_turn = fewest(state.learnt.pulls, view.available)
         return state._replace(exploring=exploring), jnp.where(exploring, in_turn, arm)
 
 
 # --- Thompson sampling
-# Ferreira, Simchi-Levi, Wang: Online network revenue management using Thompson sampling, Operations Research 66, 2018.
+# Ferreira, Simchi-Levi, Wang: Online network revenue management using Thompson sampling, Operations
+# Research 66, 2018.
 
 
 class ThompsonState(NamedTuple):
@@ -640,24 +716,27 @@ class ThompsonState(NamedTuple):
 
 @pytree
 class ThompsonLP(_ByProgram):
-    """Thompson sampling with an LP: means θ drawn from their posteriors, then the arm from the solution of the LP at θ,
+    """Thompson sampling with an LP: means θ drawn from their posteriors, then the arm from the
+    solution of the LP at θ,
 
     .. math:: \\max_x \\sum_k x_k \\theta^r_k \\ \\text{ s.t. } \\ \\sum_k x_k \\theta^{c_j}_k \\le b_j \\ \\forall j,
         \\quad \\sum_k x_k \\le 1, \\quad x \\ge 0,
 
-    :math:`b_j = B_j / T` (TS-fixed), or what is left over the rounds left (TS-update). Arm k with probability
-    :math:`x_k / \\sum_i x_i`. Posteriors are Beta(1 + successes, 1 + failures) of a Bernoulli trial of every outcome,
-    as in :class:`~jaxbandits.policies.BudgetedThompson`. No initial pulls, no parameter. Without a horizon the right
-    sides are the budgets and the last row is missing.
+    :math:`b_j = B_j / T` (TS-fixed), or what is left over the rounds left (TS-update). Arm k with
+    probability :math:`x_k / \\sum_i x_i`. Posteriors are Beta(1 + successes, 1 + failures) of a
+    Bernoulli trial of every outcome, as in :class:`~jaxbandits.policies.BudgetedThompson`. No
+    initial pulls, no parameter. Without a horizon the right sides are the budgets and the last row
+    is missing.
 
     Args:
         update_budgets: True (default) for TS-update, False for TS-fixed.
 
     Raises:
-        InputError: before anything runs, for more than 192 resources, or a constraint that tells no totals to spend.
+        InputError: before anything runs, for more than 192 resources, or a constraint that tells no
+            totals to spend.
 
-    Source: Operations Research 66, 2018, Algorithms 1 (fixed) and 2 (update) and their form for bandits with knapsacks;
-    from memory.
+    Source: Operations Research 66, 2018, Algorithms 1 (fixed) and 2 (update) and their form for
+    bandits with knapsacks; from memory.
 
     Deviations: no round is sat out (the paper's price ∞, of which there may be a draw, is missing).
 
@@ -676,17 +755,26 @@ class ThompsonLP(_ByProgram):
     def check(self, spec: FiniteSpec) -> None:
         """A role of its own for each resource's draws."""
         if resources_of(spec) > _MOST_DRAWN:
-            raise bad("environment", f"{spec.resources} resources", f"at most {_MOST_DRAWN} for ThompsonLP")
+            raise bad(
+                "environment",
+                f"{spec.resources} resources",
+                f"at most {_MOST_DRAWN} for ThompsonLP",
+            )
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
         """The state before the first round: uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
-    def update(self, state: ThompsonState, key: jax.Array, observation: Observation) -> ThompsonState:
+    def update(
+        self, state: ThompsonState, key: jax.Array, observation: Observation
+    ) -> ThompsonState:
         """Count one trial of the reward and one of each cost."""
         d, feedback = state.costs.shape[1], observation.feedback
-        blocks = [streams.policy_words(key, observation.view.round, Role.TRIAL, block) for block in range(1 + d // 2)]
+        blocks = [
+            streams.policy_words(key, observation.view.round, Role.TRIAL, block)
+            for block in range(1 + d // 2)
+        ]
         coins = streams.uniform_ticks(jnp.concatenate(blocks))
         won = coins[0] < feedback.reward
         paid = coins[1 : 1 + d] < jnp.atleast_1d(feedback.cost)
@@ -697,7 +785,9 @@ class ThompsonLP(_ByProgram):
             costs=state.costs + (is_arm[:, None] & paid[None, :]).astype(jnp.int32),
         )
 
-    def believed(self, state: ThompsonState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def believed(
+        self, state: ThompsonState, key: jax.Array, view: View
+    ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), the draws that the program takes for the means."""
         arms, d = state.costs.shape
         width = beta.fast_width(arms)
@@ -705,7 +795,9 @@ class ThompsonLP(_ByProgram):
 
         def theta(role: int, successes: jax.Array) -> jax.Array:
             words = jax.vmap(lambda arm: streams.policy_words(key, view.round, role, arm))(ids)
-            hits, misses = (jnp.pad(x, (0, width - arms)) for x in (successes, state.pulls - successes))
+            hits, misses = (
+                jnp.pad(x, (0, width - arms)) for x in (successes, state.pulls - successes)
+            )
             return beta.beta_from_words(words.T, 1 + hits, 1 + misses)[:arms]
 
         costs = [theta(_THETA_COST + j, state.costs[:, j]) for j in range(d)]
@@ -723,18 +815,22 @@ class OracleState(NamedTuple):
 
 @pytree
 class KnapsackOracle(_ByProgram):
-    """Draw every round from the solution of the fluid LP at the *true* means: the benchmark that learners are held to.
+    """Draw every round from the solution of the fluid LP at the *true* means: the benchmark that
+    learners are held to.
 
-    Its mean reward is near the fluid optimum (``best_rate`` times the budget of resource 0), which no policy exceeds.
+    Its mean reward is near the fluid optimum (``best_rate`` times the budget of resource 0), which
+    no policy exceeds.
 
     Args:
         mean_reward: μ, ``[K]`` (per instance ``[1, instance, K]``).
-        mean_cost: c, ``[K, d]`` (per instance ``[1, instance, K, d]``); for a world of one scalar cost d = 1.
-        update_budgets: True (default) to put what is left over the rounds left on the right side, False for B_j/T.
+        mean_cost: c, ``[K, d]`` (per instance ``[1, instance, K, d]``); for a world of one scalar
+            cost d = 1.
+        update_budgets: True (default) to put what is left over the rounds left on the right side,
+            False for B_j/T.
 
     Raises:
-        InputError: before anything runs, for means outside [0, 1] or of another shape than the world's, or a constraint
-            that tells no totals to spend.
+        InputError: before anything runs, for means outside [0, 1] or of another shape than the
+            world's, or a constraint that tells no totals to spend.
 
     Example:
         >>> import jax
@@ -759,7 +855,11 @@ class KnapsackOracle(_ByProgram):
             ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
         ):
             if np.shape(value)[-len(shape) :] != shape:
-                raise bad(f"KnapsackOracle.{name}", f"shape {np.shape(value)}", f"{list(shape)}, leading axes aside")
+                raise bad(
+                    f"KnapsackOracle.{name}",
+                    f"shape {np.shape(value)}",
+                    f"{list(shape)}, leading axes aside",
+                )
 
     def init(self, spec: FiniteSpec) -> OracleState:
         """Nothing to remember but the budgets."""
@@ -769,14 +869,17 @@ class KnapsackOracle(_ByProgram):
         """Learn nothing."""
         return state
 
-    def believed(self, state: OracleState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def believed(
+        self, state: OracleState, key: jax.Array, view: View
+    ) -> tuple[jax.Array, jax.Array]:
         """The true means, ``[K]`` and ``[K, d]``."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
 # --- LagrangeBwK: two players that know nothing of means
 # Immorlica, Sankararaman, Schapire, Slivkins: Adversarial bandits with knapsacks, JACM 69, 2022.
-# Bubeck, Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems, 2012 (EXP3.P).
+# Bubeck, Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
+# 2012 (EXP3.P).
 
 
 class LagrangeState(NamedTuple):
@@ -791,34 +894,39 @@ class LagrangeState(NamedTuple):
 
 @pytree
 class LagrangeBwK(Policy):
-    """LagrangeBwK: EXP3.P over the arms against Hedge over the resources, in the game with the payoff
+    """LagrangeBwK: EXP3.P over the arms against Hedge over the resources, in the game with the
+    payoff
 
     .. math:: \\mathcal{L}(k, j) = r_k + 1 - \\frac{T_0}{B_j}\\, c_{kj},
 
-    of which an arm wants much and a resource little; time (T of which every round uses 1) is one of the m resources.
-    Every round an arm k and a resource j are drawn; EXP3.P is told 𝓛(k, j), Hedge 𝓛(k, ·), both scaled to [0, 1] by
-    :math:`g = (\\mathcal{L} - 1 + M) / (1 + M)`, M = T_0 / min_j B_j.
+    of which an arm wants much and a resource little; time (T of which every round uses 1) is one of
+    the m resources. Every round an arm k and a resource j are drawn; EXP3.P is told 𝓛(k, j), Hedge
+    𝓛(k, ·), both scaled to [0, 1] by :math:`g = (\\mathcal{L} - 1 + M) / (1 + M)`, M = T_0 / min_j
+    B_j.
 
-    EXP3.P: :math:`p_k = (1-\\gamma)\\, e^{\\eta \\tilde G_k} / \\sum_i e^{\\eta \\tilde G_i} + \\gamma / K`,
-    :math:`\\tilde G_i \\leftarrow \\tilde G_i + (g\\, 1\\{i = k\\} + \\beta) / p_i`, with
-    :math:`\\beta = \\sqrt{\\ln(K/\\delta) / (TK)}`, :math:`\\eta = 0.95 \\sqrt{\\ln K / (TK)}`,
-    :math:`\\gamma = \\min(1.05 \\sqrt{K \\ln K / T}, 1)`. Hedge: weights :math:`e^{-\\eta' \\sum g_j}`,
-    :math:`\\eta' = \\sqrt{8 \\ln m / T}`.
+    EXP3.P: :math:`p_k = (1-\\gamma)\\, e^{\\eta \\tilde G_k} / \\sum_i e^{\\eta \\tilde G_i} +
+    \\gamma / K`, :math:`\\tilde G_i \\leftarrow \\tilde G_i + (g\\, 1\\{i = k\\} + \\beta) / p_i`,
+    with :math:`\\beta = \\sqrt{\\ln(K/\\delta) / (TK)}`, :math:`\\eta = 0.95 \\sqrt{\\ln K /
+    (TK)}`, :math:`\\gamma = \\min(1.05 \\sqrt{K \\ln K / T}, 1)`. Hedge: weights :math:`e^{-\\eta'
+    \\sum g_j}`, :math:`\\eta' = \\sqrt{8 \\ln m / T}`.
 
-    Made for worlds that an adversary moves; where means stay as they are, confidence bounds lose far less.
+    Made for worlds that an adversary moves; where means stay as they are, confidence bounds lose
+    far less.
 
     Args:
-        ratio: T_0 / T > 0, default 1, the paper's for worlds whose means stay; for an adversary T_0 is a guess.
+        ratio: T_0 / T > 0, default 1, the paper's for worlds whose means stay; for an adversary T_0
+            is a guess.
         delta: δ in (0, 1), default 0.05.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, or a constraint without a horizon
-            (``TotalBudget(…, rounds=T)``).
+        InputError: before anything runs, for values outside their ranges, or a constraint without a
+            horizon (``TotalBudget(…, rounds=T)``).
 
-    Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of Bubeck and
-    Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
+    Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of
+    Bubeck and Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
 
-    Deviations: where outcomes come later (``InFlight``), one meets the resource that was named last.
+    Deviations: where outcomes come later (``InFlight``), one meets the resource that was named
+    last.
 
     Example:
         >>> import jaxbandits as jb
@@ -843,56 +951,79 @@ class LagrangeBwK(Policy):
         horizon = ticks.to_float(state.budget)[-1]
         eta = 0.95 * jnp.sqrt(jnp.log(arms) / (horizon * arms))
         gamma = jnp.minimum(1.05 * jnp.sqrt(arms * jnp.log(arms) / horizon), 1)
-        gain = state.arms - jnp.max(jnp.where(available, state.arms, -jnp.inf))  # the largest may be closed
+        gain = state.arms - jnp.max(
+            jnp.where(available, state.arms, -jnp.inf)
+        )  # the largest may be closed
         weight = jnp.where(available, jnp.exp(eta * gain), 0)
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
-    def update(self, state: LagrangeState, key: jax.Array, observation: Observation) -> LagrangeState:
+    def update(
+        self, state: LagrangeState, key: jax.Array, observation: Observation
+    ) -> LagrangeState:
         """Both players learn from the round."""
-        available, feedback = state.available, observation.feedback  # of the round in which it was drawn
+        available, feedback = (
+            state.available,
+            observation.feedback,
+        )  # of the round in which it was drawn
         state, policy = jax.lax.optimization_barrier((state, self))
         p, budget = policy.probabilities(state, available), ticks.to_float(state.budget)
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
         cost = jnp.append(ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)), 1)
         reach = policy.ratio * budget[-1] / budget
         largest_reach = jnp.max(reach)
-        gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (1 + largest_reach)  # [m]
+        gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (
+            1 + largest_reach
+        )  # [m]
         won = jnp.sum(jnp.where(jax.lax.iota(jnp.int32, gain.shape[0]) == state.resource, gain, 0))
         beta_ = jnp.sqrt(jnp.log(arms / policy.delta) / (budget[-1] * arms))
         is_arm = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action
-        total = state.arms + jnp.where(available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0)
+        total = state.arms + jnp.where(
+            available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0
+        )
         total = total - jnp.max(jnp.where(available, total, -jnp.inf))
         losses = state.resources + gain
         return state._replace(arms=total, resources=losses - jnp.min(losses))
 
-    def select(self, state: LagrangeState, key: jax.Array, view: View) -> tuple[LagrangeState, jax.Array]:
+    def select(
+        self, state: LagrangeState, key: jax.Array, view: View
+    ) -> tuple[LagrangeState, jax.Array]:
         """An arm and a resource."""
         budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
-            raise InputError("constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)")
+            raise InputError(
+                "constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)"
+            )
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
-        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(key, view.round, p.shape[0])
+        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
+            key, view.round, p.shape[0]
+        )
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
         weight = jnp.exp(-rate * state.resources)
         coin = streams.uniform(streams.policy_words(key, view.round, _RESOURCE)[0])
         goal = coin * sum(weight[j] for j in range(m))
-        resource = sum((sum(weight[i] for i in range(j + 1)) <= goal).astype(jnp.int32) for j in range(m - 1))
+        resource = sum(
+            (sum(weight[i] for i in range(j + 1)) <= goal).astype(jnp.int32) for j in range(m - 1)
+        )
         state = state._replace(resource=jnp.int32(0) + resource, available=view.available)
         return state, largest(scores, key, view)
 
 
 def whole_sum(x: jax.Array) -> jax.Array:
-    """Σ of numbers in [0, 1], ``[K]``, as whole ticks: the same bits however many zeros stand behind them."""
+    """Σ of numbers in [0, 1], ``[K]``, as whole ticks: the same bits however many zeros stand
+    behind them.
+    """
     whole = jnp.floor(x * ticks.ONE).astype(jnp.int32)
-    high, low = (jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in (whole >> 12, whole & 0xFFF))
+    high, low = (
+        jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in (whole >> 12, whole & 0xFFF)
+    )
     return high * np.float32(2.0**-12) + low * np.float32(2.0**-24)
 
 
 # --- Dual mirror descent with learnt means
-# Balseiro, Lu, Mirrokni: The best of many worlds: dual mirror descent for online allocation problems, Operations
-# Research 71, 2023.
+# Balseiro, Lu, Mirrokni: The best of many worlds: dual mirror descent for online allocation
+# problems, Operations Research 71, 2023.
 
 
 class DescentState(NamedTuple):
@@ -906,17 +1037,19 @@ class DescentState(NamedTuple):
 
 @pytree
 class DualMirrorDescent(_ArmsOfSeveral):
-    """Play the arm with the largest optimistic reward net of its optimistic costs at the current prices,
+    """Play the arm with the largest optimistic reward net of its optimistic costs at the current
+    prices,
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
-        \\lambda_j \\leftarrow \\lambda_j \\exp\\Big(\\frac{\\eta}{\\sqrt T} \\Big(\\frac{c_j}{\\tau_j} - 1\\Big)\\Big),
-        \\qquad \\tau_j = \\frac{\\text{left of } j}{\\text{rounds left}},
+        \\lambda_j \\leftarrow \\lambda_j \\exp\\Big(\\frac{\\eta}{\\sqrt T}
+        \\Big(\\frac{c_j}{\\tau_j} - 1\\Big)\\Big), \\qquad \\tau_j = \\frac{\\text{left of }
+        j}{\\text{rounds left}},
 
-    or the null arm, which has 0, if none is above 0; c is what the round before cost. Each arm once first. It is mirror
-    descent with the entropy on the dual of the fluid LP. One step is at most a factor e; λτ stays at most 1, where its
-    optimum lies. Without a null arm a dear world could never be paced, hence it is required
-    (:class:`~jaxbandits.environments.WithNullArm`). :class:`~jaxbandits.policies.PricePacer` is its sibling for budgets
-    that renew.
+    or the null arm, which has 0, if none is above 0; c is what the round before cost. Each arm once
+    first. It is mirror descent with the entropy on the dual of the fluid LP. One step is at most a
+    factor e; λτ stays at most 1, where its optimum lies. Without a null arm a dear world could
+    never be paced, hence it is required (:class:`~jaxbandits.environments.WithNullArm`).
+    :class:`~jaxbandits.policies.PricePacer` is its sibling for budgets that renew.
 
     Args:
         bounds: U and L, :class:`WilsonBounds` (default) or :class:`RadBounds`.
@@ -924,11 +1057,12 @@ class DualMirrorDescent(_ArmsOfSeveral):
         start: the first price, as λτ, above 0; default 0.1.
 
     Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without null arm, or a
-            constraint without a horizon (``TotalBudget(…, rounds=T)``).
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm, or a constraint without a horizon (``TotalBudget(…, rounds=T)``).
 
-    Source: Operations Research 71, 2023, Algorithm 1 with the entropy; there rewards and costs are known before a
-    decision. Here bounds of learnt means stand in their place, and the pace is that of the money left: ours.
+    Source: Operations Research 71, 2023, Algorithm 1 with the entropy; there rewards and costs are
+    known before a decision. Here bounds of learnt means stand in their place, and the pace is that
+    of the money left: ours.
 
     Example:
         >>> import jax
@@ -949,15 +1083,21 @@ class DualMirrorDescent(_ArmsOfSeveral):
     def check(self, spec: FiniteSpec) -> None:
         """A null arm."""
         if not spec.null_arm:
-            raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent")
+            raise bad(
+                "environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent"
+            )
 
     def init(self, spec: FiniteSpec) -> DescentState:
         """The state before the first round: no price is set."""
         d = resources_of(spec)
         learnt = ArmTotals.init(self, spec)
-        return DescentState(learnt, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
+        return DescentState(
+            learnt, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,))
+        )
 
-    def select(self, state: DescentState, key: jax.Array, view: View) -> tuple[DescentState, jax.Array]:
+    def select(
+        self, state: DescentState, key: jax.Array, view: View
+    ) -> tuple[DescentState, jax.Array]:
         """The prices after the round before, and the best arm at them."""
         budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
@@ -981,4 +1121,6 @@ class DualMirrorDescent(_ArmsOfSeveral):
         best = largest(net, key, view)
         ids = jax.lax.iota(jnp.int32, net.shape[0])
         arm = jnp.where(jnp.any((ids == best) & (net > 0)), best, net.shape[0])
-        return state._replace(budget=budget, price=price, money=now), fresh_first(state, view, arm)[0]
+        return state._replace(budget=budget, price=price, money=now), fresh_first(state, view, arm)[
+            0
+        ]

@@ -18,7 +18,8 @@ from jaxbandits.core.streams import Role
 from jaxbandits.policies.base import RandomisedPolicy, check_score_inside, largest
 
 # --- SoftElim
-# Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer: Differentiable bandit exploration, NeurIPS 2020.
+# Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer: Differentiable bandit exploration, NeurIPS
+# 2020.
 
 
 @pytree
@@ -28,13 +29,14 @@ class SoftElim(RandomisedPolicy):
     .. math:: p_k \\propto \\exp\\Big(-\\frac{2 (\\bar r_{\\max} - \\bar r_k)^2\\, n_k}{\\theta^2}\\Big), \\qquad
         \\bar r_{\\max} = \\max_j \\bar r_j,
 
-    with the mean of an arm without pulls taken as 1, so that such an arm has exponent 0. Costs are ignored: under a
-    budget it plays for the reward of a pull.
+    with the mean of an arm without pulls taken as 1, so that such an arm has exponent 0. Costs are
+    ignored: under a budget it plays for the reward of a pull.
 
     Args:
         theta: θ > 0: how soft. The authors tune it by gradient; the default 1 is ours.
 
-    Source: arXiv 2002.06772 (p_k as restated there for tuning; the mean of an arm without pulls is our choice).
+    Source: arXiv 2002.06772 (p_k as restated there for tuning; the mean of an arm without pulls is
+    our choice).
 
     Example:
         >>> import jax
@@ -61,10 +63,12 @@ class SoftElim(RandomisedPolicy):
 
 @pytree
 class SoftIndex(RandomisedPolicy):
-    """Draw arm k with probability ∝ exp(score_k / temperature), the scores being those of an index policy.
+    """Draw arm k with probability ∝ exp(score_k / temperature), the scores being those of an index
+    policy.
 
-    Each arm once first, in index order; while some score is +∞, uniformly among those. As the temperature falls to 0
-    it becomes the index policy itself, and its expected regret stays smooth in every parameter on the way.
+    Each arm once first, in index order; while some score is +∞, uniformly among those. As the
+    temperature falls to 0 it becomes the index policy itself, and its expected regret stays smooth
+    in every parameter on the way.
 
     Args:
         policy: an index policy, e.g. ``OmegaUCB(rho=0.25)``.
@@ -118,10 +122,11 @@ class Posterior(NamedTuple):
 
 @pytree
 class BudgetedThompson(Policy):
-    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); play argmax θ^r/θ^c.
+    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); play argmax
+    θ^r/θ^c.
 
-    No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost likewise; values
-    exactly 0 or 1 stay as they are.
+    No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost
+    likewise; values exactly 0 or 1 stay as they are.
 
     Source: IJCAI 2015, Algorithm 1; Heyden et al., KDD 2024, App. B and reference code.
 
@@ -149,16 +154,25 @@ class BudgetedThompson(Policy):
 
     def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
         """Trials and successes of these pulls counted in, sums to the nearest whole number."""
-        more = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in (totals.reward, totals.cost))
-        return Posterior(state.pulls + totals.pulls, *(a + b for a, b in zip(state[1:], more, strict=True)))
+        more = (
+            x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32)
+            for x in (totals.reward, totals.cost)
+        )
+        return Posterior(
+            state.pulls + totals.pulls, *(a + b for a, b in zip(state[1:], more, strict=True))
+        )
 
-    def draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def draws(
+        self, state: Posterior, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), ``f32[K]`` each."""
         reward, cost = self._wide_draws(state, key, round)
         arms = state.pulls.shape[0]
         return reward[:arms], cost[:arms]
 
-    def _wide_draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _wide_draws(
+        self, state: Posterior, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         """:meth:`draws`, and behind them draws of no arm, as many as make all of them fast."""
         arms = state.pulls.shape[0]
         width = beta.fast_width(arms)

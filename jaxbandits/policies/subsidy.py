@@ -54,17 +54,25 @@ class _KnownCosts(ArmTotals):
         super().check(spec)
         if self.costs is not None and np.shape(self.costs)[-1] != spec.arms:
             name = f"{type(self).__name__}.costs"
-            raise bad(name, f"{np.shape(self.costs)[-1]} numbers", f"one for each of {spec.arms} arms")
+            raise bad(
+                name, f"{np.shape(self.costs)[-1]} numbers", f"one for each of {spec.arms} arms"
+            )
 
     def prices(self, means: ArmMeans) -> jax.Array:
         """c of every arm, or c̄ if the costs are not known."""
         return means.cost if self.costs is None else jnp.asarray(self.costs)
 
 
-def cheapest(prices: jax.Array, enough: jax.Array, fresh: jax.Array, key: jax.Array, view: View) -> jax.Array:
-    """Each arm once in index order, then the cheapest of those that are good ``enough``, ties at random."""
+def cheapest(
+    prices: jax.Array, enough: jax.Array, fresh: jax.Array, key: jax.Array, view: View
+) -> jax.Array:
+    """Each arm once in index order, then the cheapest of those that are good ``enough``, ties at
+    random.
+    """
     starting = jnp.any(fresh & view.available)
-    return largest(-prices, key, view._replace(available=view.available & (starting | enough)), fresh=fresh)
+    return largest(
+        -prices, key, view._replace(available=view.available & (starting | enough)), fresh=fresh
+    )
 
 
 # --- Cost subsidy: the cheapest arm whose mean is at least (1 − α) of the best
@@ -73,12 +81,14 @@ def cheapest(prices: jax.Array, enough: jax.Array, fresh: jax.Array, key: jax.Ar
 
 @pytree
 class CSUCB(_KnownCosts):
-    """CS-UCB: of the arms whose upper bound is at least 1 − α of the largest, the cheapest; ties at random.
+    """CS-UCB: of the arms whose upper bound is at least 1 − α of the largest, the cheapest; ties at
+    random.
 
     .. math:: u_k = \\min\\Big(1,\\ \\bar r_k + \\sqrt{2 \\ln T / n_k}\\Big), \\qquad
         \\arg\\min \\{c_k : u_k \\ge (1-\\alpha) \\max_j u_j\\}.
 
-    Each arm once first. A baseline: its regret may be linear in T, for a bound cut at 1 tells nothing.
+    Each arm once first. A baseline: its regret may be linear in T, for a bound cut at 1 tells
+    nothing.
 
     Args:
         alpha: α in [0, 1], the share of the best mean that may be given up.
@@ -106,13 +116,19 @@ class CSUCB(_KnownCosts):
     def upper(self, means: ArmMeans) -> jax.Array:
         """u, ``f32[K]``."""
         n = jnp.maximum(means.n, 1)
-        return jnp.where(means.n > 0, jnp.minimum(1, means.reward + jnp.sqrt(2 * jnp.log(self.horizon) / n)), 1)
+        return jnp.where(
+            means.n > 0, jnp.minimum(1, means.reward + jnp.sqrt(2 * jnp.log(self.horizon) / n)), 1
+        )
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         policy, means = jax.lax.optimization_barrier((self, means_of(state)))
         upper = policy.upper(means)
         best = jnp.max(jnp.where(view.available, upper, -jnp.inf))
-        return state, cheapest(policy.prices(means), upper >= (1 - policy.alpha) * best, state.pulls == 0, key, view)
+        return state, cheapest(
+            policy.prices(means), upper >= (1 - policy.alpha) * best, state.pulls == 0, key, view
+        )
 
 
 class Successes(NamedTuple):
@@ -124,8 +140,8 @@ class Successes(NamedTuple):
 
 @pytree
 class CSThompson(_KnownCosts):
-    """CS-TS: of the arms whose draw :math:`\\theta_k \\sim \\mathrm{Beta}(1 + S_k, 1 + F_k)` is at least 1 − α of the
-    largest, the cheapest; among equal costs the larger draw.
+    """CS-TS: of the arms whose draw :math:`\\theta_k \\sim \\mathrm{Beta}(1 + S_k, 1 + F_k)` is at
+    least 1 − α of the largest, the cheapest; among equal costs the larger draw.
 
     Each arm once first. A reward in (0, 1) counts as a Bernoulli trial of it, as in
     :class:`~jaxbandits.policies.BudgetedThompson`.
@@ -136,7 +152,8 @@ class CSThompson(_KnownCosts):
 
     Source: AISTATS 2021, and the code of Juneja et al., ICLR 2025.
 
-    Deviations: learnt costs, rewards between 0 and 1, and the order among equal costs (there at random) are ours.
+    Deviations: learnt costs, rewards between 0 and 1, and the order among equal costs (there at
+    random) are ours.
 
     Example:
         >>> import jax
@@ -155,11 +172,17 @@ class CSThompson(_KnownCosts):
         return Successes(super().init(spec), jnp.zeros((spec.arms,), jnp.int32))
 
     def update(self, state: Successes, key: jax.Array, observation: Observation) -> Successes:
-        coin = streams.uniform_ticks(streams.policy_words(key, observation.view.round, Role.TRIAL)[0])
+        coin = streams.uniform_ticks(
+            streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
+        )
         won = (jax.lax.iota(jnp.int32, state.rewards.shape[0]) == observation.action) & (
             coin < observation.feedback.reward
         )
-        return super().update(state, key, observation)._replace(rewards=state.rewards + won.astype(jnp.int32))
+        return (
+            super()
+            .update(state, key, observation)
+            ._replace(rewards=state.rewards + won.astype(jnp.int32))
+        )
 
     def draws(self, state: Successes, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ, ``f32[K]``."""
@@ -169,7 +192,8 @@ class CSThompson(_KnownCosts):
             jax.lax.iota(jnp.uint32, width)
         )
         successes, failures = (
-            jnp.pad(x, (0, width - arms)) for x in (state.rewards, state.learnt.pulls - state.rewards)
+            jnp.pad(x, (0, width - arms))
+            for x in (state.rewards, state.learnt.pulls - state.rewards)
         )
         return beta.beta_from_words(words.T, 1 + successes, 1 + failures)[:arms]
 
@@ -187,8 +211,8 @@ class CSThompson(_KnownCosts):
 
 
 # --- PE-CS: find the best arm, then try the cheaper ones against it, one after the other
-# Juneja, Joe-Wong, Yağan: Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy, ICLR
-# 2025.
+# Juneja, Joe-Wong, Yağan: Pairwise elimination with instance-dependent guarantees for bandits with
+# cost subsidy, ICLR 2025.
 
 
 class PairwiseState(NamedTuple):
@@ -205,21 +229,23 @@ class PairwiseState(NamedTuple):
 
 @pytree
 class PECS(_KnownCosts):
-    """PE-CS: successive elimination until one arm ℓ is left, then every cheaper arm against ℓ, cheapest first.
+    """PE-CS: successive elimination until one arm ℓ is left, then every cheaper arm against ℓ,
+    cheapest first.
 
-    With :math:`\\Delta = 2^{-\\omega}`, :math:`\\tau_\\omega = \\lceil 2 \\ln(T \\Delta^2) / \\Delta^2 \\rceil` and
-    :math:`\\beta_\\omega = \\sqrt{\\ln(T \\Delta^2) / (2 \\tau_\\omega)}`: first all that are left are pulled
-    :math:`\\tau_\\omega` times, those with :math:`\\bar r + \\beta_\\omega \\le \\max (\\bar r - \\beta_\\omega)`
-    leave, ω grows by 1. Then candidate i is pulled to :math:`\\tau_{\\omega_i}`, ℓ to :math:`\\tau_{\\omega'}` with
-    :math:`\\omega' = \\min(\\omega_\\ell, \\omega_i + \\kappa)`. It is played for good if
+    With :math:`\\Delta = 2^{-\\omega}`, :math:`\\tau_\\omega = \\lceil 2 \\ln(T \\Delta^2) /
+    \\Delta^2 \\rceil` and :math:`\\beta_\\omega = \\sqrt{\\ln(T \\Delta^2) / (2 \\tau_\\omega)}`:
+    first all that are left are pulled :math:`\\tau_\\omega` times, those with :math:`\\bar r +
+    \\beta_\\omega \\le \\max (\\bar r - \\beta_\\omega)` leave, ω grows by 1. Then candidate i is
+    pulled to :math:`\\tau_{\\omega_i}`, ℓ to :math:`\\tau_{\\omega'}` with :math:`\\omega' =
+    \\min(\\omega_\\ell, \\omega_i + \\kappa)`. It is played for good if
 
     .. math:: (1-\\alpha)(\\bar r_\\ell + \\beta_{\\omega_i}) < \\bar r_i - \\beta_{\\omega_i},
 
-    and out if :math:`\\bar r_i + \\beta_{\\omega_i} < (1-\\alpha)(\\bar r_\\ell - \\beta_{\\omega'})`; else
-    :math:`\\omega_i` grows by 1. If all are out, ℓ is played.
+    and out if :math:`\\bar r_i + \\beta_{\\omega_i} < (1-\\alpha)(\\bar r_\\ell -
+    \\beta_{\\omega'})`; else :math:`\\omega_i` grows by 1. If all are out, ℓ is played.
 
-    While the arm that it wants is closed, it plays the open one with the largest mean, and an arm that is closed is not
-    compared.
+    While the arm that it wants is closed, it plays the open one with the largest mean, and an arm
+    that is closed is not compared.
 
     Args:
         alpha: α in [0, 1], the share of the best mean that may be given up.
@@ -229,9 +255,9 @@ class PECS(_KnownCosts):
 
     Source: ICLR 2025, by its authors' code.
 
-    Deviations: where :math:`T \\Delta^2` would fall below e (in the code the logarithm becomes negative) the first part
-    ends with the largest mean and a candidate that is not decided is out. If the cheapest arm is the best the code
-    plays on the arm that was pulled last; here ℓ.
+    Deviations: where :math:`T \\Delta^2` would fall below e (in the code the logarithm becomes
+    negative) the first part ends with the largest mean and a candidate that is not decided is out.
+    If the cheapest arm is the best the code plays on the arm that was pulled last; here ℓ.
 
     Example:
         >>> import jax
@@ -260,9 +286,13 @@ class PECS(_KnownCosts):
         tau = jnp.ceil(2 * log / shrunk)
         return tau, jnp.sqrt(log / (2 * tau))
 
-    def select(self, state: PairwiseState, key: jax.Array, view: View) -> tuple[PairwiseState, jax.Array]:
+    def select(
+        self, state: PairwiseState, key: jax.Array, view: View
+    ) -> tuple[PairwiseState, jax.Array]:
         state = state._replace(opened=state.opened | view.available)
-        policy, means, available = jax.lax.optimization_barrier((self, means_of(state.learnt), view.available))
+        policy, means, available = jax.lax.optimization_barrier(
+            (self, means_of(state.learnt), view.available)
+        )
         last = jnp.floor(0.5 * jnp.log2(policy.horizon / np.float32(math.e))).astype(jnp.int32)
         prices, ids = policy.prices(means), jax.lax.iota(jnp.int32, available.shape[0])
 
@@ -280,7 +310,12 @@ class PECS(_KnownCosts):
         return state, jnp.where(is_open, pull, best_mean(state.learnt, key, view))
 
     def eliminate(
-        self, state: PairwiseState, means: ArmMeans, available: jax.Array, last: jax.Array, first: Any
+        self,
+        state: PairwiseState,
+        means: ArmMeans,
+        available: jax.Array,
+        last: jax.Array,
+        first: Any,
     ) -> tuple[PairwiseState, jax.Array]:
         """The first part: the state, and whom it wants to pull; −1: nobody."""
         candidates = state.opened & ~state.dropped
@@ -291,7 +326,9 @@ class PECS(_KnownCosts):
         floor = jnp.max(jnp.where(compared, means.reward - width, -jnp.inf))
         worse = compared & (means.reward + width <= floor)
         # At the last level there is nothing left to tell them apart by.
-        top = first(compared & (means.reward == jnp.max(jnp.where(compared, means.reward, -jnp.inf))))
+        top = first(
+            compared & (means.reward == jnp.max(jnp.where(compared, means.reward, -jnp.inf)))
+        )
         ids = jax.lax.iota(jnp.int32, candidates.shape[0])
         survivors = jnp.where(state.level >= last, ids == top, candidates & ~worse)
         alone = jnp.sum(survivors, dtype=jnp.int32) <= 1
@@ -300,7 +337,9 @@ class PECS(_KnownCosts):
             # Who was dropped may be good enough all the same.
             dropped=jnp.where(
                 tests,
-                jnp.where(alone, jnp.zeros_like(survivors), state.dropped | (candidates & ~survivors)),
+                jnp.where(
+                    alone, jnp.zeros_like(survivors), state.dropped | (candidates & ~survivors)
+                ),
                 state.dropped,
             ),
             level=state.level + (tests & ~alone).astype(jnp.int32),
@@ -333,7 +372,8 @@ class PECS(_KnownCosts):
         mask = ids == arm
         level = of(state.tried, mask)
         tau, width = self.needed(level)
-        # The best arm has more pulls: its width is that of its own level, at most κ above the arm's.
+        # The best arm has more pulls: its width is that of its own level, at most κ above the
+        # arm's.
         tau_best, width_best = self.needed(jnp.minimum(state.level, level + self.kappa))
         short, short_best = of(means.n, mask) < tau, of(means.n, best) < tau_best
         share, value, best_value = 1 - self.alpha, of(means.reward, mask), of(means.reward, best)
@@ -349,9 +389,13 @@ class PECS(_KnownCosts):
             level=jnp.where(more, jnp.maximum(state.level, level + 1), state.level),
         )
         following = first(candidates & ~dropped & available)
-        pull = jnp.where(short, arm, jnp.where(short_best, state.best, jnp.where(out, following, arm)))
+        pull = jnp.where(
+            short, arm, jnp.where(short_best, state.best, jnp.where(out, following, arm))
+        )
         pull = jnp.where(pull < 0, state.best, pull)
-        return after, jnp.where(state.winner >= 0, state.winner, jnp.where(arm < 0, state.best, pull))
+        return after, jnp.where(
+            state.winner >= 0, state.winner, jnp.where(arm < 0, state.best, pull)
+        )
 
 
 # --- Conservative exploration: never much worse than a default arm whose mean is known
@@ -367,27 +411,29 @@ class ConservativeState(NamedTuple):
 
 @pytree
 class ConservativeUCB(ArmTotals):
-    """Conservative UCB: the arm with the largest upper bound, if what was surely earned leaves room for it; else arm 0.
+    """Conservative UCB: the arm with the largest upper bound, if what was surely earned leaves room
+    for it; else arm 0.
 
-    Arm 0 is the default, its mean :math:`\\mu_0` is known. With :math:`D_k = \\sqrt{\\psi(n_k) / n_k}`,
-    :math:`\\theta_k = \\bar r_k + D_k`, :math:`\\lambda_k = \\max(0, \\bar r_k - D_k)` (both :math:`\\mu_0` for arm 0;
-    ∞ and 0 without pulls) and :math:`J = \\arg\\max \\theta`, lowest index first, J is played if
+    Arm 0 is the default, its mean :math:`\\mu_0` is known. With :math:`D_k = \\sqrt{\\psi(n_k) /
+    n_k}`, :math:`\\theta_k = \\bar r_k + D_k`, :math:`\\lambda_k = \\max(0, \\bar r_k - D_k)` (both
+    :math:`\\mu_0` for arm 0; ∞ and 0 without pulls) and :math:`J = \\arg\\max \\theta`, lowest
+    index first, J is played if
 
     .. math:: \\sum_k n_k \\lambda_k + \\lambda_J \\ge (1-\\alpha)\\, \\mu_0\\, t.
 
-    Then with probability 1 − δ the expected reward is at least :math:`(1-\\alpha) \\mu_0 t` in every round. Of the
-    rewards themselves nothing is promised. With ζ = K/δ for K arms beside the default
+    Then with probability 1 − δ the expected reward is at least :math:`(1-\\alpha) \\mu_0 t` in
+    every round. Of the rewards themselves nothing is promised. With ζ = K/δ for K arms beside the
+    default
 
     .. math:: \\psi(s) = \\ln \\max(3, \\ln \\zeta) + \\ln(2 e^2 \\zeta)
         + \\frac{\\zeta (1 + \\ln \\zeta)}{(\\zeta - 1) \\ln \\zeta} \\ln \\ln(1 + s);
 
     the plainer :math:`2 \\ln(K s^3 / \\delta)` where ``wide``.
 
-    With ``cost``, what the default costs, the floor is :math:`(1-\\alpha) \\rho_0` per unit of money,
-    :math:`\\rho_0 = \\mu_0 / c_0`: then :math:`\\lambda_k - (1-\\alpha) \\rho_0 \\min(1, \\bar c_k + D_k)` in place of
-    λ (:math:`\\alpha \\mu_0` for arm 0), 0 on the right,
-    :math:`J = \\arg\\max \\min(1, \\bar r_k + D_k) / \\max(0, \\bar c_k - D_k)`
-    and 2K bounds in place of K.
+    With ``cost``, what the default costs, the floor is :math:`(1-\\alpha) \\rho_0` per unit of
+    money, :math:`\\rho_0 = \\mu_0 / c_0`: then :math:`\\lambda_k - (1-\\alpha) \\rho_0 \\min(1,
+    \\bar c_k + D_k)` in place of λ (:math:`\\alpha \\mu_0` for arm 0), 0 on the right, :math:`J =
+    \\arg\\max \\min(1, \\bar r_k + D_k) / \\max(0, \\bar c_k - D_k)` and 2K bounds in place of K.
 
     While arm 0 is closed J is played.
 
@@ -434,7 +480,9 @@ class ConservativeUCB(ArmTotals):
         return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(math.e**2) * zeta) + grows
 
     def bounds(self, means: ArmMeans, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(the index whose largest is J, what a pull surely brings beyond the floor, in units of max(1, (1−α)ρ₀))."""
+        """(the index whose largest is J, what a pull surely brings beyond the floor, in units of
+        max(1, (1−α)ρ₀)).
+        """
         default, unseen = jax.lax.iota(jnp.int32, means.n.shape[0]) == 0, means.n == 0
         n = jnp.maximum(means.n, 1)
         width = jnp.sqrt(jnp.maximum(self.psi(n, arms), 0) / n)
@@ -446,12 +494,16 @@ class ConservativeUCB(ArmTotals):
         net = jnp.where(unseen, -floor, low - floor * jnp.minimum(1, means.cost + width))
         cost_low = jnp.maximum(0, means.cost - width)
         ratio = jnp.where(
-            unseen | (cost_low <= 0), jnp.inf, jnp.minimum(1, high) / jnp.where(cost_low > 0, cost_low, 1)
+            unseen | (cost_low <= 0),
+            jnp.inf,
+            jnp.minimum(1, high) / jnp.where(cost_low > 0, cost_low, 1),
         )
         net = jnp.where(default, self.alpha * self.mean, net) / jnp.maximum(1, floor)
         return jnp.where(default, self.mean / self.cost, ratio), net
 
-    def select(self, state: ConservativeState, key: jax.Array, view: View) -> tuple[ConservativeState, jax.Array]:
+    def select(
+        self, state: ConservativeState, key: jax.Array, view: View
+    ) -> tuple[ConservativeState, jax.Array]:
         state = state._replace(opened=state.opened | view.available)
         policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
         ids = jax.lax.iota(jnp.uint32, means.n.shape[0])
@@ -459,7 +511,9 @@ class ConservativeUCB(ArmTotals):
         index, net = policy.bounds(means, arms)
         arm = largest(index, key, view, order=ids)
         sure = jnp.floor(net * ticks.ONE).astype(jnp.int32)
-        room = total_of(sure, state.learnt.pulls + (ids == arm.astype(jnp.uint32)).astype(jnp.int32))
+        room = total_of(
+            sure, state.learnt.pulls + (ids == arm.astype(jnp.uint32)).astype(jnp.int32)
+        )
         if policy.cost is None:
             floor = jnp.ceil((1 - policy.alpha) * policy.mean * ticks.ONE).astype(jnp.int32)
             rounds = jnp.sum(state.learnt.pulls, dtype=jnp.int32) + 1
@@ -469,15 +523,21 @@ class ConservativeUCB(ArmTotals):
 
 def total_of(amounts: jax.Array, n: jax.Array) -> Total:
     """Σ_k n_k x_k exactly, x in ticks of at most one unit in size, ``[K]`` each."""
-    gained, deducted = ticks.times(jnp.maximum(amounts, 0), n), ticks.times(jnp.maximum(-amounts, 0), n)
+    gained, deducted = (
+        ticks.times(jnp.maximum(amounts, 0), n),
+        ticks.times(jnp.maximum(-amounts, 0), n),
+    )
     parts = ticks.minus(gained, deducted)
-    whole, high, low = (jnp.sum(x, dtype=jnp.int32) for x in (parts.whole, parts.part >> 12, parts.part & 0xFFF))
+    whole, high, low = (
+        jnp.sum(x, dtype=jnp.int32) for x in (parts.whole, parts.part >> 12, parts.part & 0xFFF)
+    )
     high = high + (low >> 12)  # units of 2⁻¹²
     return Total(whole + (high >> 12), ((high & 0xFFF) << 12) + (low & 0xFFF))
 
 
 # --- A least share of the pulls for each arm
-# Patil, Ghalme, Nair, Narahari: Achieving fairness in the stochastic multi-armed bandit problem, AAAI 2020.
+# Patil, Ghalme, Nair, Narahari: Achieving fairness in the stochastic multi-armed bandit problem,
+# AAAI 2020.
 
 
 class FlooredState(NamedTuple):
@@ -489,10 +549,11 @@ class FlooredState(NamedTuple):
 
 @pytree
 class Floored(Around):
-    """The arm that is furthest behind its share, :math:`\\max_k s_k (t-1) - n_k`, if it is behind by more than a
-    tolerance; else what the inner policy chooses. Lowest index first.
+    """The arm that is furthest behind its share, :math:`\\max_k s_k (t-1) - n_k`, if it is behind
+    by more than a tolerance; else what the inner policy chooses. Lowest index first.
 
-    t − 1 counts the pulls so far. An arm that is closed falls behind, and is made up for when it opens.
+    t − 1 counts the pulls so far. An arm that is closed falls behind, and is made up for when it
+    opens.
 
     Args:
         policy: any policy for finitely many arms that plays one arm a round.
@@ -521,9 +582,13 @@ class Floored(Around):
     def check(self, spec: FiniteSpec) -> None:
         share = np.asarray(self.share, np.float64)
         if share.shape[-1] != spec.arms or (share.sum(axis=-1) > 1 + 2.0**-20).any():
-            raise bad("Floored.share", share, f"{spec.arms} shares, one for each arm, at most 1 together")
+            raise bad(
+                "Floored.share", share, f"{spec.arms} shares, one for each arm, at most 1 together"
+            )
         if jnp.shape(self.policy.blank_action(spec)) != ():
-            raise bad("Floored.policy", type(self.policy).__name__, "one that plays one arm a round")
+            raise bad(
+                "Floored.policy", type(self.policy).__name__, "one that plays one arm a round"
+            )
         super().check(spec)
 
     def learnt(self, state: FlooredState) -> Pytree:
@@ -543,7 +608,9 @@ class Floored(Around):
         due = ticks.times(share, jnp.sum(pulls, dtype=jnp.int32))
         return ticks.to_float(ticks.minus(due, ticks.count(pulls)))
 
-    def select(self, state: FlooredState, key: jax.Array, view: View) -> tuple[FlooredState, Pytree]:
+    def select(
+        self, state: FlooredState, key: jax.Array, view: View
+    ) -> tuple[FlooredState, Pytree]:
         return self._choose(state, view, self.policy.select(state.inner, key, view), state.pulls)
 
     def select_while_open(
@@ -560,4 +627,6 @@ class Floored(Around):
         behind = jnp.where(view.available, self.behind(pulls), -jnp.inf)
         forced = jnp.max(behind) > self.tolerance
         inner = select_tree(forced, state.inner, inner)
-        return state._replace(inner=inner), jnp.where(forced, jnp.argmax(behind).astype(jnp.int32), arm)
+        return state._replace(inner=inner), jnp.where(
+            forced, jnp.argmax(behind).astype(jnp.int32), arm
+        )

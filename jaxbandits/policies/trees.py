@@ -1,8 +1,9 @@
 """Tree searches on [0, 1] with ratio rewards: HOO and StoOO, for comparison with zooming.
 
-Both halve cells. A cell of depth h is [i/2^h, (i+1)/2^h], and it is played at its centre (2i + 1)/2^{h+1}, a number
-from which cell and depth can be read back. The estimate of a cell is r̄/max(λ, c̄), and every confidence width is scaled
-by (1/λ)(1 + 1/λ), as in B-Zoom's Lemma 3; with λ = 1 and costs of 1 both are the algorithms for rewards alone.
+Both halve cells. A cell of depth h is [i/2^h, (i+1)/2^h], and it is played at its centre (2i +
+1)/2^{h+1}, a number from which cell and depth can be read back. The estimate of a cell is r̄/max(λ,
+c̄), and every confidence width is scaled by (1/λ)(1 + 1/λ), as in B-Zoom's Lemma 3; with λ = 1 and
+costs of 1 both are the algorithms for rewards alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def centre(depth: jax.Array, number: jax.Array) -> jax.Array:
 
 
 def depth_of(point: jax.Array) -> jax.Array:
-    """The depth of the cell that has this centre (ticks); of an end of [0, 1], which is none, a depth below 0."""
+    """The depth of the cell that has this centre (ticks); of an end of [0, 1], which is none, a
+    depth below 0.
+    """
     lowest = point & -point
     return ticks.BITS - 1 - (31 - jax.lax.clz(lowest))
 
@@ -42,10 +45,14 @@ def _ratio(statistics: ArmStatistics, lam: jax.Array) -> tuple[jax.Array, jax.Ar
     """(r̄/max(λ, c̄), n); the ratio means something where n ≥ 1, and is finite elsewhere."""
     n = statistics.pulls.astype(jnp.float32)
     pulls = jnp.maximum(n, 1)
-    return ticks.to_float(statistics.reward) / pulls / jnp.maximum(lam, ticks.to_float(statistics.cost) / pulls), n
+    return ticks.to_float(statistics.reward) / pulls / jnp.maximum(
+        lam, ticks.to_float(statistics.cost) / pulls
+    ), n
 
 
-def _counted(statistics: ArmStatistics, cells: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
+def _counted(
+    statistics: ArmStatistics, cells: jax.Array, reward: jax.Array, cost: jax.Array
+) -> ArmStatistics:
     """The statistics with one more pull of each of these ``cells``, a mask over all."""
     reward, cost = (jnp.where(cells, x, 0) for x in (reward, cost))
     return statistics._replace(
@@ -71,18 +78,21 @@ class HOO(_RatioTree):
         \\sqrt{\\frac{2 \\ln t}{n}} + \\nu \\rho^h, \\qquad
         B_{h,i} = \\min\\{U_{h,i}, \\max(B_{h+1,2i}, B_{h+1,2i+1})\\},
 
-    with n, r̄, c̄ over all pulls in the cell, and U = B = +∞ for a cell without pulls. From the root, follow the larger
-    B (equal: the left) down to the first cell without pulls or of the last depth, and play its centre.
+    with n, r̄, c̄ over all pulls in the cell, and U = B = +∞ for a cell without pulls. From the
+    root, follow the larger B (equal: the left) down to the first cell without pulls or of the last
+    depth, and play its centre.
 
     Args:
         lam: λ in (0, 1], a lower bound on the mean cost.
         nu: ν > 0; ν ρ^h bounds how much the ratio varies in a cell of depth h (L for ρ = ½).
         rho: ρ in (0, 1), default ½.
-        depth: last depth, 1 to 14; a state holds 2^{depth+1} cells, and every round looks at all of them.
+        depth: last depth, 1 to 14; a state holds 2^{depth+1} cells, and every round looks at all of
+            them.
 
     Source: Bubeck, Munos, Stoltz, Szepesvári, *X-armed bandits* (JMLR 12, 2011), Alg. 1.
 
-    Deviations: truncated at ``depth``; the ratio and the factor in front of the root are ours. ln t as in the source.
+    Deviations: truncated at ``depth``; the ratio and the factor in front of the root are ours. ln t
+    as in the source.
     """
 
     lam: ArrayLike = leaf(above=0, at_most=1)
@@ -97,14 +107,18 @@ class HOO(_RatioTree):
         """Cells in the order (depth, number): cell i of depth h is number 2^h − 1 + i."""
         return arm_statistics.empty(2 ** (self.depth + 1) - 1)
 
-    def update(self, state: ArmStatistics, key: jax.Array, observation: Observation) -> ArmStatistics:
+    def update(
+        self, state: ArmStatistics, key: jax.Array, observation: Observation
+    ) -> ArmStatistics:
         """Every cell on the way from the root to the played one counts the pull."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         last = jnp.minimum(depth_of(point), self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         depth = 31 - jax.lax.clz(cells + 1)
         number = cells + 1 - (1 << depth)
-        on_way = (depth <= last) & (point >> (ticks.BITS - depth) == number)  # the leading bits name the cell
+        on_way = (depth <= last) & (
+            point >> (ticks.BITS - depth) == number
+        )  # the leading bits name the cell
         return _counted(state, on_way, feedback.reward, feedback.cost)
 
     def bounds(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
@@ -113,14 +127,20 @@ class HOO(_RatioTree):
         # Cell 2^h − 1 + i has depth h: the leading bit of its number and 1.
         h = (31 - jax.lax.clz(jax.lax.iota(jnp.int32, n.shape[0]) + 1)).astype(jnp.float32)
         wide = jnp.sqrt(2 * jnp.log(round.astype(jnp.float32)) / jnp.maximum(n, 1))
-        upper = jnp.where(n > 0, mean + width_factor(self.lam) * wide + self.nu * jnp.power(self.rho, h), jnp.inf)
+        upper = jnp.where(
+            n > 0, mean + width_factor(self.lam) * wide + self.nu * jnp.power(self.rho, h), jnp.inf
+        )
         levels = [upper[2**d - 1 : 2 ** (d + 1) - 1] for d in range(self.depth + 1)]
-        for d in range(self.depth - 1, -1, -1):  # from the leaves: B of a cell needs those of its children
+        for d in range(
+            self.depth - 1, -1, -1
+        ):  # from the leaves: B of a cell needs those of its children
             children = levels[d + 1].reshape(-1, 2)
             levels[d] = jnp.minimum(levels[d], jnp.max(children, axis=1))
         return jnp.concatenate(levels)
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
         bound = self.bounds(state, view.round)
         depth, number, goes_on = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
         for d in range(self.depth):
@@ -149,19 +169,20 @@ class StoOO(_RatioTree):
     .. math:: b = \\frac{\\bar r}{\\max(\\lambda, \\bar c)} + w + \\nu 2^{-h}, \\qquad
         w = \\frac1\\lambda\\Big(1 + \\frac1\\lambda\\Big) \\sqrt{\\frac{\\ln(N^2/\\delta)}{2 n}},
 
-    +∞ for a leaf without pulls. Play the leaf with the largest b (equal: the one that is older) at its centre; once
-    ν2^{-h} ≥ w, split it into two leaves without pulls.
+    +∞ for a leaf without pulls. Play the leaf with the largest b (equal: the one that is older) at
+    its centre; once ν2^{-h} ≥ w, split it into two leaves without pulls.
 
     Args:
         lam: λ in (0, 1], a lower bound on the mean cost.
-        nu: ν > 0; ν2^{-h} bounds how much the ratio varies in a cell of depth h (L/2 suffices around the centre).
+        nu: ν > 0; ν2^{-h} bounds how much the ratio varies in a cell of depth h (L/2 suffices
+            around the centre).
         horizon: N > 0, (about) the number of rounds.
         delta: δ in (0, 1].
         capacity: most leaves; if more are needed, the lane ends with ``Status.CAPACITY``.
         depth: cells of this depth are not split any more, 1 to 22.
 
-    Source: Munos, *From bandits to Monte-Carlo tree search* (2014), StoOO, from memory of the b-value and the rule of
-    expansion.
+    Source: Munos, *From bandits to Monte-Carlo tree search* (2014), StoOO, from memory of the
+    b-value and the rule of expansion.
 
     Deviations: the ratio and the factor in front of the root are ours.
     """
@@ -180,14 +201,20 @@ class StoOO(_RatioTree):
     def init(self, spec: ContinuumSpec) -> Leaves:
         """The state before the first round: one leaf, [0, 1]."""
         zeros = jnp.zeros((self.capacity,), jnp.int32)
-        return Leaves(jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False))
+        return Leaves(
+            jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False)
+        )
 
     def width(self, n: jax.Array) -> jax.Array:
         """w after n ≥ 1 pulls."""
-        return width_factor(self.lam) * jnp.sqrt((2 * jnp.log(self.horizon) - jnp.log(self.delta)) / (2 * n))
+        return width_factor(self.lam) * jnp.sqrt(
+            (2 * jnp.log(self.horizon) - jnp.log(self.delta)) / (2 * n)
+        )
 
     def update(self, state: Leaves, key: jax.Array, observation: Observation) -> Leaves:
-        """The leaf with that centre counts the pull, and is split if its width is known well enough."""
+        """The leaf with that centre counts the pull, and is split if its width is known well
+        enough.
+        """
         feedback, point = observation.feedback, to_ticks(observation.action)
         ids = jax.lax.iota(jnp.int32, self.capacity)
         is_leaf = (ids < state.count) & (centre(state.depth, state.number) == point)
@@ -196,7 +223,8 @@ class StoOO(_RatioTree):
         size = self.nu * jnp.exp2(-state.depth.astype(jnp.float32))
         ripe = is_leaf & (size >= self.width(n)) & (state.depth < self.depth)
         splits = jnp.any(ripe)
-        # The left child takes the slot of its parent, the right one the first that is free; both forget.
+        # The left child takes the slot of its parent, the right one the first that is free; both
+        # forget.
         split = splits & (state.count < self.capacity)
         left_child, new = ripe & split, (ids == state.count) & split
         parent_depth = jnp.sum(jnp.where(ripe, state.depth, 0), dtype=jnp.int32)

@@ -1,4 +1,6 @@
-"""Index policies of the ratio of reward and cost, greedy and optimistic, and the oracle that knows the best ratio."""
+"""Index policies of the ratio of reward and cost, greedy and optimistic, and the oracle that knows
+the best ratio.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,25 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
 from jaxbandits.core.protocol import View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.streams import Role
-from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, Plan, evaluate_arms, largest
+from jaxbandits.policies.base import (
+    Exploration,
+    IndexPolicy,
+    LogExploration,
+    Plan,
+    evaluate_arms,
+    largest,
+)
 
 # --- The best arm: what a policy that knows the true means would play for ever
 
 
 @pytree
 class BestRatioOracle(Plan):
-    """Play :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k` in every round. Its pseudo-regret under a total budget is 0.
+    """Play :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k` in every round. Its pseudo-regret under a total
+    budget is 0.
 
-    No initial pulls, nothing learnt; arms whose ratios float32 cannot tell apart at random. It is not quite the best
-    that can be done with a budget: near the end another arm may fit better (see
+    No initial pulls, nothing learnt; arms whose ratios float32 cannot tell apart at random. It is
+    not quite the best that can be done with a budget: near the end another arm may fit better (see
     :func:`jaxbandits.oracles.optimum.budgeted_optimum`).
 
     Args:
@@ -31,7 +41,8 @@ class BestRatioOracle(Plan):
         mean_cost: μ^c, same shape; an arm of mean cost 0 is the best of all.
 
     Raises:
-        InputError: before anything runs, for means outside [0, 1], or an environment with several resources.
+        InputError: before anything runs, for means outside [0, 1], or an environment with several
+            resources.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
 
@@ -56,8 +67,9 @@ class BestRatioOracle(Plan):
 class BGreedy(IndexPolicy):
     """b-greedy (Xia et al., Neurocomputing 258, 2017; reference code of Heyden et al., KDD 2024).
 
-    Each arm once; then with probability :math:`\\varepsilon_t = \\min(1, aK/(t-1))` an arm uniformly at random (the
-    greedy one included), else :math:`\\arg\\max_k \\sum r / (\\sum c + 10^{-10})`, exact ties at random.
+    Each arm once; then with probability :math:`\\varepsilon_t = \\min(1, aK/(t-1))` an arm
+    uniformly at random (the greedy one included), else :math:`\\arg\\max_k \\sum r / (\\sum c +
+    10^{-10})`, exact ties at random.
 
     Args:
         a: a ≥ 0, default 1 (the code's; the 2017 paper's own multiplier could not be read).
@@ -75,8 +87,12 @@ class BGreedy(IndexPolicy):
     def score(self, arms: Arms) -> jax.Array:
         return arms.reward / (arms.cost + 1e-10)
 
-    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        greedy = largest(evaluate_arms(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
+    def select(
+        self, state: ArmStatistics, key: jax.Array, view: View
+    ) -> tuple[ArmStatistics, jax.Array]:
+        greedy = largest(
+            evaluate_arms(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0
+        )
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
         arms = jnp.sum(view.available, dtype=jnp.int32)
         at_random = streams.available_arm(coin[1], view.available)
@@ -87,7 +103,8 @@ class BGreedy(IndexPolicy):
 
 
 # --- ω-UCB and ω*-UCB
-# Heyden, Arzamasov, Fouché, Böhm: Budgeted multi-armed bandits with asymmetric confidence intervals, KDD 2024.
+# Heyden, Arzamasov, Fouché, Böhm: Budgeted multi-armed bandits with asymmetric confidence
+# intervals, KDD 2024.
 
 _FEW = 30  # pulls below which ω* trusts the Bernoulli variance
 
@@ -118,7 +135,8 @@ class OmegaUCB(IndexPolicy):
     where ω± are the Wilson-type roots of the asymmetric interval; +∞ while no cost was observed.
 
     Args:
-        rho: ρ > 0, width of the intervals. ¼ is recommended, 1 is the smallest value with proven logarithmic regret.
+        rho: ρ > 0, width of the intervals. ¼ is recommended, 1 is the smallest value with proven
+            logarithmic regret.
 
     Source: §4.1, Eq. (2), Theorems 1 and 3.
 
@@ -154,10 +172,11 @@ class OmegaStarUCB(IndexPolicy):
     Args:
         rho: ρ > 0, default ¼.
 
-    Source: §5.2 and the reference code, whose sample variance (n − 1) over n/(n − 1) · x̄(1 − x̄) is the
-    variance with n over x̄(1 − x̄). The form above is the same number without cancellation.
+    Source: §5.2 and the reference code, whose sample variance (n − 1) over n/(n − 1) · x̄(1 − x̄)
+    is the variance with n over x̄(1 − x̄). The form above is the same number without cancellation.
 
-    Deviations: the paper leaves σ̄² undefined; with n − 1 alone Bernoulli data would give n/(n − 1) > 1.
+    Deviations: the paper leaves σ̄² undefined; with n − 1 alone Bernoulli data would give n/(n − 1)
+    > 1.
 
     Example:
         >>> from jaxbandits.policies import OmegaStarUCB, scores
@@ -226,7 +245,8 @@ class MUCB(IndexPolicy):
 
 @pytree
 class CUCB(IndexPolicy):
-    """c-UCB: optimism in the numerator: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`, +∞ while no cost was seen.
+    """c-UCB: optimism in the numerator: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`, +∞ while
+    no cost was seen.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻³.
@@ -248,7 +268,8 @@ class CUCB(IndexPolicy):
 
 @pytree
 class IUCB(IndexPolicy):
-    """i-UCB: optimism on the ratio itself: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`, +∞ while no cost was seen.
+    """i-UCB: optimism on the ratio itself: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`, +∞ while
+    no cost was seen.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻².
@@ -269,12 +290,14 @@ class IUCB(IndexPolicy):
 
 
 # --- Budget-UCB
-# Xia, Ding, Zhang, Yu, Qin: Budgeted bandit problems with continuous random costs, ACML 2015; as restated in Heyden et
-# al., KDD 2024, Table 2.
+# Xia, Ding, Zhang, Yu, Qin: Budgeted bandit problems with continuous random costs, ACML 2015; as
+# restated in Heyden et al., KDD 2024, Table 2.
 
 
 def index(arms: Arms, epsilon: jax.Array, min_cost: jax.Array) -> jax.Array:
-    """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ)); +∞ while no cost was seen, or where both bounds are 0."""
+    """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ)); +∞ while no cost was seen, or where both
+    bounds are 0.
+    """
     upper = jnp.minimum(arms.mean_reward + epsilon, 1)
     lower = jnp.maximum(arms.mean_cost - epsilon, min_cost)
     ratio = arms.reward / arms.cost + epsilon / arms.mean_cost * (1 + upper / lower)
@@ -292,16 +315,17 @@ class BudgetUCB(IndexPolicy):
     """Budget-UCB with a given λ.
 
     .. math:: \\frac{\\bar r_k}{\\bar c_k} + \\frac{\\varepsilon_k}{\\bar c_k} \\left(1 +
-        \\frac{\\min(\\bar r_k + \\varepsilon_k, 1)}{\\max(\\bar c_k - \\varepsilon_k, \\lambda)}\\right), \\qquad
-        \\varepsilon_k = \\sqrt{f \\ln(t-1) / n_k};
+        \\frac{\\min(\\bar r_k + \\varepsilon_k, 1)}{\\max(\\bar c_k - \\varepsilon_k,
+        \\lambda)}\\right), \\qquad \\varepsilon_k = \\sqrt{f \\ln(t-1) / n_k};
 
     +∞ while no cost was seen. Leaps: with λ given, the index reads its own arm and rises with t.
 
     Args:
-        min_cost: λ ≥ 0, a lower bound on the mean costs, per instance ``[1, instance]``. **An oracle** in the published
-            experiments: the reference code hands the true min_k μ^c_k to the policy at every step. With 0 the index is
-            +∞ while c̄ ≤ ε.
-        factor: f ≥ 0, default 2 (the reference code; from memory also the original); Table 2 prints 1.
+        min_cost: λ ≥ 0, a lower bound on the mean costs, per instance ``[1, instance]``. **An
+            oracle** in the published experiments: the reference code hands the true min_k μ^c_k to
+            the policy at every step. With 0 the index is +∞ while c̄ ≤ ε.
+        factor: f ≥ 0, default 2 (the reference code; from memory also the original); Table 2 prints
+            1.
 
     Deviations: ln(t − 1) as printed; the reference code takes ln(t − 2).
 
@@ -326,7 +350,8 @@ class BudgetUCB(IndexPolicy):
 
 @pytree
 class EstimatedBudgetUCB(IndexPolicy):
-    """Budget-UCB without an oracle: as :class:`BudgetUCB` with :math:`\\hat\\lambda = \\min_k \\bar c_k`.
+    """Budget-UCB without an oracle: as :class:`BudgetUCB` with :math:`\\hat\\lambda = \\min_k \\bar
+    c_k`.
 
     Args:
         factor: f ≥ 0, default 2.
@@ -355,8 +380,9 @@ class EstimatedBudgetUCB(IndexPolicy):
 class UCB1(IndexPolicy):
     """UCB1: :math:`\\bar r_k + \\sqrt{2 \\ln t / n_k}`; costs are ignored.
 
-    No parameter. Leaps with up to 32 arms: the index reads its own arm and rises with t. With more of them its leader
-    changes every few rounds, and ``engine="auto"`` plays it round by round (measured: docs/benchmarks.md).
+    No parameter. Leaps with up to 32 arms: the index reads its own arm and rises with t. With more
+    of them its leader changes every few rounds, and ``engine="auto"`` plays it round by round
+    (measured: docs/benchmarks.md).
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, Fig. 1; as run in the B-Zoom paper, §4.
     """
@@ -369,13 +395,18 @@ class UCB1(IndexPolicy):
 
 
 # --- UCB-B2, as coded in Heyden et al., KDD 2024
-# Cayci, Eryilmaz, Srikant: Budget-constrained bandits over general cost and reward distributions, AISTATS 2020.
+# Cayci, Eryilmaz, Srikant: Budget-constrained bandits over general cost and reward distributions,
+# AISTATS 2020.
 
 _WIDTH, _BONUS = 2.01, 1.4  # the reference code's constants
 
 
-def variance(total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array) -> jax.Array:
-    """V̂: the sample variance with n − 1, as (n x̄(1 − x̄) − Σx(1 − x)) / (n − 1); ¼ below two pulls."""
+def variance(
+    total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array
+) -> jax.Array:
+    """V̂: the sample variance with n − 1, as (n x̄(1 − x̄) − Σx(1 − x)) / (n − 1); ¼ below two
+    pulls.
+    """
     squares = jnp.maximum(total * rest / n - spread, 0)  # type: ignore[operator]
     return jnp.where(n < 2, 0.25, squares / jnp.maximum(n - 1, 1))
 
@@ -385,18 +416,18 @@ class UCBB2(IndexPolicy):
     """UCB-B2: empirical-Bernstein radii of reward and cost around the ratio.
 
     .. math:: \\hat\\rho_k + 1.4\\, \\frac{\\varepsilon_k + \\hat\\rho_k \\eta_k}{\\bar c_k}, \\qquad
-        \\hat\\rho_k = \\frac{\\bar r_k}{\\max(\\bar c_k, \\lambda)}, \\qquad
-        \\varepsilon_k, \\eta_k = \\sqrt{2 \\hat V_k L / n_k} + 3 L / n_k, \\quad L = 2.01 \\ln(t - 1),
+        \\hat\\rho_k = \\frac{\\bar r_k}{\\max(\\bar c_k, \\lambda)}, \\qquad \\varepsilon_k,
+        \\eta_k = \\sqrt{2 \\hat V_k L / n_k} + 3 L / n_k, \\quad L = 2.01 \\ln(t - 1),
 
-    with the sample variance of the reward in ε and of the cost in η; +∞ unless η_k < c̄_k. Leaps: the index reads its
-    own arm and rises with t.
+    with the sample variance of the reward in ε and of the cost in η; +∞ unless η_k < c̄_k. Leaps:
+    the index reads its own arm and rises with t.
 
     Args:
-        min_cost: λ ≥ 0 in the denominator of ρ̂. Default 0: no oracle. The reference code hands the true min_k μ^c_k to
-            the policy, per instance ``[1, instance]``.
+        min_cost: λ ≥ 0 in the denominator of ρ̂. Default 0: no oracle. The reference code hands the
+            true min_k μ^c_k to the policy, per instance ``[1, instance]``.
 
-    Deviations: the guard compares the cost radius η with the mean *cost*; the reference code compares it with the mean
-    reward.
+    Deviations: the guard compares the cost radius η with the mean *cost*; the reference code
+    compares it with the mean reward.
 
     Example:
         >>> from jaxbandits.policies import UCBB2, scores
@@ -421,7 +452,8 @@ class UCBB2(IndexPolicy):
 
 
 # --- UCB-BV1 and UCB-BV2
-# Ding, Qin, Zhang, Liu: Multi-armed bandit with budget constraint and variable costs, AAAI 2013, Eqs. 3 and 4.
+# Ding, Qin, Zhang, Liu: Multi-armed bandit with budget constraint and variable costs, AAAI 2013,
+# Eqs. 3 and 4.
 
 
 @pytree
@@ -431,13 +463,16 @@ class UCBBV1(IndexPolicy):
     .. math:: \\frac{\\bar r_k}{\\bar c_k} + \\frac{(1 + 1/\\lambda)\\, s_k}{\\lambda - s_k}, \\qquad
         s_k = \\sqrt{\\ln(t-1) / n_k};
 
-    +∞ while λ ≤ s_k, or no cost was seen. So each arm is pulled about ln t / λ² times before its index is finite
-    (4,900 times for λ = 0.05 at t = 2·10⁵). Leaps: the index reads its own arm and rises with t.
+    +∞ while λ ≤ s_k, or no cost was seen. So each arm is pulled about ln t / λ² times before its
+    index is finite (4,900 times for λ = 0.05 at t = 2·10⁵). Leaps: the index reads its own arm and
+    rises with t.
 
     Args:
-        min_cost: λ in (0, 1], per instance ``[1, instance]``; the true least mean cost is **an oracle**.
+        min_cost: λ in (0, 1], per instance ``[1, instance]``; the true least mean cost is **an
+            oracle**.
 
-    Source: AAAI 2013, Eq. 3, through two independent public codings (the original could not be opened).
+    Source: AAAI 2013, Eq. 3, through two independent public codings (the original could not be
+    opened).
 
     Deviations: +∞ where λ ≤ s_k; the formula is negative there, which one public coding overlooks.
 
@@ -466,7 +501,8 @@ class UCBBV2(IndexPolicy):
         + \\frac{1}{\\lambda_t} \\Big(1 + \\frac{1}{\\lambda_t - s_k}\\Big) s_k, \\qquad
         \\lambda_t = \\min_j \\bar c_j, \\quad s_k = \\sqrt{\\ln(t-1) / n_k};
 
-    +∞ while λ_t ≤ s_k (so for all arms while some arm was never seen to cost anything). No parameter.
+    +∞ while λ_t ≤ s_k (so for all arms while some arm was never seen to cost anything). No
+    parameter.
 
     Does not leap: λ_t reads the other arms' costs.
 
@@ -503,8 +539,8 @@ class UCBVReward(IndexPolicy):
 
     .. math:: \\bar r_k + \\sqrt{2 \\hat V_k \\mathcal{E}_t / n_k} + 3 \\mathcal{E}_t / n_k
 
-    With :class:`SampledArms` it is UCB-V(∞), with :class:`ArmIncreasing` UCB-AIR. Its horizon under a budget is at most
-    B/λ: take ``arms_to_sample(budget / least_cost, beta)`` arms.
+    With :class:`SampledArms` it is UCB-V(∞), with :class:`ArmIncreasing` UCB-AIR. Its horizon under
+    a budget is at most B/λ: take ``arms_to_sample(budget / least_cost, beta)`` arms.
 
     Args:
         exploration: 𝓔, default ln t; the original also allows :class:`SlowLogExploration`.
@@ -519,12 +555,15 @@ class UCBVReward(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = self.exploration.at(arms.t)
-        return arms.mean_reward + bernstein_width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
+        return arms.mean_reward + bernstein_width(
+            arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e
+        )
 
 
 @pytree
 class UCBVRatio(IndexPolicy):
-    """UCB-V adapted to the ratio (ours): empirical-Bernstein bounds above the reward and below the cost.
+    """UCB-V adapted to the ratio (ours): empirical-Bernstein bounds above the reward and below the
+    cost.
 
     .. math:: \\frac{\\min(\\bar r_k + w^r_k, 1)}{\\max(\\bar c_k - w^c_k, 0)}, \\qquad
         w = \\sqrt{2 \\hat V \\mathcal{E}_t / n} + 3 \\mathcal{E}_t / n;
@@ -542,8 +581,12 @@ class UCBVRatio(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = self.exploration.at(arms.t)
-        upper = arms.mean_reward + bernstein_width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
-        lower = arms.mean_cost - bernstein_width(arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e)
+        upper = arms.mean_reward + bernstein_width(
+            arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e
+        )
+        lower = arms.mean_cost - bernstein_width(
+            arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e
+        )
         return jnp.where(lower > 0, jnp.minimum(upper, 1) / lower, jnp.inf)
 
 
@@ -558,18 +601,20 @@ class RCB(IndexPolicy):
     .. math:: D_i = \\frac{\\min(\\bar r_i + E_i, 1)}{\\max(\\bar c_i - E_i, 0)}, \\qquad
         E_i = \\sqrt{\\frac{\\mathcal{E}_{t-1}}{2 n_i}};
 
-    +∞ where the denominator is 0: until some 𝓔/(2c²) pulls of an arm with mean cost c. Each arm once first.
+    +∞ where the denominator is 0: until some 𝓔/(2c²) pulls of an arm with mean cost c. Each arm
+    once first.
 
-    RCB-I is ``SampledArms(RCB(), arms=arms_to_sample(budget, beta))``, RCB-AIR ``ArmIncreasing(RCB(), beta)``: see
-    :func:`rcb_i` and :func:`rcb_air`.
+    RCB-I is ``SampledArms(RCB(), arms=arms_to_sample(budget, beta))``, RCB-AIR
+    ``ArmIncreasing(RCB(), beta)``: see :func:`rcb_i` and :func:`rcb_air`.
 
     Args:
-        exploration: 𝓔, default ln t, the upper end of what the theory allows; :class:`LogLogExploration` is the lower.
+        exploration: 𝓔, default ln t, the upper end of what the theory allows;
+            :class:`LogLogExploration` is the lower.
 
     Source: Algorithm 1, Eq. (4).
 
-    Deviations: the printed radius is damaged in the text that could be read; the tail exp(−𝓔_{t−1}/2) stated beside it
-    forces this form. First pulls in index order.
+    Deviations: the printed radius is damaged in the text that could be read; the tail
+    exp(−𝓔_{t−1}/2) stated beside it forces this form. First pulls in index order.
     """
 
     exploration: Exploration = leaf(default=LogExploration())

@@ -20,10 +20,11 @@ from jaxbandits.policies.base import money_left
 
 
 class Around(Policy):
-    """A policy around another one, its field ``policy``: what is not written here is the inner policy's.
+    """A policy around another one, its field ``policy``: what is not written here is the inner
+    policy's.
 
-    Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or its state, is only a
-    part of one's own.
+    Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or
+    its state, is only a part of one's own.
     """
 
     policy: Policy
@@ -63,18 +64,19 @@ class Around(Policy):
 
 @pytree
 class Guarded(Around):
-    """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the inner policy acts.
+    """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the
+    inner policy acts.
 
-    Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact ticks. A skipped round
-    changes nothing in the inner policy but its view of the round number.
+    Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact
+    ticks. A skipped round changes nothing in the inner policy but its view of the round number.
 
     Args:
         policy: the policy to guard.
         max_cost: the largest cost of one pull, in (0, 1], default 1.
 
     Raises:
-        InputError: before anything runs, if the environment has no null arm to rest with, or the constraint does not
-            tell what is left.
+        InputError: before anything runs, if the environment has no null arm to rest with, or the
+            constraint does not tell what is left.
 
     Source: the "skip" wrapper of the SUAK paper's baselines.
 
@@ -107,9 +109,9 @@ class Guarded(Around):
 
 # --- A policy with many requests in flight: it decides with what has arrived, and counts in what is open
 #
-# :func:`decide` and :func:`learn` are the whole rule, which the simulator plays through :class:`InFlight`. A service
-# (``jb.live.Agent``) counts money on the host, and asks the policy with what these would ask it with: a test holds both
-# to the same decisions.
+# :func:`decide` and :func:`learn` are the whole rule, which the simulator plays through
+# :class:`InFlight`. A service (``jb.live.Agent``) counts money on the host, and asks the policy
+# with what these would ask it with: a test holds both to the same decisions.
 
 
 class Known(NamedTuple):
@@ -123,15 +125,22 @@ class Known(NamedTuple):
 def decide(
     policy: Policy, memory: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
 ) -> tuple[Known, jax.Array]:
-    """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1 where there is none.
+    """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1
+    where there is none.
 
-    ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says which budget pays for
-    which arm, ``bool[d, K]``. ``view.left`` is an :class:`~jaxbandits.constraints.Allowance` if budgets renew.
+    ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says
+    which budget pays for which arm, ``bool[d, K]``. ``view.left`` is an
+    :class:`~jaxbandits.constraints.Allowance` if budgets renew.
     """
     if isinstance(view.left, Allowance):
         memory = memory._replace(budgets=constraints.renewed(memory.budgets, view.left))
-        allowance = constraints.remaining(memory.budgets, view.left)._replace(bound=bound, scope=scope)
-        view = view._replace(left=allowance, available=view.available & constraints.affordable(allowance, bound, scope))
+        allowance = constraints.remaining(memory.budgets, view.left)._replace(
+            bound=bound, scope=scope
+        )
+        view = view._replace(
+            left=allowance,
+            available=view.available & constraints.affordable(allowance, bound, scope),
+        )
     acted, arm = policy.select_while_open(memory.learnt, key, view, memory.open)
     none = ~jnp.any(view.available)
     arm = jnp.where(none, jnp.int32(SKIP), arm)
@@ -156,28 +165,43 @@ def learn(
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
-    """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one costs its bound.
+    """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one
+    costs its bound.
 
-    ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
+    ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that
+    was lost before.
     """
-    # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
+    # The round is that after the decision, as when nothing is late: what is drawn for it is drawn
+    # once.
     view, outcome = View(arrival.round + 1, None, available), Feedback(arrival.reward, arrival.cost)
     observation = Observation(view, arrival.arm, outcome, jnp.bool_(False), arrival.context)
-    learnt = select_tree(arrival.lost > 0, memory.learnt, policy.update(memory.learnt, key, observation))
+    learnt = select_tree(
+        arrival.lost > 0, memory.learnt, policy.update(memory.learnt, key, observation)
+    )
     difference = jnp.where(arrival.lost > 0, 0, bound[arrival.arm] - arrival.cost)
-    return refund(memory, arrival.round, arrival.arm, difference, arrival.number, scope)._replace(learnt=learnt)
+    return refund(memory, arrival.round, arrival.arm, difference, arrival.number, scope)._replace(
+        learnt=learnt
+    )
 
 
-def refund(memory: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any) -> Known:
-    """Give money back without learning anything; ``closes`` says by how many the arm's open requests become fewer."""
-    budgets = constraints.settle(memory.budgets, round, difference, constraints.pays_for(scope, arm))
+def refund(
+    memory: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any
+) -> Known:
+    """Give money back without learning anything; ``closes`` says by how many the arm's open
+    requests become fewer.
+    """
+    budgets = constraints.settle(
+        memory.budgets, round, difference, constraints.pays_for(scope, arm)
+    )
     is_arm = jax.lax.iota(jnp.int32, memory.open.shape[0]) == arm
     return memory._replace(open=memory.open - jnp.where(is_arm, closes, 0), budgets=budgets)
 
 
 def first(policy: Policy, spec: Any, budgets: int) -> Known:
     """What is known before the first round."""
-    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.no_charges(budgets))
+    return Known(
+        policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.no_charges(budgets)
+    )
 
 
 class InFlightState(NamedTuple):
@@ -190,20 +214,22 @@ class InFlightState(NamedTuple):
 
 @pytree
 class InFlight(Around):
-    """Play a :class:`~jaxbandits.environments.Delayed` world with a policy for one observation at a time.
+    """Play a :class:`~jaxbandits.environments.Delayed` world with a policy for one observation at a
+    time.
 
-    Outcomes are learnt in the order in which they arrive, each with the draws of its own round. Open requests are not
-    forgotten: an index policy counts them at their arm's current means, a randomised one spreads by the draws of its
-    rounds. Under :class:`~jaxbandits.Renewing`, money of open requests is held at their arm's bound, an arm that a
-    budget cannot pay at its bound is not available, and where none is, the round is skipped.
+    Outcomes are learnt in the order in which they arrive, each with the draws of its own round.
+    Open requests are not forgotten: an index policy counts them at their arm's current means, a
+    randomised one spreads by the draws of its rounds. Under :class:`~jaxbandits.Renewing`, money of
+    open requests is held at their arm's bound, an arm that a budget cannot pay at its bound is not
+    available, and where none is, the round is skipped.
 
     Without delay, and without budgets that renew, it plays what the policy itself plays.
 
     Args:
         policy: any policy for finitely many arms whose ``update`` takes one observation.
-        bound: the most that a pull of each arm can cost, ``[K]`` in [0, 1], default 1; of several costs each. A cost
-            above it could be overspent; the audit of ``Renewing`` would show it. An arm of bound 0 is free: it is
-            available whatever is left.
+        bound: the most that a pull of each arm can cost, ``[K]`` in [0, 1], default 1; of several
+            costs each. A cost above it could be overspent; the audit of ``Renewing`` would show it.
+            An arm of bound 0 is free: it is available whatever is left.
 
     Raises:
         InputError: before anything runs, for a policy that does not play the world's arms.
@@ -218,7 +244,9 @@ class InFlight(Around):
         """The policy plays the world's arms, and every arm has a bound."""
         if not isinstance(spec.inner, self.policy.plays):
             name = type(self.policy).__name__
-            raise InputError(f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec")
+            raise InputError(
+                f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec"
+            )
         if self.bound is not None and np.shape(self.bound)[-1] != spec.arms:
             message = f"bound: {np.shape(self.bound)[-1]} bounds given"
             raise InputError(f"{message}; it must be one for each of {spec.arms} arms")
@@ -240,23 +268,33 @@ class InFlight(Around):
             return jnp.full((arms,), ticks.ONE, jnp.int32)
         return jnp.ceil(jnp.asarray(self.bound) * ticks.ONE).astype(jnp.int32)
 
-    def update(self, state: InFlightState, key: jax.Array, observation: Observation) -> InFlightState:
+    def update(
+        self, state: InFlightState, key: jax.Array, observation: Observation
+    ) -> InFlightState:
         arrivals, bound = observation.feedback, self._bound(state.memory.open.shape[0])
 
         def learn_next(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
             place, memory = carry
             arrival = Arrivals(jnp.int32(1), *jax.tree.map(lambda x: x[place], arrivals[1:]))
-            return place + 1, learn(self.policy, memory, key, observation.view.available, arrival, bound, state.scope)
+            return place + 1, learn(
+                self.policy, memory, key, observation.view.available, arrival, bound, state.scope
+            )
 
         number = arrivals.number
-        _, memory = jax.lax.while_loop(lambda carry: carry[0] < number, learn_next, (jnp.int32(0), state.memory))
+        _, memory = jax.lax.while_loop(
+            lambda carry: carry[0] < number, learn_next, (jnp.int32(0), state.memory)
+        )
         return state._replace(memory=memory, room=state.room + jnp.maximum(number, 0))
 
-    def select(self, state: InFlightState, key: jax.Array, view: View) -> tuple[InFlightState, jax.Array]:
+    def select(
+        self, state: InFlightState, key: jax.Array, view: View
+    ) -> tuple[InFlightState, jax.Array]:
         bound = self._bound(state.memory.open.shape[0])
         memory, arm = decide(self.policy, state.memory, key, view, bound, state.scope)
         return state._replace(memory=memory, room=state.room - (arm >= 0).astype(jnp.int32)), arm
 
     def status(self, state: InFlightState) -> jax.Array:
-        """CAPACITY where more requests would be open than there is room for; else the inner policy's."""
+        """CAPACITY where more requests would be open than there is room for; else the inner
+        policy's.
+        """
         return jnp.where(state.room < 0, jnp.int32(Status.CAPACITY), super().status(state))

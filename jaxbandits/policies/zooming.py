@@ -55,19 +55,23 @@ class PointPolicy(Policy):
 
 
 class ZoomingPolicy(PointPolicy):
-    """Activate a uniformly random uncovered point, if there is one; then play the active point of largest index.
+    """Activate a uniformly random uncovered point, if there is one; then play the active point of
+    largest index.
 
-    A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has E = +∞ and index +∞.
-    Ties go to the point activated first. At most one point is activated a round.
+    A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has
+    E = +∞ and index +∞. Ties go to the point activated first. At most one point is activated a
+    round.
 
     Attributes:
-        phased: True for phases i = 1, 2, … of 2^{i−1} rounds; at the start of each, all active points are forgotten.
-        rests: True if :meth:`radius` never grows with n, and radius and value of a point read their arguments only:
-            then many rounds may be played at once. A capability: see :mod:`jaxbandits.core.capabilities`.
+        phased: True for phases i = 1, 2, … of 2^{i−1} rounds; at the start of each, all active
+            points are forgotten.
+        rests: True if :meth:`radius` never grows with n, and radius and value of a point read their
+            arguments only: then many rounds may be played at once. A capability: see
+            :mod:`jaxbandits.core.capabilities`.
 
-    A subclass has the fields ``lipschitz`` (L, leaf) and ``capacity`` (static) and the methods :meth:`radius` and
-    :meth:`value`. If more than ``capacity`` points are needed, the lane ends with ``Status.CAPACITY``; with a larger
-    capacity it plays the same rounds up to there.
+    A subclass has the fields ``lipschitz`` (L, leaf) and ``capacity`` (static) and the methods
+    :meth:`radius` and :meth:`value`. If more than ``capacity`` points are needed, the lane ends
+    with ``Status.CAPACITY``; with a larger capacity it plays the same rounds up to there.
     """
 
     phased: ClassVar[bool] = True
@@ -94,7 +98,9 @@ class ZoomingPolicy(PointPolicy):
         return _empty(self.capacity, jnp.int32(1))
 
     def update(self, state: Active, key: jax.Array, observation: Observation) -> Active:
-        """Add reward and cost to the point's totals; its ball shrinks. A point that is not active teaches nothing."""
+        """Add reward and cost to the point's totals; its ball shrinks. A point that is not active
+        teaches nothing.
+        """
         feedback, point = observation.feedback, to_ticks(observation.action)
         is_point = (state.point == point) & (state.radius > 0)
         at = _first(is_point)
@@ -109,12 +115,20 @@ class ZoomingPolicy(PointPolicy):
         is_active = is_point[at]
         return state._replace(
             pulls=put(pulls, state.pulls),
-            reward=Total(put(reward.whole, state.reward.whole), put(reward.part, state.reward.part)),
+            reward=Total(
+                put(reward.whole, state.reward.whole), put(reward.part, state.reward.part)
+            ),
             cost=Total(put(cost.whole, state.cost.whole), put(cost.part, state.cost.part)),
             radius=put(radius, state.radius),
             index=put(index, state.index),
-            below=select_tree(is_active, Span(jnp.maximum(point - old + 1, 0), point - radius), state.below),
-            above=select_tree(is_active, Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)), state.above),
+            below=select_tree(
+                is_active, Span(jnp.maximum(point - old + 1, 0), point - radius), state.below
+            ),
+            above=select_tree(
+                is_active,
+                Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)),
+                state.above,
+            ),
         )
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
@@ -162,9 +176,16 @@ class ZoomingPolicy(PointPolicy):
 
 
 def misfits(
-    name: str, value: Any, extremes: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], claim: str, consequence: str
+    name: str,
+    value: Any,
+    extremes: np.ndarray,
+    wrong: Callable[[np.ndarray], np.ndarray],
+    claim: str,
+    consequence: str,
 ) -> list[str]:
-    """A line if a bound ``[setting, 1 or instance]`` does not hold of what a grid shows of each instance."""
+    """A line if a bound ``[setting, 1 or instance]`` does not hold of what a grid shows of each
+    instance.
+    """
     bounds = np.asarray(value, np.float64)
     bounds = np.broadcast_to(bounds, (bounds.shape[0], extremes.size))
     if not (misfit := wrong(bounds)).any():
@@ -199,8 +220,8 @@ def radius_and_index(
 ) -> tuple[jax.Array, jax.Array]:
     """(radius of the ball in ticks, index) of points with these totals, of any one shape.
 
-    The one place where both are computed; broadcasts and a barrier make it the same elementwise program everywhere (see
-    :func:`jaxbandits.policies.base.evaluate_arms`).
+    The one place where both are computed; broadcasts and a barrier make it the same elementwise
+    program everywhere (see :func:`jaxbandits.policies.base.evaluate_arms`).
     """
     n, r, c = pulls.astype(jnp.float32), ticks.to_float(reward), ticks.to_float(cost)
     wide = jax.tree.map(lambda x: jnp.broadcast_to(x, n.shape), policy)
@@ -214,7 +235,9 @@ def radius_and_index(
 def uncovered_point(
     balls: Balls, below: Span, above: Span, key: jax.Array, round: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A uniformly random point of two disjoint spans that no ball holds (ticks), and whether there is one."""
+    """A uniformly random point of two disjoint spans that no ball holds (ticks), and whether there
+    is one.
+    """
     first = covering.first_hole(balls, below), covering.first_hole(balls, above)
     below, above = Span(first[0], below.high), Span(first[1], above.high)
     needed = (below.low <= below.high) | (above.low <= above.high)
@@ -261,7 +284,9 @@ class _RewardZooming(ZoomingPolicy):
 
 
 class _SinglePhase(ZoomingPolicy):
-    """One phase, and a radius ∝ √((8 ln(B/λ) + ln 4) / n): B at least λ, for below it there may be no root."""
+    """One phase, and a radius ∝ √((8 ln(B/λ) + ln 4) / n): B at least λ, for below it there may be
+    no root.
+    """
 
     budget: ArrayLike
     lam: ArrayLike
@@ -313,8 +338,8 @@ class SinglePhaseZooming(_SinglePhase, _RewardZooming):
         budget: B > 0, known in advance.
         lam: λ > 0, a lower bound on the mean cost (B/λ guesses the number of rounds).
         lipschitz: L > 0; balls have radius E/L.
-        scale: s > 0. The text says "the same radius" as B-Zoom's, s = (1/λ)(1 + 1/λ); the published numbers fit s = 1,
-            the width that the reward alone needs, which is the default.
+        scale: s > 0. The text says "the same radius" as B-Zoom's, s = (1/λ)(1 + 1/λ); the published
+            numbers fit s = 1, the width that the reward alone needs, which is the default.
         capacity: most active points.
 
     Source: Trovò et al. (ECAI 2016), §4.
@@ -339,7 +364,8 @@ class SinglePhaseZooming(_SinglePhase, _RewardZooming):
 
 
 # --- B-Zoom: zooming on the ratio of reward and cost
-# Trovò, Paladino, Restelli, Gatti: Budgeted multi-armed bandit in continuous action space, ECAI 2016.
+# Trovò, Paladino, Restelli, Gatti: Budgeted multi-armed bandit in continuous action space, ECAI
+# 2016.
 
 
 class _RatioZooming(ZoomingPolicy):
@@ -354,26 +380,33 @@ class _RatioZooming(ZoomingPolicy):
         return mean_reward / mean_cost
 
     def warnings(self, environment: Environment) -> list[str]:
-        """λ above the true smallest mean cost, L below the largest slope of the ratio; as far as a grid shows."""
-        return [*too_large(f"{type(self).__name__}.lam", self.lam, environment), *super().warnings(environment)]
+        """λ above the true smallest mean cost, L below the largest slope of the ratio; as far as a
+        grid shows.
+        """
+        return [
+            *too_large(f"{type(self).__name__}.lam", self.lam, environment),
+            *super().warnings(environment),
+        ]
 
 
 @pytree
 class BZoom(_RatioZooming):
-    """B-Zoom in phases: phase i covers the rounds 2^{i−1} … 2^i − 1, and at its start all active points are forgotten.
+    """B-Zoom in phases: phase i covers the rounds 2^{i−1} … 2^i − 1, and at its start all active
+    points are forgotten.
 
     .. math:: E(x) = \\frac1\\lambda \\Big(1 + \\frac1\\lambda\\Big) \\sqrt{\\frac{8 i + \\ln 4}{n}}, \\qquad
         u(x) = \\frac{\\bar r}{\\max(\\lambda, \\bar c)} + 2 E(x).
 
     Args:
         lam: λ in (0, 1], a known lower bound on the mean cost.
-        lipschitz: L > 0, Lipschitz constant of μ_r/μ_c; at most (L_r + L_c)/λ² (Lemma 1). Balls have radius E/L.
+        lipschitz: L > 0, Lipschitz constant of μ_r/μ_c; at most (L_r + L_c)/λ² (Lemma 1). Balls
+            have radius E/L.
         capacity: most active points of a phase.
 
     Source: Algorithm 1.
 
-    Deviations: the paper assumes L = 1 "after rescaling"; here the ball's radius is E/L. Points are whole ticks of
-    2⁻²⁴.
+    Deviations: the paper assumes L = 1 "after rescaling"; here the ball's radius is E/L. Points are
+    whole ticks of 2⁻²⁴.
 
     Example:
         >>> import jaxbandits as jb
@@ -436,15 +469,18 @@ class SinglePhaseBZoom(_SinglePhase, _RatioZooming):
 class OnPoints(Around):
     """A policy of K arms that plays K fixed points of a continuum.
 
-    It may end far from the best point however long it plays: its regret is measured against the whole continuum.
-    (``Continuum.at(points)`` gives the same K arms as a finite bandit, which leaps.)
+    It may end far from the best point however long it plays: its regret is measured against the
+    whole continuum. (``Continuum.at(points)`` gives the same K arms as a finite bandit, which
+    leaps.)
 
     Args:
         policy: any policy for :class:`~jaxbandits.environments.FiniteSpec` whose action is one arm.
-        points: distinct points of [0, 1], ``[K]``, ``[setting, K]`` or ``[setting, instance, K]``; rounded to 2⁻²⁴.
+        points: distinct points of [0, 1], ``[K]``, ``[setting, K]`` or ``[setting, instance, K]``;
+            rounded to 2⁻²⁴.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for points outside [0, 1] or an inner policy that plays no arms.
+        InputError: at :func:`~jaxbandits.simulate`, for points outside [0, 1] or an inner policy
+            that plays no arms.
 
     Source: Trovò et al. (ECAI 2016), §4: K ∈ {5, 10, 15} points drawn uniformly at random.
 
@@ -471,23 +507,35 @@ class OnPoints(Around):
         if not isinstance(self.policy, Policy) or not issubclass(FiniteSpec, self.policy.plays):
             raise bad("OnPoints.policy", self.policy, "a policy of finitely many arms")
         if np.ndim(self.points) < 1:
-            raise bad("OnPoints.points", self.points, "an array [K], [setting, K] or [setting, instance, K]")
+            raise bad(
+                "OnPoints.points",
+                self.points,
+                "an array [K], [setting, K] or [setting, instance, K]",
+            )
         if np.shape(self.points)[-1] > MOST_ARMS:
-            raise bad("OnPoints.points", f"{np.shape(self.points)[-1]} points", f"at most {MOST_ARMS}")
+            raise bad(
+                "OnPoints.points", f"{np.shape(self.points)[-1]} points", f"at most {MOST_ARMS}"
+            )
         ordered = np.sort(np.rint(np.asarray(self.points, np.float64) * 2**24), axis=-1)
         if (np.diff(ordered, axis=-1) == 0).any():
-            raise InputError("OnPoints.points: two points of a set are equal; they must be distinct")
+            raise InputError(
+                "OnPoints.points: two points of a set are equal; they must be distinct"
+            )
         super().check(spec)
 
     def blank_action(self, spec: ContinuumSpec) -> jax.Array:
         return jnp.float32(0)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns what its arm brought; a point that is none of the K teaches nothing."""
+        """The inner policy learns what its arm brought; a point that is none of the K teaches
+        nothing.
+        """
         is_point = to_ticks(self.points) == to_ticks(observation.action)
         arm = jnp.argmax(is_point).astype(jnp.int32)
         inner_observation = observation._replace(view=self._view(observation.view), action=arm)
-        return select_tree(jnp.any(is_point), self.policy.update(state, key, inner_observation), state)
+        return select_tree(
+            jnp.any(is_point), self.policy.update(state, key, inner_observation), state
+        )
 
     def _view(self, view: View) -> View:
         """What the inner policy sees: all points are there."""

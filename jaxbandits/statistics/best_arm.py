@@ -1,4 +1,6 @@
-"""What a run is worth that stops and recommends an arm, and what a cheap arm that is good enough costs."""
+"""What a run is worth that stops and recommends an arm, and what a cheap arm that is good enough
+costs.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def _of_recommended(result: Any, table: np.ndarray) -> xarray.DataArray:
     return arm.copy(data=values)
 
 
-def error(result: Any, world: Environment, goal: str = "reward", within: float = 0.0) -> xarray.DataArray:
+def error(
+    result: Any, world: Environment, goal: str = "reward", within: float = 0.0
+) -> xarray.DataArray:
     """Is the recommended arm not the best? Axes ``setting, instance, replicate``.
 
     Args:
@@ -86,7 +90,8 @@ def simple_regret(result: Any, world: Environment, goal: str = "reward") -> xarr
 
 
 def saved(result: Any, world: Environment, constraint: Constraint) -> xarray.DataArray:
-    """What a lane left of the clock, money or rounds, by ending before; axes ``setting, instance, replicate``.
+    """What a lane left of the clock, money or rounds, by ending before; axes ``setting, instance,
+    replicate``.
 
     Example:
         >>> import jax
@@ -107,8 +112,8 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
 
     .. math:: \\text{regret} + (\\text{end} - \\text{expected clock})(\\rho^* - \\rho_{\\text{recommended}}),
 
-    ρ being the reward per unit of the clock. The regret of a lane that stops stands still, since money that is not
-    spent costs nothing: runs that stop compare with others by this alone.
+    ρ being the reward per unit of the clock. The regret of a lane that stops stands still, since
+    money that is not spent costs nothing: runs that stop compare with others by this alone.
 
     Raises:
         InputError: policies that recommend none; a world of several costs under a budget.
@@ -126,7 +131,9 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
     loss_rate = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])
     unspent = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
-    return _per_lane(result, result.regret.values[..., -1] + unspent * loss_rate, "committed_regret")
+    return _per_lane(
+        result, result.regret.values[..., -1] + unspent * loss_rate, "committed_regret"
+    )
 
 
 def _end(world: Environment, constraint: Constraint) -> np.ndarray:
@@ -139,7 +146,8 @@ def _per_lane(result: Any, values: np.ndarray, name: str) -> xarray.DataArray:
 
 
 def quality_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArray:
-    """:math:`\\sum_k n_k (q - \\mu_k)^+` at every mark, :math:`q = (1-\\alpha) \\mu^*`: below the floor.
+    """:math:`\\sum_k n_k (q - \\mu_k)^+` at every mark, :math:`q = (1-\\alpha) \\mu^*`: below the
+    floor.
 
     Args:
         result: of ``simulate(…, record=("pulls",))``.
@@ -166,9 +174,11 @@ def quality_regret(result: Any, world: Environment, alpha: float) -> xarray.Data
 
 
 def cost_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArray:
-    """:math:`\\sum_k n_k (c_k - c_{k^*})^+` at every mark, :math:`k^*` the cheapest arm with :math:`\\mu_k \\ge q`.
+    """:math:`\\sum_k n_k (c_k - c_{k^*})^+` at every mark, :math:`k^*` the cheapest arm with
+    :math:`\\mu_k \\ge q`.
 
-    Arguments, axes and errors as for :func:`quality_regret`; of several cheapest arms k* is the one with the larger μ.
+    Arguments, axes and errors as for :func:`quality_regret`; of several cheapest arms k* is the one
+    with the larger μ.
 
     Example:
         >>> import jax

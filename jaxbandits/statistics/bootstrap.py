@@ -25,11 +25,12 @@ def bootstrap_interval(
 ) -> Estimate:
     """Mean and its studentised bootstrap interval, for every entry of the other axes.
 
-    Units are resampled with replacement B times: instances, or the runs of each given instance apart (see
-    :mod:`jaxbandits.statistics`). With t* = (x̄* − x̄) / se* and its quantiles q over the resamples, the interval is from
-    x̄ − q(½ + level/2) se to x̄ − q(½ − level/2) se: it follows the skew of the sample and counts that se is uncertain.
-    se* counts as at least a third of se. With fewer than 30 units in a stratum resamples have too little spread (half
-    of those of 2 have none): there it is the interval of :func:`mean`, Welch and Satterthwaite's.
+    Units are resampled with replacement B times: instances, or the runs of each given instance
+    apart (see :mod:`jaxbandits.statistics`). With t* = (x̄* − x̄) / se* and its quantiles q over
+    the resamples, the interval is from x̄ − q(½ + level/2) se to x̄ − q(½ − level/2) se: it follows
+    the skew of the sample and counts that se is uncertain. se* counts as at least a third of se.
+    With fewer than 30 units in a stratum resamples have too little spread (half of those of 2 have
+    none): there it is the interval of :func:`mean`, Welch and Satterthwaite's.
 
     Args:
         x: an array with the axis ``over``, such as ``result.regret``.
@@ -39,14 +40,14 @@ def bootstrap_interval(
         seed: of the resampling; the same seed gives the same interval.
 
     Returns:
-        An :class:`Estimate`; ``low`` and ``high`` are NaN with one unit in a stratum. Units that are all equal give an
-        interval of no width.
+        An :class:`Estimate`; ``low`` and ``high`` are NaN with one unit in a stratum. Units that
+        are all equal give an interval of no width.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
 
-    Source: Efron (1982), The jackknife, the bootstrap and other resampling plans; Hall (1988), Theoretical comparison
-    of bootstrap confidence intervals.
+    Source: Efron (1982), The jackknife, the bootstrap and other resampling plans; Hall (1988),
+    Theoretical comparison of bootstrap confidence intervals.
 
     Example:
         >>> import numpy as np, xarray
@@ -77,31 +78,36 @@ def simultaneous_band(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Mean and a band that holds the true mean at **all** places along an axis at once, with probability ``level``.
+    """Mean and a band that holds the true mean at **all** places along an axis at once, with
+    probability ``level``.
 
-    The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's whole curve, and the
-    band is from x̄ₘ − q⁺ seₘ to x̄ₘ − q⁻ seₘ, where q⁺ and q⁻ are quantiles over the resamples of
+    The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's
+    whole curve, and the band is from x̄ₘ − q⁺ seₘ to x̄ₘ − q⁻ seₘ, where q⁺ and q⁻ are quantiles
+    over the resamples of
 
     .. math:: \\max_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m} \\quad\\text{and}\\quad
               \\min_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m}
 
-    at ½ + level/2 and ½ − level/2: below Bonferroni's, which ignores how the places depend on each other. With fewer
-    than 10 units in a stratum the largest t in size is drawn from normal numbers with the correlations of the sample,
-    and made one of Student's t and corrected for skewness at each place, as in :func:`mean`.
+    at ½ + level/2 and ½ − level/2: below Bonferroni's, which ignores how the places depend on each
+    other. With fewer than 10 units in a stratum the largest t in size is drawn from normal numbers
+    with the correlations of the sample, and made one of Student's t and corrected for skewness at
+    each place, as in :func:`mean`.
 
     Args:
         x: an array with the axes ``over`` and ``along``.
-        along: the axis, or axes, over which the band holds together. Entries of other axes have a band each.
+        along: the axis, or axes, over which the band holds together. Entries of other axes have a
+            band each.
         over, level, resamples, seed: as in :func:`bootstrap_interval`.
 
     Returns:
-        An :class:`Estimate` of arrays. A place where all units are equal has a band of no width; with one unit in a
-        stratum, the bounds are NaN.
+        An :class:`Estimate` of arrays. A place where all units are equal has a band of no width;
+        with one unit in a stratum, the bounds are NaN.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
 
-    Source: Romano, Wolf (2005), Exact and approximate stepdown methods for multiple hypothesis testing (single step).
+    Source: Romano, Wolf (2005), Exact and approximate stepdown methods for multiple hypothesis
+    testing (single step).
 
     Example:
         >>> import numpy as np, xarray
@@ -144,15 +150,20 @@ def _normal_ends(
     scale = parts.error * strata * np.sqrt(count * (count - 1))
     unit = np.divide(apart, scale, out=np.zeros_like(apart), where=scale > 0)
     z = np.abs(np.random.default_rng(seed).normal(size=(resamples, unit.shape[0])) @ unit)
-    largest = np.quantile(z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher")
+    largest = np.quantile(
+        z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher"
+    )
     t = -estimates.t_quantile(ndtr(-np.repeat(largest, places // groups)), parts.freedom)
     return [estimates.corrected(q, parts.skew) for q in (t, -t)]
 
 
 def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """t* of every resample, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all units are equal."""
+    """t* of every resample, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all
+    units are equal.
+    """
     count, places = values.shape[1:]
-    # Constant places must give exactly 0, and centred values keep the variances below from cancelling.
+    # Constant places must give exactly 0, and centred values keep the variances below from
+    # cancelling.
     centred = values - values.mean(axis=1, keepdims=True)
     flat = (values == values[:, :1]).all(axis=1)
     centred[np.broadcast_to(flat[:, None, :], values.shape)] = 0.0

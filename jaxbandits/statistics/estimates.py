@@ -1,7 +1,7 @@
 """Estimates with their intervals, and warnings where no interval can hold its level.
 
-Every interval of this room takes one way: :func:`interval` brings a labelled array into ``[stratum, unit, place]``,
-asks for value, ends and doubts, and puts the labels back.
+Every interval of this room takes one way: :func:`interval` brings a labelled array into ``[stratum,
+unit, place]``, asks for value, ends and doubts, and puts the labels back.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 
 def t_quantile(p: Any, freedom: Any) -> np.ndarray:
-    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above 0."""
-    from scipy.special import stdtrit  # scipy.stats takes longer to import than a small comparison to play
+    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above
+    0.
+    """
+    from scipy.special import (
+        stdtrit,
+    )  # scipy.stats takes longer to import than a small comparison to play
 
     return np.where(np.equal(p, 0), -np.inf, stdtrit(freedom, p))
 
@@ -45,16 +49,22 @@ class Moments(NamedTuple):
 def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     """``x`` with its first axes renamed ``(stratum, unit)``.
 
-    Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"`` there is one
-    stratum, whose units are the instances, averaged over their runs. Over any other axis there is one stratum, its
-    entries are the units, and all other axes stay.
+    Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"``
+    there is one stratum, whose units are the instances, averaged over their runs. Over any other
+    axis there is one stratum, its entries are the units, and all other axes stay.
     """
     check_axes(x, over)
     if over == "replicate":
         sample = x.rename(replicate="unit")
-        sample = sample.rename(instance="stratum") if "instance" in x.dims else sample.expand_dims("stratum")
+        sample = (
+            sample.rename(instance="stratum")
+            if "instance" in x.dims
+            else sample.expand_dims("stratum")
+        )
     else:
-        averaged = x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
+        averaged = (
+            x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
+        )
         sample = averaged.rename({over: "unit"}).expand_dims("stratum")
     return sample.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
 
@@ -65,18 +75,26 @@ def check_axes(x: xarray.DataArray, *axes: str) -> None:
         raise bad("x", x, "a labelled array (xarray.DataArray), such as result.regret")
     for axis in axes:
         if axis not in x.dims:
-            raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}")
+            raise InputError(
+                f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}"
+            )
 
 
 def moments(values: np.ndarray) -> Moments:
-    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
+    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and
+    count as symmetric.
+    """
     strata, count = values.shape[:2]
 
     def of(part: np.ndarray) -> tuple[np.ndarray, ...]:
-        variance = part.var(axis=1, ddof=1) if count > 1 else np.full((strata, part.shape[2]), np.nan)
+        variance = (
+            part.var(axis=1, ddof=1) if count > 1 else np.full((strata, part.shape[2]), np.nan)
+        )
         total, squares = variance.sum(0), (variance**2).sum(0)
         mean, error = part.mean(axis=(0, 1)), np.sqrt(total / count) / strata
-        third = np.zeros(mean.shape)  # the third cumulant of the mean is the sum of the strata's, as its variance is
+        third = np.zeros(
+            mean.shape
+        )  # the third cumulant of the mean is the sum of the strata's, as its variance is
         if count > 2:
             cubes = ((part - part.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
             third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
@@ -85,15 +103,22 @@ def moments(values: np.ndarray) -> Moments:
             skew = np.where(error > 0, third / error**3, 0.0)
         return mean, error, (count - 1) * ratio, skew
 
-    return Moments(*(x.reshape(values.shape[2:]) for x in by_blocks(of, values.reshape(strata, count, -1))))
+    return Moments(
+        *(x.reshape(values.shape[2:]) for x in by_blocks(of, values.reshape(strata, count, -1)))
+    )
 
 
-def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray) -> list[np.ndarray]:
-    """A function of ``[stratum, unit, place]`` that gives arrays ``[place]``, some places at a time: its own copies of
-    the values stay small, however large a result is."""
+def by_blocks(
+    function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray
+) -> list[np.ndarray]:
+    """A function of ``[stratum, unit, place]`` that gives arrays ``[place]``, some places at a
+    time: its own copies of the values stay small, however large a result is.
+    """
     places = values.shape[2]
     step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
-    blocks = [function(values[..., first : first + step]) for first in range(0, max(places, 1), step)]
+    blocks = [
+        function(values[..., first : first + step]) for first in range(0, max(places, 1), step)
+    ]
     return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 
@@ -104,10 +129,12 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
 
     Args:
         x: a labelled array such as ``result.regret``.
-        y: the same runs under another policy; an axis that only one of them has is repeated in the other.
+        y: the same runs under another policy; an axis that only one of them has is repeated in the
+            other.
 
     Raises:
-        InputError: labels on an axis that both have are not the same (xarray alone would take those that both have).
+        InputError: labels on an axis that both have are not the same (xarray alone would take those
+            that both have).
 
     Example:
         >>> import xarray
@@ -117,13 +144,19 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
     """
     for axis in x.dims:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
-            raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
+            raise InputError(
+                f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired"
+            )
     return x - y
 
 
 def check_level(name: str, value: float) -> None:
     """Raise :class:`InputError` unless it is a number in (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < 1:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.floating))
+        or not 0 < value < 1
+    ):
         raise bad(name, value, "a number in (0, 1)")
 
 
@@ -133,14 +166,15 @@ def check_level(name: str, value: float) -> None:
 def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the interval of the ``q`` quantile, ``[place]`` each, from ``[unit, place]``.
 
-    With x₍₁₎ ≤ … ≤ x₍ₙ₎ and π_r = P(Binomial(n, q) ≤ r − 1) = P(x₍ᵣ₎ > quantile), an end that lies above the
-    quantile with probability β is (1 − λ) x₍ᵣ₎ + λ x₍ᵣ₊₁₎, π_r ≤ β < π₍ᵣ₊₁₎, with
+    With x₍₁₎ ≤ … ≤ x₍ₙ₎ and π_r = P(Binomial(n, q) ≤ r − 1) = P(x₍ᵣ₎ > quantile), an end that lies
+    above the quantile with probability β is (1 − λ) x₍ᵣ₎ + λ x₍ᵣ₊₁₎, π_r ≤ β < π₍ᵣ₊₁₎, with
 
     .. math:: \\lambda = \\Big(1 + \\frac{r (1-q)(\\pi_{r+1} - \\beta)}{(n-r)\\, q\\, (\\beta - \\pi_r)}\\Big)^{-1}.
 
     Where no order statistic is far enough out, the end is −∞ or ∞: n values cannot tell.
 
-    Source: Nyblom (1992), Note on interpolated order statistics; for the median Hettmansperger and Sheather (1986).
+    Source: Nyblom (1992), Note on interpolated order statistics; for the median Hettmansperger and
+    Sheather (1986).
     """
     from scipy import stats
 
@@ -151,7 +185,9 @@ def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarra
         r = int(np.searchsorted(above, beta, side="right")) - 1
         if r in (0, count):
             return np.full(values.shape[1:], np.inf if r else -np.inf)
-        ratio = r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
+        ratio = (
+            r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
+        )
         weight = 1 / (1 + ratio)
         return (1 - weight) * ordered[r - 1] + weight * ordered[r]
 
@@ -170,8 +206,9 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
     .. math:: g^{-1}(y) = \\frac3a \\Big[\\big(1 + a (y - a/6)\\big)^{1/3} - 1\\Big],
               \\quad g(T) = T + \\tfrac13 a T^2 + \\tfrac1{27} a^2 T^3 + \\tfrac16 a.
 
-    g is increasing, and removes the skewness of T (about −2a) to first order. a is taken a twentieth smaller than
-    ``skew``: measured, samples of two clusters cover more than 98 % without that, and others 92 % and more with it.
+    g is increasing, and removes the skewness of T (about −2a) to first order. a is taken a
+    twentieth smaller than ``skew``: measured, samples of two clusters cover more than 98 % without
+    that, and others 92 % and more with it.
     """
     skewed = np.abs(skew) > 1e-9
     a = np.where(skewed, _CAUTIOUS * skew, 1.0)
@@ -179,7 +216,8 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 
 
 def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
+    """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a
+    stratum.
 
     x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom.
 
@@ -212,17 +250,24 @@ def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
     for doubt in doubts:
         count, total = int((doubt.size > 0).sum()), doubt.size.size
         if count:
-            several = f" (the worst of {count:,} such among {total:,})" if count > 1 else f" (1 among {total:,})"
-            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if total > 1 else ''}")
+            several = (
+                f" (the worst of {count:,} such among {total:,})"
+                if count > 1
+                else f" (1 among {total:,})"
+            )
+            lines.append(
+                f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if total > 1 else ''}"
+            )
     return tuple(lines)
 
 
 def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
     """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
 
-    Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a skewed law cannot
-    be told from a symmetric one. A tail is heavy if the top 2 % of the units carry more than half of the mean. One unit
-    decides if without it the mean moves by more than the interval that is left.
+    Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a
+    skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
+    carry more than half of the mean. One unit decides if without it the mean moves by more than the
+    interval that is left.
     """
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
@@ -233,7 +278,8 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
         remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
-    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place only.
+    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
+    # only.
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     heavy = (share > HALF) & (number > 1)
     of_sample = skew * math.sqrt(number)
@@ -241,28 +287,41 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
     skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
     return [
-        Doubt("few units", np.full(places, float(is_small or pairs)), lambda at: f"{unit_text} {remedy}"),
+        Doubt(
+            "few units",
+            np.full(places, float(is_small or pairs)),
+            lambda at: f"{unit_text} {remedy}",
+        ),
         Doubt(
             "heavy tail",
             np.where(heavy, share, 0.0),
-            lambda at: f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it",
+            lambda at: (
+                f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
+            ),
         ),
         Doubt("one unit decides", np.where(influence > 1, influence, 0.0), lambda at: alone),
-        Doubt("skewed", np.where(skewed, of_sample, 0.0), lambda at: f"skewness {of_sample[at]:.1f} {skew_text}"),
+        Doubt(
+            "skewed",
+            np.where(skewed, of_sample, 0.0),
+            lambda at: f"skewness {of_sample[at]:.1f} {skew_text}",
+        ),
     ]
 
 
 def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Three signs of a doubtful mean, for each place.
 
-    What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit, in widths of the
-    interval that is left; and the size of the mean's skewness.
+    What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit,
+    in widths of the interval that is left; and the size of the mean's skewness.
     """
     strata, count, places = values.shape
     number, size = strata * count, np.abs(values)
-    # With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
+    # With several given instances only what a unit has beyond the median of its own instance counts
+    # as carried by it.
     beyond = size if strata == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
-    largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(axis=0)
+    largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(
+        axis=0
+    )
     whole = size.sum(axis=(0, 1))
     share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
     _, error, freedom, skew = moments(values)
@@ -270,7 +329,9 @@ def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.n
     if count > 2:
         apart = values - values.mean(axis=1, keepdims=True)
         variance = values.var(axis=1, ddof=1, keepdims=True)
-        rest_variance = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
+        rest_variance = np.maximum(
+            ((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0
+        )
         strata_variance = np.maximum(error**2 * strata**2 - variance / count, 0)
         t = t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1))
         width = 2 * t * np.sqrt(strata_variance + rest_variance / (count - 1))
@@ -281,7 +342,9 @@ def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.n
     return share, influence, np.abs(skew)
 
 
-def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float) -> Doubt:
+def no_end(
+    low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float
+) -> Doubt:
     """Whether a quantile has no lower or upper end, for the sample is too small."""
     outer = min(q, 1 - q)
     needed = math.ceil(math.log((1 - level) / 2) / math.log1p(-outer) - 1e-9)
@@ -298,11 +361,16 @@ def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
 
 
 def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
-    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit, place]``."""
+    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit,
+    place]``.
+    """
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
     doubts = doubts_of(largest[None], over, "mean of the tail", level)
-    return [few_in_tail(count, places, tail, over), *(doubt for doubt in doubts if doubt.name != "few units")]
+    return [
+        few_in_tail(count, places, tail, over),
+        *(doubt for doubt in doubts if doubt.name != "few units"),
+    ]
 
 
 def units_of(over: str, count: int | None = None) -> str:
@@ -314,7 +382,8 @@ def units_of(over: str, count: int | None = None) -> str:
 def invisible(count: int, over: str) -> str:
     """How often something may happen that n units did not show, in words.
 
-    It may have any rate p with (1 − p)ⁿ ≥ 5 %, that is up to 1 − 0.05^(1/n), a little less than 3/n.
+    It may have any rate p with (1 − p)ⁿ ≥ 5 %, that is up to 1 − 0.05^(1/n), a little less than
+    3/n.
 
     Example:
         >>> invisible(1000, "replicate")
@@ -341,10 +410,13 @@ class Estimate:
     """A number of a law, estimated from units that were sampled.
 
     Attributes:
-        value, low, high: the estimate and its interval, in the units of what was given: floats, or arrays over the axes
-            that were not sampled. NaN where there is no interval, ±∞ where the sample has no end for it.
-        units: how many were sampled; what none of n showed may still have a probability of up to 3/n (95 % confidence).
-        warnings: lines that begin with the name of what is doubtful (see :mod:`jaxbandits.statistics`); mostly none.
+        value, low, high: the estimate and its interval, in the units of what was given: floats, or
+            arrays over the axes that were not sampled. NaN where there is no interval, ±∞ where the
+            sample has no end for it.
+        units: how many were sampled; what none of n showed may still have a probability of up to
+            3/n (95 % confidence).
+        warnings: lines that begin with the name of what is doubtful (see
+            :mod:`jaxbandits.statistics`); mostly none.
     """
 
     value: Any
@@ -359,15 +431,21 @@ class Estimate:
         return f"{self.value:.5g} ({self.low:.5g} to {self.high:.5g})"
 
 
-def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], IntervalEnds]) -> Estimate:
-    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left."""
+def interval(
+    x: Any, over: str, level: float, ends: Callable[[np.ndarray], IntervalEnds]
+) -> Estimate:
+    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes
+    that are left.
+    """
     import xarray
 
     check_level("level", level)
     if not isinstance(x, xarray.DataArray):
         x = numbers("x", x, "a labelled array (xarray.DataArray), or numbers along one axis")
         if x.ndim != 1:
-            raise InputError(f"x: a plain array of shape {x.shape} given; it must be labelled (xarray.DataArray)")
+            raise InputError(
+                f"x: a plain array of shape {x.shape} given; it must be labelled (xarray.DataArray)"
+            )
         x = xarray.DataArray(x, dims=(over,))
     sample = units(x, over)
     strata, count = sample.shape[:2]
@@ -383,7 +461,9 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Inter
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
     """A function from samples to means, intervals and doubts: what :func:`mean` asks for."""
-    return lambda values: IntervalEnds(*mean_ends(values, level), doubts_of(values, over, "mean", level))
+    return lambda values: IntervalEnds(
+        *mean_ends(values, level), doubts_of(values, over, "mean", level)
+    )
 
 
 # --- Mean, median, quantile, mean of the worst, and what the worst carry
@@ -392,15 +472,17 @@ def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
 def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) -> Estimate:
     """Mean, with Student's t interval corrected for the skewness of the sample.
 
-    x̄ − se · g⁻¹(± t), g Hall's transformation. Of I given instances with R runs each and variances s²ᵢ, se is
-    √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's t: the spread between instances does not enter, for they are no
-    sample. It holds its level for tame laws from 10 units on; it warns where it may not.
+    x̄ − se · g⁻¹(± t), g Hall's transformation. Of I given instances with R runs each and variances
+    s²ᵢ, se is √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's t: the spread between instances
+    does not enter, for they are no sample. It holds its level for tame laws from 10 units on; it
+    warns where it may not.
 
     Args:
         x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.
-        over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of its runs; over
-            ``"replicate"`` given instances weigh the same; any other axis is as it is. All further axes stay. For the
-            runs of each instance by itself, call its axis otherwise: ``x.rename(instance="each")``.
+        over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of
+            its runs; over ``"replicate"`` given instances weigh the same; any other axis is as it
+            is. All further axes stay. For the runs of each instance by itself, call its axis
+            otherwise: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
 
     Raises:
@@ -427,12 +509,15 @@ def median(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) 
     return quantile(x, 0.5, over=over, level=level)
 
 
-def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: float = 0.95) -> Estimate:
+def quantile(
+    x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: float = 0.95
+) -> Estimate:
     """The value that a share ``q`` of the units are below, with an interval from order statistics.
 
-    The interval holds for every continuous law, heavy tails too. A sample has no upper end for the 0.99 quantile before
-    it has 368 units (level 95 %): then ``high`` is ∞, with the warning ``no end``. Runs on several given instances
-    (``over="replicate"``) are pooled: a quantile of a run on one of them, drawn at random.
+    The interval holds for every continuous law, heavy tails too. A sample has no upper end for the
+    0.99 quantile before it has 368 units (level 95 %): then ``high`` is ∞, with the warning ``no
+    end``. Runs on several given instances (``over="replicate"``) are pooled: a quantile of a run on
+    one of them, drawn at random.
 
     Args:
         x, over, level: as in :func:`mean`.
@@ -449,16 +534,24 @@ def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: fl
     def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
         low, high = quantile_ends(pooled, q, level)
-        return IntervalEnds(np.quantile(pooled, q, axis=0), low, high, [no_end(low, high, len(pooled), over, q, level)])
+        return IntervalEnds(
+            np.quantile(pooled, q, axis=0),
+            low,
+            high,
+            [no_end(low, high, len(pooled), over, q, level)],
+        )
 
     return interval(x, over, level, ends)
 
 
-def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95) -> Estimate:
+def cvar(
+    x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95
+) -> Estimate:
     """Conditional value at risk: the mean of the largest share ``tail`` of the units.
 
-    With the quantile v at 1 − tail it is v + E(x − v)₊ / tail. The largest are the worst of a regret; of a reward take
-    −x. The interval is that of the mean of v + (xᵢ − v)₊ / tail, whose error is of the same size to first order.
+    With the quantile v at 1 − tail it is v + E(x − v)₊ / tail. The largest are the worst of a
+    regret; of a reward take −x. The interval is that of the mean of v + (xᵢ − v)₊ / tail, whose
+    error is of the same size to first order.
 
     Args:
         x, over, level: as in :func:`mean`; runs on several given instances are pooled.
@@ -475,16 +568,22 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: flo
 
     def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
-        return IntervalEnds(*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
+        return IntervalEnds(
+            *mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level)
+        )
 
     return interval(x, over, level, ends)
 
 
-def tail_share(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95) -> Estimate:
-    """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` / mean.
+def tail_share(
+    x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95
+) -> Estimate:
+    """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` /
+    mean.
 
-    The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) / (x̄ T (1 − T)), z as
-    in :func:`cvar` (delta method), taken back to T. NaN where T is not between 0 and 1.
+    The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) /
+    (x̄ T (1 − T)), z as in :func:`cvar` (delta method), taken back to T. NaN where T is not between
+    0 and 1.
 
     Args:
         x: as in :func:`mean`, of one sign, such as a regret.
@@ -506,9 +605,13 @@ def tail_share(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, leve
             spread = (parts - share * pooled) / centre / (inner * (1 - inner))
         _, low, high = mean_ends(spread[None], level)
         odds = np.log(inner / (1 - inner))
-        low, high = (np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high))
+        low, high = (
+            np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high)
+        )
         shortage = few_in_tail(len(pooled), pooled.shape[1], tail, over)
-        return IntervalEnds(share, low, high, [shortage, *doubts_of(pooled[None], over, "mean", level)])
+        return IntervalEnds(
+            share, low, high, [shortage, *doubts_of(pooled[None], over, "mean", level)]
+        )
 
     return interval(x, over, level, ends)
 
@@ -519,7 +622,9 @@ def _pooled(values: np.ndarray) -> np.ndarray:
 
 
 def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
-    """v + (x − v)₊ / tail, ``[unit, place]``; its mean is that of the largest share ``tail``, a part of a unit too."""
+    """v + (x − v)₊ / tail, ``[unit, place]``; its mean is that of the largest share ``tail``, a
+    part of a unit too.
+    """
     count = values.shape[0]
     at = min(int(np.floor(count * tail + 1e-9)), count - 1)
     v = np.sort(values, axis=0)[count - 1 - at]

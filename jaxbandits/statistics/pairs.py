@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's adjusted p-values: rejecting where they are ≤ α makes any false rejection at most α likely.
+    """Holm's adjusted p-values: rejecting where they are ≤ α makes any false rejection at most α
+    likely.
 
-    The i-th smallest of m is multiplied by m − i + 1, then raised to the largest before it, at most 1. Valid under any
-    dependence of the tests.
+    The i-th smallest of m is multiplied by m − i + 1, then raised to the largest before it, at most
+    1. Valid under any dependence of the tests.
 
     Args:
         p: p-values, any shape; NaN (no test) stays NaN and does not count.
@@ -40,23 +41,29 @@ def holm(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def dominance(x: xarray.DataArray, *, among: str = "setting", over: str, level: float = 0.95) -> xarray.Dataset:
-    """Every setting against every other by paired t-tests of the means, with Holm's control over all pairs.
+def dominance(
+    x: xarray.DataArray, *, among: str = "setting", over: str, level: float = 0.95
+) -> xarray.Dataset:
+    """Every setting against every other by paired t-tests of the means, with Holm's control over
+    all pairs.
 
-    With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and Satterthwaite's. Since
-    all pairs are counted, "the winner against the rest" may be read off, though the winner was found by looking.
+    With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and
+    Satterthwaite's. Since all pairs are counted, "the winner against the rest" may be read off,
+    though the winner was found by looking.
 
     Args:
-        x: an array with the axes ``among`` and ``over`` (and perhaps ``instance``, ``replicate``), no others, such as
-            ``result.regret.isel(mark=-1)``.
+        x: an array with the axes ``among`` and ``over`` (and perhaps ``instance``, ``replicate``),
+            no others, such as ``result.regret.isel(mark=-1)``.
         among: the axis whose entries are compared.
-        over: what was sampled, ``"instance"`` or ``"replicate"`` (see :mod:`jaxbandits.statistics`).
+        over: what was sampled, ``"instance"`` or ``"replicate"`` (see
+            :mod:`jaxbandits.statistics`).
         level: the chance that no pair is wrongly called clear.
 
     Returns:
-        A dataset over ``(among, against)``: ``difference`` (mean of row − column), ``p`` (two-sided), ``adjusted``
-        (Holm's, over all pairs), ``clear`` (adjusted ≤ 1 − level), ``larger`` and ``smaller`` (the row is clearly
-        larger, or smaller, than the column). The diagonal has p = 1.
+        A dataset over ``(among, against)``: ``difference`` (mean of row − column), ``p``
+        (two-sided), ``adjusted`` (Holm's, over all pairs), ``clear`` (adjusted ≤ 1 − level),
+        ``larger`` and ``smaller`` (the row is clearly larger, or smaller, than the column). The
+        diagonal has p = 1.
 
     Raises:
         InputError: missing or further axes, fewer than two units, an argument out of its range.
@@ -74,7 +81,9 @@ def dominance(x: xarray.DataArray, *, among: str = "setting", over: str, level: 
     check_level("level", level)
     sample = units(x, over)
     if sorted(map(str, sample.dims)) != sorted(("stratum", "unit", among)):
-        raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only")
+        raise InputError(
+            f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only"
+        )
     values = np.asarray(sample.transpose(among, "stratum", "unit").values, float)
     if values.shape[2] < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or there is nothing to test")
@@ -96,14 +105,20 @@ def dominance(x: xarray.DataArray, *, among: str = "setting", over: str, level: 
     parts = {"difference": difference, "p": p, "adjusted": adjusted, "clear": clear}
     parts |= {"larger": clear & (difference > 0), "smaller": clear & (difference < 0)}
     attrs = {"level": level, **x.attrs}
-    return xarray.Dataset({name: square(x, among, part) for name, part in parts.items()}, attrs=attrs)
+    return xarray.Dataset(
+        {name: square(x, among, part) for name, part in parts.items()}, attrs=attrs
+    )
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:
-    """Values ``[row, column]`` of every entry of an axis against every other, with the labels of ``x``."""
+    """Values ``[row, column]`` of every entry of an axis against every other, with the labels of
+    ``x``.
+    """
     import xarray
 
-    labels = {name: list(x[among].values) for name in (among, "against")} if among in x.coords else {}
+    labels = (
+        {name: list(x[among].values) for name in (among, "against")} if among in x.coords else {}
+    )
     return xarray.DataArray(values, dims=(among, "against"), coords=labels)
 
 
@@ -115,29 +130,35 @@ _MOST = 1 << 50  # runs: more are as good as never
 def runs_needed(
     x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
-    """How many runs (or random instances) a paired comparison needs, if the difference is what it now seems to be.
+    """How many runs (or random instances) a paired comparison needs, if the difference is what it
+    now seems to be.
 
-    The least n for which the two-sided paired t-test at 1 − ``level`` finds the difference with probability
-    ``power``, its mean and spread being those seen. With m units now, mean d, standard error e and α = 1 − ``level``,
+    The least n for which the two-sided paired t-test at 1 − ``level`` finds the difference with
+    probability ``power``, its mean and spread being those seen. With m units now, mean d, standard
+    error e and α = 1 − ``level``,
 
     .. math:: \\big(t_{1-\\alpha/2}(\\nu) + t_{\\mathrm{power}}(\\nu)\\big)\\, e \\sqrt{m/n} \\le |d|,
 
-    where ν grows with n as it does from one unit to m. A difference that is clear already needs no more. Planned on an
-    uncertain d, n is uncertain too: ``least`` and ``most`` are the n for the ends of the ``level`` interval of d.
+    where ν grows with n as it does from one unit to m. A difference that is clear already needs no
+    more. Planned on an uncertain d, n is uncertain too: ``least`` and ``most`` are the n for the
+    ends of the ``level`` interval of d.
 
     Args:
         x: an array with the axis ``over``.
         y: the same runs under another policy.
-        over: what more would be had of, ``"replicate"`` (runs of each given instance) or ``"instance"``.
+        over: what more would be had of, ``"replicate"`` (runs of each given instance) or
+            ``"instance"``.
         level: of the interval that shall leave out 0. With k comparisons, take 1 − 0.05/k.
         power: the wanted probability, in (0, 1).
 
     Returns:
-        A dataset of ``now``, ``needed``, ``more`` (0 where the difference is clear now), ``least`` and ``most``, as
-        floats; inf where the difference is exactly 0, or for ``most`` where its interval holds 0.
+        A dataset of ``now``, ``needed``, ``more`` (0 where the difference is clear now), ``least``
+        and ``most``, as floats; inf where the difference is exactly 0, or for ``most`` where its
+        interval holds 0.
 
     Raises:
-        InputError: missing axes, labels that differ, fewer than two units, an argument out of its range.
+        InputError: missing axes, labels that differ, fewer than two units, an argument out of its
+            range.
 
     Example:
         >>> import numpy as np, xarray
@@ -169,7 +190,9 @@ def runs_needed(
         low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
         possible = has_power(high)
         while (high - low > 1).any():
-            middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
+            middle = np.maximum(
+                np.floor(np.sqrt(low * high)), low + 1
+            )  # halves the logarithm first
             good, below = has_power(middle), np.minimum(middle, high - 1)
             low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
         return np.where(possible, high, np.inf)
@@ -184,4 +207,6 @@ def runs_needed(
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
     attrs = {"level": level, "power": power}
-    return xarray.Dataset({name: like.copy(data=value) for name, value in parts.items()}, attrs=attrs)
+    return xarray.Dataset(
+        {name: like.copy(data=value) for name, value in parts.items()}, attrs=attrs
+    )

@@ -1,16 +1,19 @@
-"""Looking again and again: tests of paired differences that hold their level at every look, and over all of them.
+"""Looking again and again: tests of paired differences that hold their level at every look, and
+over all of them.
 
-Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false its mean never
-grows beyond 1, so it ever reaches 1/α with probability at most α (Ville). Nothing is lost by looking, nor by stopping.
+Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false
+its mean never grows beyond 1, so it ever reaches 1/α with probability at most α (Ville). Nothing is
+lost by looking, nor by stopping.
 
-* *earns more in most runs*, against P(d > 0) ≤ ½: 2 ∫ (2p)ᵏ (2(1 − p))ⁿ⁻ᵏ dp over p from ½ to 1, after k gains in n
-  runs.
-* *earns more on average*, against E d ≤ 0, for d ≥ −b: the mean over λ of Π (1 + λ dᵢ / b), λ = 1, ½, ¼, …. A rare
-  disaster of the winner, which has not been seen yet, is allowed for: one as large as b costs all that is bet. Hence it
-  is slow where b is large beside the differences, and no law with equal means can fool it.
+* *earns more in most runs*, against P(d > 0) ≤ ½: 2 ∫ (2p)ᵏ (2(1 − p))ⁿ⁻ᵏ dp over p from ½ to 1,
+  after k gains in n runs.
+* *earns more on average*, against E d ≤ 0, for d ≥ −b: the mean over λ of Π (1 + λ dᵢ / b), λ = 1,
+  ½, ¼, …. A rare disaster of the winner, which has not been seen yet, is allowed for: one as large
+  as b costs all that is bet. Hence it is slow where b is large beside the differences, and no law
+  with equal means can fool it.
 
-Source: Waudby-Smith, Ramdas (2024), Estimating means of bounded random variables by betting; Robbins (1970) for the
-mixture over p.
+Source: Waudby-Smith, Ramdas (2024), Estimating means of bounded random variables by betting;
+Robbins (1970) for the mixture over p.
 """
 
 from __future__ import annotations
@@ -29,12 +32,16 @@ if TYPE_CHECKING:
     import xarray
 
 
-_BETS = 2.0 ** -np.arange(14.0)  # λ: small ones win where a loss may be large, large ones where it may not
+_BETS = 2.0 ** -np.arange(
+    14.0
+)  # λ: small ones win where a loss may be large, large ones where it may not
 CLAIMS = ("most runs", "average")
 
 
 class ClearPairs(NamedTuple):
-    """Since which run, from 1, a claim is clear of the row against the column; 0 where it is not clear."""
+    """Since which run, from 1, a claim is clear of the row against the column; 0 where it is not
+    clear.
+    """
 
     most: xarray.DataArray  # the row earns more than the column in most runs
     average: xarray.DataArray  # the same of more on average
@@ -43,14 +50,17 @@ class ClearPairs(NamedTuple):
 def clear_pairs(
     x: xarray.DataArray, bound: float, *, among: str = "setting", over: str, level: float = 0.95
 ) -> ClearPairs:
-    """Which of several settings earn clearly more than which, in most runs and on average, at any time.
+    """Which of several settings earn clearly more than which, in most runs and on average, at any
+    time.
 
-    All pairs, both directions and both claims share the error (Bonferroni), and all looks do: with probability
-    ``level`` no claim that is false is ever called clear, however often more runs are added and looked at. A claim that
-    was clear once stays so: adding runs changes no number that is not 0.
+    All pairs, both directions and both claims share the error (Bonferroni), and all looks do: with
+    probability ``level`` no claim that is false is ever called clear, however often more runs are
+    added and looked at. A claim that was clear once stays so: adding runs changes no number that is
+    not 0.
 
     Args:
-        x: what each run earns, with the axes ``among`` and ``over`` only, in the order in which runs were played.
+        x: what each run earns, with the axes ``among`` and ``over`` only, in the order in which
+            runs were played.
         bound: what a run can earn, at most; from 0 to it. Of a run that earns more, so much counts.
         among: the axis whose entries are compared.
         over: the axis of independent runs.
@@ -74,7 +84,9 @@ def clear_pairs(
     check_level("level", level)
     bound = positive_number("bound", bound)
     if sorted(map(str, x.dims)) != sorted((among, over)):
-        raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only")
+        raise InputError(
+            f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only"
+        )
     earned = np.asarray(x.transpose(among, over).values, float)
     if not (np.isfinite(earned).all() and (earned >= 0).all()):
         raise bad("x", "a number below 0, NaN or infinity", "what runs earn, 0 or more")
@@ -84,7 +96,10 @@ def clear_pairs(
     counted = np.minimum(earned, bound) / bound
     for pair in itertools.permutations(range(count), 2):
         row, column = pair
-        wealth = sign_evidence(earned[row] > earned[column]), mean_evidence(counted[row] - counted[column])
+        wealth = (
+            sign_evidence(earned[row] > earned[column]),
+            mean_evidence(counted[row] - counted[column]),
+        )
         for runs, evidence in zip((majority, average), wealth, strict=True):
             enough = evidence >= needed
             runs[pair] = np.argmax(enough) + 1 if enough.any() else 0

@@ -1,5 +1,5 @@
-"""Sweeps at scale: a product of policies, settings, environments and budgets, block by block, saved so that kills lose
-little; curves over a parameter and the value to recommend.
+"""Sweeps at scale: a product of policies, settings, environments and budgets, block by block, saved
+so that kills lose little; curves over a parameter and the value to recommend.
 """
 
 import lazy_loader

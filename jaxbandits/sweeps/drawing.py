@@ -19,9 +19,11 @@ _MOST_PANELS = 24
 
 
 def curves(result: SweepResult, name: str, policies: list[str], width: float = 12.0) -> Figure:
-    """Regret over one parameter of some policies, a panel for each environment and budget, all on the same scales.
+    """Regret over one parameter of some policies, a panel for each environment and budget, all on
+    the same scales.
 
-    ``width`` is that of the page, in inches: so many panels stand side by side as have room, three at most.
+    ``width`` is that of the page, in inches: so many panels stand side by side as have room, three
+    at most.
     """
     cells = result.cells()[:_MOST_PANELS]
     columns = min(3, len(cells), max(1, int(width / 2.2)))
@@ -31,10 +33,14 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
     for axis in axes[len(cells) :]:
         axis.set_visible(False)
     if len(result.cells()) > len(cells):
-        figure.text(0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8)
+        figure.text(
+            0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8
+        )
     budgets = result.data["budget"].values
     by_cell = {cell: [result.curve(policy, *cell) for policy in policies] for cell in cells}
-    means = [np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in by_cell.values()]
+    means = [
+        np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in by_cell.values()
+    ]
     log_up = min(x.min() for x in means) > 0 and any(x.max() / x.min() > 8 for x in means)
     for axis, (environment, budget) in zip(axes, cells, strict=False):
         for number, curve in enumerate(by_cell[environment, budget]):
@@ -43,7 +49,9 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         log = bool(x.min() > 0 and x.max() / x.min() > 8)
         if log:
             axis.set_xscale("log")
-        label_grid(axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5))  # inches of a label
+        label_grid(
+            axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5)
+        )  # inches of a label
         if log_up:
             axis.set_yscale("log")
             plain_numbers(axis.yaxis)
@@ -54,7 +62,9 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(in_greek(name), fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
-    bars = "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
+    bars = (
+        "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
+    )
     between = " " if len(cells) > 1 else "\n"
     figure.suptitle(f"{bars};{between}filled: not clearly worse; star: recommended", fontsize=8)
     keys = axes[0].get_legend_handles_labels()
@@ -67,9 +77,19 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     x, mean = values[order], curve.regret.value.values[order]
     colour, marker, dashes = nth_look(number)
     axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
-    middle, low, high = (part.values[order] for part in (curve.apart.value, curve.apart.low, curve.apart.high))
+    middle, low, high = (
+        part.values[order] for part in (curve.apart.value, curve.apart.low, curve.apart.high)
+    )
     if np.isfinite(low).all():
-        axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+        axis.errorbar(
+            x,
+            mean,
+            [middle - low, high - middle],
+            fmt="none",
+            ecolor=colour,
+            elinewidth=0.9,
+            capsize=2,
+        )
     not_worse = curve.indistinguishable[order]
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~not_worse], mean[~not_worse], markerfacecolor="white", **look)
@@ -79,15 +99,22 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
 
 
 def cases(result: SweepResult) -> Figure:
-    """Every policy at its best value, a panel each: how far it is above the best policy of that case."""
+    """Every policy at its best value, a panel each: how far it is above the best policy of that
+    case.
+    """
     environments = list(dict.fromkeys(environment for environment, _ in result.cells()))
     budgets, policies = result.data["budget"].values, result.policies[:_MOST_PANELS]
     best = np.full((len(policies), len(environments), budgets.size), np.nan)
     values = np.full(best.shape, "", object)
     for row, (environment, budget) in itertools.product(range(len(policies)), result.cells()):
-        curve, at = result.curve(policies[row], environment, budget), (row, environments.index(environment), budget)
+        curve, at = (
+            result.curve(policies[row], environment, budget),
+            (row, environments.index(environment), budget),
+        )
         best[at] = curve.regret.value[curve.best]
-        values[at] = "\n".join(f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items())
+        values[at] = "\n".join(
+            f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items()
+        )
     lowest = best.min(axis=0)
     more = 100 * (best / np.where(lowest > 0, lowest, np.nan) - 1)  # in percent
     scale = max(float(np.nanmax(more, initial=0)), 1.0)
@@ -99,12 +126,23 @@ def cases(result: SweepResult) -> Figure:
         for (line, column), text in np.ndenumerate(texts):
             light = not percents[line, column] > scale / 2
             caption = f"{text}\n" * bool(text) + f"+{percents[line, column]:.0f} %"
-            axis.text(column, line, caption, ha="center", va="center", fontsize=7, color="black" if light else "white")
+            axis.text(
+                column,
+                line,
+                caption,
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="black" if light else "white",
+            )
         axis.set_xticks(range(budgets.size), [f"{budget:,.6g}" for budget in budgets], fontsize=8)
         axis.set_yticks([])
         axis.set(xlabel="budget")
         axis.set_title(policy, fontsize=9)
     axes[0].set_yticks(range(len(environments)), environments, fontsize=8)
     figure.colorbar(image, ax=list(axes), label="% above the least regret")
-    figure.suptitle("each policy at its best value, against the policy with the least regret in that case", fontsize=9)
+    figure.suptitle(
+        "each policy at its best value, against the policy with the least regret in that case",
+        fontsize=9,
+    )
     return figure

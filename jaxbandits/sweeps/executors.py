@@ -19,22 +19,30 @@ from jaxbandits.core.checks import InputError, bad, brief
 
 @contextlib.contextmanager
 def shared_programs() -> Iterator[dict[str, str]]:
-    """Variables of the environment for workers on this machine, so that not all of them compile the same.
+    """Variables of the environment for workers on this machine, so that not all of them compile the
+    same.
 
-    They name the folder of programs that this process has, or else a new one that goes away in the end.
+    They name the folder of programs that this process has, or else a new one that goes away in the
+    end.
     """
     config: Any = jax.config
     with contextlib.ExitStack() as stack:
         seconds = config.jax_persistent_cache_min_compile_time_secs
         if not (folder := config.jax_compilation_cache_dir):
-            new = tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True)
+            new = tempfile.TemporaryDirectory(
+                prefix="jaxbandits-programs-", ignore_cleanup_errors=True
+            )
             folder, seconds = stack.enter_context(new), 0.0
-        yield {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds)}
+        yield {
+            "JAX_COMPILATION_CACHE_DIR": folder,
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds),
+        }
 
 
 # --- workers of this machine -----------------------------------------------------------------------------------
 
-# What a worker runs before all else. Its name is its number among all, also after it died and was replaced.
+# What a worker runs before all else. Its name is its number among all, also after it died and was
+# replaced.
 _PRELOAD = """\
 from jaxbandits.sweeps.executors import pin_worker
 def dask_setup(worker):
@@ -43,15 +51,21 @@ def dask_setup(worker):
 
 
 def pin_worker(number: int, count: int) -> None:
-    """Give this process, one of ``count``, its share of the cores and of the GPUs; Ctrl-C is for the caller."""
+    """Give this process, one of ``count``, its share of the cores and of the GPUs; Ctrl-C is for
+    the caller.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores := checks.part_of_cores(number, count):
-        os.sched_setaffinity(0, cores)  # of this thread, and so of all that it and jax start from now on
+        os.sched_setaffinity(
+            0, cores
+        )  # of this thread, and so of all that it and jax start from now on
     os.environ.update(own_gpu(number, count))
 
 
 def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
-    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a share of one."""
+    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a
+    share of one.
+    """
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     if devices is None:
         with contextlib.suppress(OSError):
@@ -74,11 +88,13 @@ def open_engine(name: str) -> Iterator[Any]:
     """An executor for :func:`~jaxbandits.sweep`, as long as the context lasts: a client of Dask.
 
     Args:
-        name: ``processes:N``, a Dask cluster of so many processes on this machine, each with its share of the cores, in
-            a script under ``if __name__ == "__main__":``; or ``dask:tcp://HOST:PORT``, a scheduler that runs.
+        name: ``processes:N``, a Dask cluster of so many processes on this machine, each with its
+            share of the cores, in a script under ``if __name__ == "__main__":``; or
+            ``dask:tcp://HOST:PORT``, a scheduler that runs.
 
     Raises:
-        InputError: there is no such engine, Dask is not installed, or its scheduler does not answer.
+        InputError: there is no such engine, Dask is not installed, or its scheduler does not
+            answer.
 
     Example:
         >>> with open_engine("processes:1") as executor:
@@ -92,20 +108,32 @@ def open_engine(name: str) -> Iterator[Any]:
     try:
         import distributed
     except ImportError:
-        raise InputError(f"executor: {name!r} given; it needs Dask: pip install 'jaxbandits[dask]'") from None
+        raise InputError(
+            f"executor: {name!r} given; it needs Dask: pip install 'jaxbandits[dask]'"
+        ) from None
     with contextlib.ExitStack() as held:
         if count:
-            options: dict[str, Any] = {"threads_per_worker": max(1, checks.cores() // count), "memory_limit": None}
-            options |= {"env": held.enter_context(shared_programs()), "preload": _PRELOAD.format(count=count)}
+            options: dict[str, Any] = {
+                "threads_per_worker": max(1, checks.cores() // count),
+                "memory_limit": None,
+            }
+            options |= {
+                "env": held.enter_context(shared_programs()),
+                "preload": _PRELOAD.format(count=count),
+            }
             quiet = {
                 "dashboard_address": "127.0.0.1:0",
                 "silence_logs": logging.CRITICAL,
             }  # a death is told by who plays anew
-            address = held.enter_context(distributed.LocalCluster(n_workers=count, **quiet, **options))
+            address = held.enter_context(
+                distributed.LocalCluster(n_workers=count, **quiet, **options)
+            )
         try:
             client = distributed.Client(address, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError) as problem:
-            raise bad("executor", name, f"the address of a Dask scheduler that runs ({brief(problem)})") from None
+            raise bad(
+                "executor", name, f"the address of a Dask scheduler that runs ({brief(problem)})"
+            ) from None
         try:
             yield client
         finally:

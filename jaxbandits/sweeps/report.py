@@ -1,4 +1,6 @@
-"""The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as bytes."""
+"""The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,14 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
     for policy in result.policies:
         if len(names := result.parameters(policy)) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-    figures = {f"sensitivity_{name}.png": curves(result, name, policies) for name, policies in by_parameter.items()}
-    if result.data.sizes["budget"] > 1 and len({environment for environment, _ in result.cells()}) > 1:
+    figures = {
+        f"sensitivity_{name}.png": curves(result, name, policies)
+        for name, policies in by_parameter.items()
+    }
+    if (
+        result.data.sizes["budget"] > 1
+        and len({environment for environment, _ in result.cells()}) > 1
+    ):
         figures["cases.png"] = cases(result)
     return {name: encoded(say_logarithmic(figure), dpi=130) for name, figure in figures.items()}
 
@@ -33,26 +41,45 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
 
 
 def report_files(result: SweepResult) -> dict[str, bytes]:
-    """All files of the report by name; ``result.nc`` comes last, so that its presence means that all are there."""
+    """All files of the report by name; ``result.nc`` comes last, so that its presence means that
+    all are there.
+    """
     table = sensitivity(result).csv()
-    files = {"sensitivity.csv": table.encode(), "summary.txt": summary(result).encode(), **pictures(result)}
-    return {**files, "result.nc": bytes(result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))}
+    files = {
+        "sensitivity.csv": table.encode(),
+        "summary.txt": summary(result).encode(),
+        **pictures(result),
+    }
+    return {
+        **files,
+        "result.nc": bytes(result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT")),
+    }
 
 
 def sensitivity(result: SweepResult) -> Table:
-    """A row for each environment, budget, policy and setting: mean regret, difference to the best, their intervals."""
+    """A row for each environment, budget, policy and setting: mean regret, difference to the best,
+    their intervals.
+    """
     names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
     numbers = ("regret", "low", "high", "difference", "difference_low", "difference_high")
     rows = []
     for (environment, budget), policy in itertools.product(result.cells(), result.policies):
         curve = result.curve(policy, environment, budget)
-        of_setting = [getattr(x, end).values for x in (curve.regret, curve.apart) for end in ("value", "low", "high")]
+        of_setting = [
+            getattr(x, end).values
+            for x in (curve.regret, curve.apart)
+            for end in ("value", "low", "high")
+        ]
         for i in range(curve.indistinguishable.size):
-            values = (curve.parameters[name][i] if name in curve.parameters else None for name in names)
+            values = (
+                curve.parameters[name][i] if name in curve.parameters else None for name in names
+            )
             ends = (x[i] for x in of_setting)
             at = (environment, result.data["budget"].values[budget], policy)
             rows.append([*at, *values, *ends, i == curve.best, bool(curve.indistinguishable[i])])
-    return Table(["environment", "budget", "policy", *names, *numbers, "best", "indistinguishable"], rows)
+    return Table(
+        ["environment", "budget", "policy", *names, *numbers, "best", "indistinguishable"], rows
+    )
 
 
 def summary(result: SweepResult) -> str:
@@ -87,14 +114,20 @@ def _head(result: SweepResult) -> list[str]:
     ]
     for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
         if count := int((result.data["status"].values == status).sum()):
-            lines.append(f"Note: {count} runs ended by {status.name.lower()}, so their regret is not comparable.")
+            lines.append(
+                f"Note: {count} runs ended by {status.name.lower()}, so their regret is not comparable."
+            )
     return lines
 
 
 def _cell(result: SweepResult, environment: str, budget: int) -> str:
     task = result.plan.layouts[environment, budget].tasks[0]
     value = result.data["budget"].values[budget]
-    amount = "" if np.isnan(value) else f", {value:,.6g}" + " rounds" * (task.constraint.clock_name == "rounds")
+    amount = (
+        ""
+        if np.isnan(value)
+        else f", {value:,.6g}" + " rounds" * (task.constraint.clock_name == "rounds")
+    )
     if result.plan.spec.budgets is not None:
         amount = f", budget {value:,.6g}"
     shape = f"{count_of(task.instance_ids.size, 'instance')} × {count_of(task.replicate_ids.size, 'replicate')}"
@@ -102,10 +135,15 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
 
 
 def _about(curve: Curve) -> list[str]:
-    mean, low, high = (float(part[curve.best]) for part in (curve.regret.value, curve.regret.low, curve.regret.high))
+    mean, low, high = (
+        float(part[curve.best])
+        for part in (curve.regret.value, curve.regret.low, curve.regret.high)
+    )
     regret = f"regret {mean:,.5g}" + (f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else "")
     doubts = [
-        f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))
+        f"    {text.split(': ', 1)[1]}"
+        for text in curve.warnings
+        if text.startswith(("heavy tail", "few units"))
     ]
     if curve.indistinguishable.size == 1:
         return [f"{curve.policy}: {regret}", *doubts]
@@ -113,10 +151,14 @@ def _about(curve: Curve) -> list[str]:
     worst = int(np.argmax(curve.regret.value.values))
     if not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
-        apart, low, high = (float(part[worst]) for part in (curve.apart.value, curve.apart.low, curve.apart.high))
+        apart, low, high = (
+            float(part[worst]) for part in (curve.apart.value, curve.apart.low, curve.apart.high)
+        )
         lines.append(f"    worst is {values}: {apart:+,.4g} ({low:+,.4g} to {high:+,.4g})")
     if curve.at_edge:
-        lines.append(f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it")
+        lines.append(
+            f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it"
+        )
     return lines
 
 
@@ -157,5 +199,7 @@ def _everywhere(result: SweepResult) -> list[str]:
         if (bests > 0).all():
             above = 100 * (means / bests[:, None] - 1).max(axis=0)
             safest = int(np.argmin(above))
-            lines.append(f"    {name} = {x[safest]:.3g} is at most {above[safest]:.0f} % above the best mean in any")
+            lines.append(
+                f"    {name} = {x[safest]:.3g} is at most {above[safest]:.0f} % above the best mean in any"
+            )
     return lines if len(lines) > 1 else []

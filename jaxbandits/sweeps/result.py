@@ -1,4 +1,6 @@
-"""What a sweep found: a result for every cell; regret against a policy's parameters, and the value to recommend."""
+"""What a sweep found: a result for every cell; regret against a policy's parameters, and the value
+to recommend.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,18 @@ _NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """All settings of all policies in one environment with one budget, and which are clearly worse than which.
+    """All settings of all policies in one environment with one budget, and which are clearly worse
+    than which.
 
     Attributes:
         regret: at the end, ``[setting, instance, replicate]``.
-        clear: is the row's regret clearly larger than the column's, ``bool[setting, setting]``? With a confidence of at
-            least 95 % no such claim is false, in all cases that were compared together: Holm's correction counts all
-            pairs of settings in all of them, so the least mean may be looked for first.
+        clear: is the row's regret clearly larger than the column's, ``bool[setting, setting]``?
+            With a confidence of at least 95 % no such claim is false, in all cases that were
+            compared together: Holm's correction counts all pairs of settings in all of them, so the
+            least mean may be looked for first.
         over: what was sampled.
-        level: of a single interval of a difference; as many as there are pairs hold together with 95 %.
+        level: of a single interval of a difference; as many as there are pairs hold together with
+            95 %.
     """
 
     regret: xarray.DataArray
@@ -59,23 +64,33 @@ class Case:
 
     def difference(self, x: Any, y: int) -> Estimate:
         """Regret of a setting, or of several, minus that of another, run by run."""
-        return mean(paired(self.regret.isel(setting=x), self.regret.isel(setting=y)), over=self.over, level=self.level)
+        return mean(
+            paired(self.regret.isel(setting=x), self.regret.isel(setting=y)),
+            over=self.over,
+            level=self.level,
+        )
 
 
 def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
-    """Which settings are clearly worse than which, from the regret of every run in each of several cases.
+    """Which settings are clearly worse than which, from the regret of every run in each of several
+    cases.
 
-    Paired t-tests between all settings of a case (:func:`~jaxbandits.statistics.dominance`), and Holm's correction over
-    the pairs of all cases. Nothing is clear from one run.
+    Paired t-tests between all settings of a case (:func:`~jaxbandits.statistics.dominance`), and
+    Holm's correction over the pairs of all cases. Nothing is clear from one run.
     """
     counts = [x.sizes["setting"] for x in regrets]
     pairs = sum(count * (count - 1) // 2 for count in counts)
     level = 1 - (1 - LEVEL) / max(pairs, 1)
     if min(x.sizes[over] for x in regrets) < 2:
-        return [Case(x, np.zeros((n, n), bool), over, level) for x, n in zip(regrets, counts, strict=True)]
+        return [
+            Case(x, np.zeros((n, n), bool), over, level)
+            for x, n in zip(regrets, counts, strict=True)
+        ]
     tables = [dominance(x, over=over) for x in regrets]
     upper = [np.triu_indices(count, 1) for count in counts]
-    adjusted = holm(np.concatenate([table["p"].values[at] for table, at in zip(tables, upper, strict=True)]))
+    adjusted = holm(
+        np.concatenate([table["p"].values[at] for table, at in zip(tables, upper, strict=True)])
+    )
     parts = np.split(adjusted <= 1 - LEVEL, np.cumsum([at[0].size for at in upper])[:-1])
     cases = []
     for x, table, at, part in zip(regrets, tables, upper, parts, strict=True):
@@ -89,18 +104,19 @@ def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
 class Curve:
     """Regret against the parameters of one policy.
 
-    The settings that ``indistinguishable`` names contain the truly best one of the grid with a confidence of at least
-    95 %: a setting is left out only if it is clearly worse than the least mean, by the test of the whole report
-    (:class:`Case`).
+    The settings that ``indistinguishable`` names contain the truly best one of the grid with a
+    confidence of at least 95 %: a setting is left out only if it is clearly worse than the least
+    mean, by the test of the whole report (:class:`Case`).
 
     Attributes:
         parameters: values of each swept parameter, ``[setting]``.
         regret: means, each interval by itself, ``[setting]``.
         best: the setting with the least mean.
         apart: paired differences to the best, all intervals of the report at once, ``[setting]``.
-        indistinguishable: settings that are not clearly worse than the best, ``bool[setting]``; all of them if there is
-            one run.
-        warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says them.
+        indistinguishable: settings that are not clearly worse than the best, ``bool[setting]``; all
+            of them if there is one run.
+        warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says
+            them.
     """
 
     policy: str
@@ -112,8 +128,15 @@ class Curve:
     warnings: tuple[str, ...] = ()
 
     @staticmethod
-    def of(policy: str, case: Case, parameters: Mapping[str, np.ndarray], rows: Sequence[int] | None = None) -> Curve:
-        """From the settings ``rows`` of a case (all of them), whose swept ``parameters`` are ``[setting]`` each."""
+    def of(
+        policy: str,
+        case: Case,
+        parameters: Mapping[str, np.ndarray],
+        rows: Sequence[int] | None = None,
+    ) -> Curve:
+        """From the settings ``rows`` of a case (all of them), whose swept ``parameters`` are
+        ``[setting]`` each.
+        """
         at = np.arange(len(case.clear)) if rows is None else np.asarray(rows)
         regret = mean(case.regret.isel(setting=at), over=case.over, level=LEVEL)
         best = int(np.argmin(regret.value.values))
@@ -136,7 +159,11 @@ class Curve:
     def all_equal(self) -> bool:
         """Does every run have the same regret with every value?"""
         ends = self.apart.low.values, self.apart.high.values
-        return self.has_intervals and self.indistinguishable.size > 1 and not any(end.any() for end in ends)
+        return (
+            self.has_intervals
+            and self.indistinguishable.size > 1
+            and not any(end.any() for end in ends)
+        )
 
     @property
     def at_edge(self) -> list[str]:
@@ -144,20 +171,27 @@ class Curve:
         if self.all_equal:
             return []
         best = {name: x[self.best] for name, x in self.parameters.items() if np.unique(x).size > 1}
-        return [name for name, at in best.items() if at in (self.parameters[name].min(), self.parameters[name].max())]
+        return [
+            name
+            for name, at in best.items()
+            if at in (self.parameters[name].min(), self.parameters[name].max())
+        ]
 
     def recommendation(self) -> str:
         """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
-        best_value = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
+        best_value = ", ".join(
+            f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items()
+        )
         if not self.has_intervals:
-            return f"{best_value} has the least regret of one run, which says nothing about the others"
+            return (
+                f"{best_value} has the least regret of one run, which says nothing about the others"
+            )
         if self.all_equal:
             return f"all values of {' and '.join(self.parameters)} are equal: the same regret in every run"
         not_worse = self.indistinguishable
         if len(self.parameters) != 1:
-            return (
-                f"{best_value}, indistinguishable from {not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
-            )
+            others = f"{not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
+            return f"{best_value}, indistinguishable from {others}"
         (x,) = self.parameters.values()
         if not_worse.sum() == 1:
             return f"{best_value}, clearly better than every other value"
@@ -181,8 +215,9 @@ class SweepResult:
     """All accounts of a sweep.
 
     Attributes:
-        results: for each policy, environment and number of the budget what :func:`~jaxbandits.simulate` would have
-            given: ``results["OmegaUCB", "ten arms", 0].regret``. Final values (``pulls``) are not kept.
+        results: for each policy, environment and number of the budget what
+            :func:`~jaxbandits.simulate` would have given: ``results["OmegaUCB", "ten arms",
+            0].regret``. Final values (``pulls``) are not kept.
         plan: what was run.
     """
 
@@ -213,49 +248,70 @@ class SweepResult:
     def data(self) -> xarray.Dataset:
         """All results in one labelled dataset.
 
-        ``regret``, ``realised_regret``, ``reward``, ``spent``, ``rounds`` (and counts of events) with axes setting,
-        environment, budget, instance, replicate, mark; ``status`` without mark (a :class:`~jaxbandits.Status`, −1 where
-        an environment has fewer instances than the widest). The axis setting carries ``policy`` and every swept
-        parameter as coordinates.
+        ``regret``, ``realised_regret``, ``reward``, ``spent``, ``rounds`` (and counts of events)
+        with axes setting, environment, budget, instance, replicate, mark; ``status`` without mark
+        (a :class:`~jaxbandits.Status`, −1 where an environment has fewer instances than the
+        widest). The axis setting carries ``policy`` and every swept parameter as coordinates.
         """
         return _dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each setting, environment, budget, instance, replicate and mark, with the variables of ``data``.
+        """One row for each setting, environment, budget, instance, replicate and mark, with the
+        variables of ``data``.
 
-        Regret and reward are in the environment's unit of reward, money in its unit of cost: ``.attrs["units"]``.
-        ``status`` is a number, see :class:`~jaxbandits.Status`.
+        Regret and reward are in the environment's unit of reward, money in its unit of cost:
+        ``.attrs["units"]``. ``status`` is a number, see :class:`~jaxbandits.Status`.
         """
         return _files.of_dataset(self.data, [*AXES, "policy"])
 
     @functools.cached_property
     def cases(self) -> Mapping[tuple[str, int], Case]:
-        """For each (environment, number of the budget) all settings, one policy after the other, and what is clear."""
+        """For each (environment, number of the budget) all settings, one policy after the other,
+        and what is clear.
+        """
         import xarray
 
         regrets = []
         for environment, budget in self.cells():
-            parts = [self.results[policy, environment, budget].regret.values[..., -1] for policy in self.policies]
-            regrets.append(xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate")))
+            parts = [
+                self.results[policy, environment, budget].regret.values[..., -1]
+                for policy in self.policies
+            ]
+            regrets.append(
+                xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate"))
+            )
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
-        """Regret at the end against the parameters of one policy, in one environment with one budget."""
+        """Regret at the end against the parameters of one policy, in one environment with one
+        budget.
+        """
         self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
-        return Curve.of(policy, self.cases[environment, budget], self.plan.parameters[policy], self._rows(policy))
+        return Curve.of(
+            policy,
+            self.cases[environment, budget],
+            self.plan.parameters[policy],
+            self._rows(policy),
+        )
 
     @property
     def plot(self) -> SweepPlots:
         """Pictures: ``plot.sensitivity()``, a matplotlib figure."""
         return SweepPlots(self)
 
-    def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> tuple[Estimate, bool]:
-        """Regret of one policy at its best value minus that of another at its own, paired, and whether it is clear."""
+    def difference(
+        self, first: Curve, second: Curve, environment: str, budget: int = 0
+    ) -> tuple[Estimate, bool]:
+        """Regret of one policy at its best value minus that of another at its own, paired, and
+        whether it is clear.
+        """
         case = self.cases[environment, budget]
         row, column = (self._rows(curve.policy)[curve.best] for curve in (first, second))
-        return case.difference(row, column), bool(case.clear[row, column] or case.clear[column, row])
+        return case.difference(row, column), bool(
+            case.clear[row, column] or case.clear[column, row]
+        )
 
     def _rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""
@@ -277,10 +333,11 @@ class SweepPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Regret over a parameter, of every policy that sweeps it alone, a panel for each environment and budget.
+        """Regret over a parameter, of every policy that sweeps it alone, a panel for each
+        environment and budget.
 
-        Bars are the paired intervals of the difference to the best value, all of the sweep at once; filled points are
-        not clearly worse than the best, and a star is the recommended value.
+        Bars are the paired intervals of the difference to the best value, all of the sweep at once;
+        filled points are not clearly worse than the best, and a star is the recommended value.
 
         Args:
             parameter: its name; None: the only one there is.
@@ -288,7 +345,8 @@ class SweepPlots:
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Raises:
-            InputError: a parameter that no policy sweeps alone, several of them and none said, another ending or width.
+            InputError: a parameter that no policy sweeps alone, several of them and none said,
+                another ending or width.
 
         Example:
             >>> import jax
@@ -308,9 +366,18 @@ class SweepPlots:
         choices = list(dict.fromkeys(alone.values()))
         name = choices[0] if parameter is None and len(choices) == 1 else parameter
         if name not in choices:
-            raise bad("parameter", parameter, f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}")
+            raise bad(
+                "parameter",
+                parameter,
+                f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}",
+            )
         inches = _files.inches_of(width)
-        figure = curves(self._result, name, [policy for policy, of in alone.items() if of == name], inches or 12.0)
+        figure = curves(
+            self._result,
+            name,
+            [policy for policy, of in alone.items() if of == name],
+            inches or 12.0,
+        )
         return _files.finished(figure, path, width)
 
 
@@ -318,7 +385,9 @@ class SweepPlots:
 
 
 def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> SweepResult:
-    """A result for each unit of the plan from all blocks; ``get(number)`` gives the accounts of a block."""
+    """A result for each unit of the plan from all blocks; ``get(number)`` gives the accounts of a
+    block.
+    """
     accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
     for block in plan.blocks:
         arrays, lanes = accounts[block.unit.name], block.unit.task.order.size
@@ -326,7 +395,10 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
             if name not in arrays:
                 arrays[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
             arrays[name][block.lanes] = values
-    origins = {name: origin_of(environment, plan.platform) for name, environment in plan.environments.items()}
+    origins = {
+        name: origin_of(environment, plan.platform)
+        for name, environment in plan.environments.items()
+    }
     results = {}
     for unit in plan.units:
         ledger, number = accounts.pop(unit.name), list(plan.policies).index(unit.policy)
@@ -352,10 +424,19 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     environments, arrays = list(plan.environments), dict[str, np.ndarray]()
     for (policy, environment, budget), result in sweep.results.items():
         rows = sweep._rows(policy)
-        at = slice(rows.start, rows.stop), environments.index(environment), budget, slice(result.ended.shape[1])
+        at = (
+            slice(rows.start, rows.stop),
+            environments.index(environment),
+            budget,
+            slice(result.ended.shape[1]),
+        )
         for name, values in _views(result).items():
-            if name not in arrays:  # places that an environment has not, for it has fewer instances, stay NaN or −1
-                arrays[name] = np.full(shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan)
+            if (
+                name not in arrays
+            ):  # places that an environment has not, for it has fewer instances, stay NaN or −1
+                arrays[name] = np.full(
+                    shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan
+                )
             arrays[name][at] = values
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
@@ -364,26 +445,42 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         labels += [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
     budgets = np.array(plan.budgets, np.float64)
     if plan.spec.budgets is None:  # the one end of the clock, NaN if instances differ in it
-        ends = np.unique(np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units]))
+        ends = np.unique(
+            np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units])
+        )
         budgets = np.array([ticks.to_units(ends[0]) if ends.size == 1 else np.nan])
     clock = plan.units[0].task.constraint.clock_name
     coords: dict[str, Any] = {
         "setting": labels,
-        "policy": ("setting", np.repeat(list(counts), list(counts.values())), {"long_name": "policy"}),
+        "policy": (
+            "setting",
+            np.repeat(list(counts), list(counts.values())),
+            {"long_name": "policy"},
+        ),
         "environment": environments,
         "budget": ("budget", budgets, {"long_name": "budget"}),
         "instance": ("instance", np.arange(shape[3], dtype=np.int32), {"long_name": "instance id"}),
-        "replicate": ("replicate", np.arange(shape[4], dtype=np.int32), {"long_name": "replicate id"}),
+        "replicate": (
+            "replicate",
+            np.arange(shape[4], dtype=np.int32),
+            {"long_name": "replicate id"},
+        ),
         "mark": ("mark", plan.shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
     }
     for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
-        of_each = [plan.parameters[policy].get(name, np.full(count, np.nan)) for policy, count in counts.items()]
+        of_each = [
+            plan.parameters[policy].get(name, np.full(count, np.nan))
+            for policy, count in counts.items()
+        ]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
     data: dict[str, Any] = {}
     for name, x in arrays.items():
         unit_of, long_name = _NAMES.get(name, ("rounds", name))
         data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
-    flags = {"flag_values": np.array(list(Status), np.int8), "flag_meanings": " ".join(x.name.lower() for x in Status)}
+    flags = {
+        "flag_values": np.array(list(Status), np.int8),
+        "flag_meanings": " ".join(x.name.lower() for x in Status),
+    }
     data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
     about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
     about |= {**versions(), "platform": plan.platform}
@@ -391,7 +488,9 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
 
 
 def _views(result: Result) -> dict[str, np.ndarray]:
-    """The variables of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's units."""
+    """The variables of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's
+    units.
+    """
     clock_is_money = result.about.clock == "spent"
     names = ("regret", "realised_regret", "reward", "spent", "rounds")
     views = {name: getattr(result, name).values for name in names}
@@ -404,4 +503,6 @@ def _views(result: Result) -> dict[str, np.ndarray]:
             views[rest] = x
         elif kind == "audit":
             views[rest] = ticks.to_units(x)
-    return {name: x for name, x in views.items() if x.ndim <= 4}  # of several resources: a Result has them
+    return {
+        name: x for name, x in views.items() if x.ndim <= 4
+    }  # of several resources: a Result has them

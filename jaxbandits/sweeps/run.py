@@ -1,4 +1,6 @@
-"""Run a sweep: the blocks that are missing are played, here or by an executor, and each is saved when it is there."""
+"""Run a sweep: the blocks that are missing are played, here or by an executor, and each is saved
+when it is there.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,15 @@ from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, quoted, whole_number
 from jaxbandits.sweeps.report import report_files
 from jaxbandits.sweeps.result import SweepResult, gather
-from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of
+from jaxbandits.sweeps.spec import (
+    Block,
+    Sweep,
+    SweepPlan,
+    first_difference,
+    make_plan,
+    run_spec,
+    source_of,
+)
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
@@ -55,12 +65,14 @@ def sweep(
 
     Args:
         spec: the sweep.
-        out: a folder for blocks, results and report; the same call again continues it, also on other devices or with
-            another executor. None keeps everything in memory.
-        executor: who plays: a ``dask.distributed.Client``, such as :func:`~jaxbandits.sweeps.open_engine` gives, or
-            anything with ``submit(function, *args) -> concurrent.futures.Future``. Only this process writes. None: this
-            process plays, on all its devices.
-        workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
+        out: a folder for blocks, results and report; the same call again continues it, also on
+            other devices or with another executor. None keeps everything in memory.
+        executor: who plays: a ``dask.distributed.Client``, such as
+            :func:`~jaxbandits.sweeps.open_engine` gives, or anything with ``submit(function, *args)
+            -> concurrent.futures.Future``. Only this process writes. None: this process plays, on
+            all its devices.
+        workers: without an executor: threads that run lanes, default one per device; on CPU at
+            least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
 
@@ -68,10 +80,11 @@ def sweep(
         The labelled results.
 
     Raises:
-        InputError: naming what is wrong with the spec, or how it differs from what the folder was begun with.
+        InputError: naming what is wrong with the spec, or how it differs from what the folder was
+            begun with.
         StorageError: a file could not be written; what was finished before is intact.
-        UnfinishedError: blocks failed three times, or a worker would make other bits, or the executor ended; what was
-            finished is kept in the folder.
+        UnfinishedError: blocks failed three times, or a worker would make other bits, or the
+            executor ended; what was finished is kept in the folder.
 
     Example:
         >>> import jaxbandits as jb
@@ -87,8 +100,13 @@ def sweep(
     if executor is not None and workers is not None:
         raise bad("workers", workers, "left out: the executor has workers of its own")
     backend, devices = jax.default_backend(), jax.local_devices()
-    count = pool.usual_workers(devices) if workers is None else whole_number("workers", workers, 1, 4096)
-    # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
+    count = (
+        pool.usual_workers(devices)
+        if workers is None
+        else whole_number("workers", workers, 1, 4096)
+    )
+    # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not
+    # have it.
     if out is not None and Folder(out).has_sweep():
         kind = Folder(out).manifest()["identity"]["versions"]["platform"]
     else:
@@ -104,7 +122,9 @@ def sweep(
                 f"{quoted(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
         if executor is None:
-            note("start", missing=len(blocks), devices=len(devices), platform=backend, workers=count)
+            note(
+                "start", missing=len(blocks), devices=len(devices), platform=backend, workers=count
+            )
         else:
             note("start", missing=len(blocks), executor=type(executor).__name__)
         player = pool.Workers(devices, count) if executor is None else executor
@@ -121,7 +141,9 @@ def sweep(
             note = folder.log()
             good, damaged = folder.sound()
             for path in damaged:
-                notice(f"{path}: its bytes do not fit the checksum in its name; the block is computed anew")
+                notice(
+                    f"{path}: its bytes do not fit the checksum in its name; the block is computed anew"
+                )
                 path.unlink()
             if missing := [block for block in plan.blocks if block.number not in good]:
                 play_blocks(missing, folder.put, note)
@@ -143,11 +165,17 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     task = block.unit.task
 
     def store(accounts: pool.JobAccounts) -> Answer:
-        rows = np.searchsorted(np.sort(block.lanes), block.lanes)  # a block keeps its lanes in the order of play
+        rows = np.searchsorted(
+            np.sort(block.lanes), block.lanes
+        )  # a block keeps its lanes in the order of play
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
         content = encode({**arrays, "ended": status.astype(np.int8)})
-        return {"worker": worker_name(), "name": block_name(block.number, content), "content": content}
+        return {
+            "worker": worker_name(),
+            "name": block_name(block.number, content),
+            "content": content,
+        }
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
 
@@ -184,7 +212,8 @@ def dispatch(
     notice: Notice,
     progress: bool | str = False,
 ) -> None:
-    """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or given up.
+    """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or
+    given up.
 
     An UnfinishedError if some could not be played, when all others were.
     """
@@ -213,25 +242,39 @@ def dispatch(
     with Bar(progress, sum(block.rounds for block in blocks)) as bar:
         try:
             while waiting or under_way:
-                # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
+                # Keep the workers busy: two blocks for each that was heard of, and some for those
+                # that were not.
                 room = max(ahead + 2 * len(workers) - len(under_way), 0)
                 batch = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
                 try:
                     under_way.update(zip(submit(batch), batch, strict=True))
                 except Exception as problem:
-                    raise unfinished(f"the executor takes no work ({_error_line(problem)})") from problem
+                    raise unfinished(
+                        f"the executor takes no work ({_error_line(problem)})"
+                    ) from problem
                 whole, faulty = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
                 for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
                     block = under_way.pop(future)
                     answer, reason = _answer_of(future)
-                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
-                    fits = answer.get("name") == block_name(block.number, answer.get("content", b""))
+                    # A worker's word is not taken for it: the bytes must have the checksum that the
+                    # worker named.
+                    fits = answer.get("name") == block_name(
+                        block.number, answer.get("content", b"")
+                    )
                     (whole if fits else faulty).append((block, answer, reason))
                 put({block.number: answer["content"] for block, answer, _ in whole})
                 for block, answer, _ in whole:
                     workers.add(answer["worker"])
-                    finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
-                    work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+                    finished, lanes, rounds = (
+                        finished + 1,
+                        lanes + block.lanes.size,
+                        rounds + block.rounds,
+                    )
+                    work = {
+                        "lanes": int(block.lanes.size),
+                        "rounds": block.rounds,
+                        "seconds": block.seconds,
+                    }
                     note("block", number=block.number, worker=answer["worker"], **work)
                 for block, answer, reason in faulty:
                     if "lost" in answer or "refused" in answer:
@@ -242,9 +285,17 @@ def dispatch(
                         waiting.appendleft(block)
                     else:
                         given_up.append((block.number, reason))
-                        notice(f"{name(block.number)} failed {_TRIES} times and is left out: {reason}")
-                work_done = max(rounds, threads.work if threads is not None else 0.0)  # of unfinished blocks too
-                pace = f"{work_done / (time.perf_counter() - began):.2g} rounds/s" if work_done else "compiling"
+                        notice(
+                            f"{name(block.number)} failed {_TRIES} times and is left out: {reason}"
+                        )
+                work_done = max(
+                    rounds, threads.work if threads is not None else 0.0
+                )  # of unfinished blocks too
+                pace = (
+                    f"{work_done / (time.perf_counter() - began):.2g} rounds/s"
+                    if work_done
+                    else "compiling"
+                )
                 bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
         finally:
             for future in under_way:
@@ -273,8 +324,9 @@ def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
 def _in_order(blocks: Sequence[Block]) -> list[Block]:
     """Units with long blocks first, so that the workers end together.
 
-    One block of each unit comes before all others: so different workers compile different programs. Then the blocks of
-    one unit in turn: so the lanes of the next fill the slots that the last leaves.
+    One block of each unit comes before all others: so different workers compile different programs.
+    Then the blocks of one unit in turn: so the lanes of the next fill the slots that the last
+    leaves.
     """
     units: dict[str, list[Block]] = {}
     for block in blocks:
@@ -290,15 +342,17 @@ def _error_line(problem: BaseException) -> str:
 
 # --- what is sent to another process, and what it does with it -------------------------------------------------
 #
-# A request is made of plain values only (numbers, text, bytes), so that a worker with another version can read it, and
-# say so. The spec in it is source, or was pickled by value.
+# A request is made of plain values only (numbers, text, bytes), so that a worker with another
+# version can read it, and say so. The spec in it is source, or was pickled by value.
 
 _ARRIVING = threading.Lock()  # one spec at a time
 _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def request_of(plan: SweepPlan) -> dict[str, Any]:
-    """What a worker needs to know: the spec's source, or what pickles it here and only under this Python."""
+    """What a worker needs to know: the spec's source, or what pickles it here and only under this
+    Python.
+    """
     form, content = "source", source_of(plan.spec)
     if content is None:
         try:
@@ -308,7 +362,9 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         try:
             form, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
-            must = "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            must = (
+                "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            )
             raise InputError(
                 f"spec: cannot be sent to another process ({_error_line(problem)}); it must be {must}"
             ) from None
@@ -316,7 +372,9 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
 
 
 def play_block(request: dict[str, Any], number: int) -> Answer:
-    """In a worker: play the block of this number and give its bytes, or say why this worker must not play."""
+    """In a worker: play the block of this number and give its bytes, or say why this worker must
+    not play.
+    """
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
@@ -331,26 +389,37 @@ def play_block(request: dict[str, Any], number: int) -> Answer:
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:
     """Refuse to play for other versions, before anything of the spec is touched: bits could differ."""
-    local, origin = {**versions(), "platform": jax.default_backend()}, json.loads(request["identity"])["versions"]
+    local, origin = (
+        {**versions(), "platform": jax.default_backend()},
+        json.loads(request["identity"])["versions"],
+    )
     if request["how"] != "source":
         local["python"], origin["python"] = _PYTHON, request["how"]
     if difference := first_difference(local, origin):
         name, value, expected = difference
-        raise InputError(f"its {name} is {quoted(value)}; it must be {quoted(expected)}, as where the sweep began")
+        raise InputError(
+            f"its {name} is {quoted(value)}; it must be {quoted(expected)}, as where the sweep began"
+        )
 
 
 @functools.lru_cache(maxsize=1)
 def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
-    """The sweep's plan in this process and its workers; both stay between calls, and so do programs."""
+    """The sweep's plan in this process and its workers; both stay between calls, and so do
+    programs.
+    """
     loaded: Sweep = run_spec(*spec) if form == "source" else pickle.loads(spec)
     devices = jax.local_devices()
     plan = make_plan(loaded)
     sent, local = json.loads(identity), json.loads(json.dumps(plan.identity))
     if difference := first_difference(local, sent):  # it draws numbers without a seed, say
         place, now, then = difference
-        raise InputError(f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began")
+        raise InputError(
+            f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began"
+        )
     threads = pool.usual_workers(devices)
-    if "distributed" in sys.modules and devices[0].platform == "cpu":  # no more than Dask gave this process
+    if (
+        "distributed" in sys.modules and devices[0].platform == "cpu"
+    ):  # no more than Dask gave this process
         from distributed import get_worker
 
         with contextlib.suppress(ValueError):  # it is none of Dask's

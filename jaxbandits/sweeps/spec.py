@@ -1,4 +1,6 @@
-"""What a sweep is: the declarative value, its file, its identity as plain JSON; how it is cut into blocks."""
+"""What a sweep is: the declarative value, its file, its identity as plain JSON; how it is cut into
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,16 @@ from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks, ticks
-from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, quoted, whole_number
+from jaxbandits.core.checks import (
+    InputError,
+    bad,
+    brief,
+    called,
+    numbers,
+    positive_number,
+    quoted,
+    whole_number,
+)
 from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, label
@@ -34,24 +45,28 @@ from jaxbandits.core.settings import Settings, label
 class Sweep:
     """The product of policies × their settings × environments × budgets × instances × replicates.
 
-    All of it meets the same world: the outcomes of an instance depend on the seed, the number of the instance in its
-    environment and the replicate only. So differences between settings, policies and budgets are paired.
+    All of it meets the same world: the outcomes of an instance depend on the seed, the number of
+    the instance in its environment and the replicate only. So differences between settings,
+    policies and budgets are paired.
 
     Args:
-        policies: one or more; arrays in their fields are the grids (``OmegaUCB(rho=[0.1, 0.2])``, or
-            :func:`~jaxbandits.grid` for all combinations of several fields). A mapping gives them names of your own.
+        policies: one or more; arrays in their fields are the grids (``OmegaUCB(rho=[0.1, 0.2])``,
+            or :func:`~jaxbandits.grid` for all combinations of several fields). A mapping gives
+            them names of your own.
         environments: one environment, or several by name. Instances are numbered from 0 in each.
-        constraint: what ends a run. With ``budgets`` a function ``(environment, budget) -> Constraint``.
+        constraint: what ends a run. With ``budgets`` a function ``(environment, budget) ->
+            Constraint``.
         budgets: the values of the axis ``budget``, increasing; None for the one ``constraint``.
         replicates: independent runs of each setting on each instance.
         seed: 0 … 2³² − 1.
-        marks: at how many points of the clock to record, or the shares (see :func:`~jaxbandits.simulate`). The default
-            1 records the end only.
-        over: what was sampled, and hence what a standard error counts. ``"replicate"``: the instances are given, the
-            runs on them are random. ``"instance"``: the instances were drawn at random; each, averaged over its
-            replicates, is one observation.
+        marks: at how many points of the clock to record, or the shares (see
+            :func:`~jaxbandits.simulate`). The default 1 records the end only.
+        over: what was sampled, and hence what a standard error counts. ``"replicate"``: the
+            instances are given, the runs on them are random. ``"instance"``: the instances were
+            drawn at random; each, averaged over its replicates, is one observation.
         engine, max_rounds: as in :func:`~jaxbandits.simulate`.
-        block_seconds: about how many seconds of one core's work make a block, the unit in which work is saved.
+        block_seconds: about how many seconds of one core's work make a block, the unit in which
+            work is saved.
         title: heads the report.
 
     Example:
@@ -87,7 +102,9 @@ class Sweep:
                 must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
             policies = dict(zip(labels, listed, strict=True)) or policies
-        return _all_of("policies", policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
+        return _all_of(
+            "policies", policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
+        )
 
 
 def _all_of(argument: str, mapping: Any, kind: type, may_be: str) -> dict[str, Any]:
@@ -113,7 +130,9 @@ SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was ex
 
 
 def load_spec(path: str) -> Sweep:
-    """The :class:`~jaxbandits.Sweep` in a file, which is executed: run none that you would not run yourself."""
+    """The :class:`~jaxbandits.Sweep` in a file, which is executed: run none that you would not run
+    yourself.
+    """
     file = path_of("SPEC.py", path)
     if file.suffix != ".py":
         raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
@@ -139,10 +158,16 @@ def run_spec(path: str, content: bytes) -> Sweep:
         raise
     except BaseException as problem:  # SystemExit too: a spec must not end us as if all were well
         del sys.modules[module.__name__]
-        lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(problem.__traceback__)
+            if frame.filename == str(file)
+        ]
         at = lines[-1] if lines else getattr(problem, "lineno", 0)  # of a SyntaxError
         kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
-        raise InputError(f"{path}: line {at}: {kind}{brief(problem, 400)}".rstrip(": ")) from problem
+        raise InputError(
+            f"{path}: line {at}: {kind}{brief(problem, 400)}".rstrip(": ")
+        ) from problem
     sweep = vars(module).get("sweep")
     if not isinstance(sweep, Sweep):
         raise bad(f"{path}: sweep", sweep, "a jaxbandits.Sweep")
@@ -164,19 +189,28 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 
 
 def describe(value: Any, place: str = "spec") -> Any:
-    """A value as JSON that is equal if and only if the value is; an InputError for what cannot be told apart.
+    """A value as JSON that is equal if and only if the value is; an InputError for what cannot be
+    told apart.
 
     Of the user's functions and classes the name: what they do is in the digests of what was traced.
     """
-    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
+    if value is None or (
+        isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)
+    ):
         return value
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return {"key": describe(np.asarray(jax.random.key_data(value)))}
     if isinstance(value, (np.ndarray, jax.Array, np.generic)):
         x = np.asarray(value)
-        if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():  # NaN is not equal to itself
+        if (
+            x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any()
+        ):  # NaN is not equal to itself
             return {"dtype": x.dtype.str, "values": x.tolist()}
-        return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest(np.ascontiguousarray(x).tobytes())}
+        return {
+            "dtype": x.dtype.str,
+            "shape": list(x.shape),
+            "sha256": digest(np.ascontiguousarray(x).tobytes()),
+        }
     if isinstance(value, Mapping):
         return {str(key): describe(item, f"{place}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -193,7 +227,9 @@ def describe(value: Any, place: str = "spec") -> Any:
     if kind is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "a number, an array, a dataclass or a function"
-            raise InputError(f"{place}: {quoted(value)} cannot be told from another such object; it must be {must}")
+            raise InputError(
+                f"{place}: {quoted(value)} cannot be told from another such object; it must be {must}"
+            )
         return identity | {"repr": text}
     path = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if path is None or kind.__module__.split(".")[0] in _LIBRARIES:
@@ -214,7 +250,8 @@ def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, 
 
 # --- the plan: checked input, cut into blocks, and what it will take; nothing is compiled ------------------------
 
-# Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
+# Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no
+# number.
 _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
 _LEAP = (30e-9, 0.25e-9, 8.5)
 _PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
@@ -277,7 +314,9 @@ class SweepPlan:
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, np.ndarray]]:
-        """For each policy the parameters that are one number in every setting and differ between settings."""
+        """For each policy the parameters that are one number in every setting and differ between
+        settings.
+        """
         swept: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
         for policy, settings in self.policies.items():
             for name in settings.parameters[0]:
@@ -289,10 +328,14 @@ class SweepPlan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The sweep as JSON, with values as the engines get them: 0.1, float32(0.1) and an array of it are the same."""
+        """The sweep as JSON, with values as the engines get them: 0.1, float32(0.1) and an array of
+        it are the same.
+        """
         spec = self.spec
         constraints = {
-            f"{name}, budget {self.budgets[number]}": describe(layout.tasks[0].constraint, "constraint")
+            f"{name}, budget {self.budgets[number]}": describe(
+                layout.tasks[0].constraint, "constraint"
+            )
             for (name, number), layout in self.layouts.items()
         }
         return {
@@ -304,8 +347,12 @@ class SweepPlan:
             "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
             "marks": self.shares.tolist(),
             "budgets": list(self.budgets),
-            "policies": {name: describe(settings.policy, name) for name, settings in self.policies.items()},
-            "environments": {name: describe(environment, name) for name, environment in self.environments.items()},
+            "policies": {
+                name: describe(settings.policy, name) for name, settings in self.policies.items()
+            },
+            "environments": {
+                name: describe(environment, name) for name, environment in self.environments.items()
+            },
             "constraints": constraints,
             "code": self._code(),
             "order": [list(self.policies), list(self.environments)],  # which blocks are numbered by
@@ -314,7 +361,9 @@ class SweepPlan:
         }
 
     def _code(self) -> dict[str, str]:
-        """For each unit with code of the user's a digest of what was traced, and of what its host methods say."""
+        """For each unit with code of the user's a digest of what was traced, and of what its host
+        methods say.
+        """
         digests = {}
         for unit in self.units:
             if unit.task.program is not None:
@@ -342,7 +391,9 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     _check_line("title", spec.title or "Sweep")
     named, worlds, constraint = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
     worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
-    environments = _all_of("environments", worlds, Environment, "an environment, or a mapping of names to them")
+    environments = _all_of(
+        "environments", worlds, Environment, "an environment, or a mapping of names to them"
+    )
     budgets: tuple[float | None, ...] = (None,)
     if spec.budgets is not None:
         values = numbers("budgets", spec.budgets, "increasing numbers above 0")
@@ -352,22 +403,35 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     fixed = isinstance(constraint, Constraint)
     if fixed != (spec.budgets is None) or not (fixed or callable(constraint)):
         raise bad(
-            "constraint", constraint, "a constraint, or with budgets a function (environment, budget) -> Constraint"
+            "constraint",
+            constraint,
+            "a constraint, or with budgets a function (environment, budget) -> Constraint",
         )
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
-    marks, settings = mark_shares(spec.marks).size, sum(policy_settings.count for policy_settings in policies.values())
-    size = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
+    marks, settings = (
+        mark_shares(spec.marks).size,
+        sum(policy_settings.count for policy_settings in policies.values()),
+    )
+    size = (
+        settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
+    )
     if size > _MOST_VALUES:  # before any array of that size is made
         must = f"fewer: with {marks} marks a variable of the result has {size:,} values, of at most {_MOST_VALUES:,}"
         raise bad("replicates", spec.replicates, must)
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
-    for (world, environment), (number, budget) in itertools.product(environments.items(), enumerate(budgets)):
+    for (world, environment), (number, budget) in itertools.product(
+        environments.items(), enumerate(budgets)
+    ):
         at_budget = "" if budget is None else f", budget {budget:g}"
         try:
-            limit = constraint if fixed else called(spec, "constraint", partial(constraint, environment, budget))
+            limit = (
+                constraint
+                if fixed
+                else called(spec, "constraint", partial(constraint, environment, budget))
+            )
             layout = layouts[world, number] = lay_out(
                 list(named.values()),  # as the user gave them, for messages
                 environment,
@@ -384,7 +448,9 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             # Lanes in order of their expected length, cut so that each block is about as much work.
             rounds, arms = layout.expected[task.places(task.order)[1]], task.environment.spec
             a_round, an_arm, _ = _speed(task)
-            seconds = rounds * (a_round + an_arm * getattr(arms, "pairs", getattr(arms, "arms", 16)))
+            seconds = rounds * (
+                a_round + an_arm * getattr(arms, "pairs", getattr(arms, "arms", 16))
+            )
             sums = np.cumsum(seconds)
             count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
             inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
@@ -394,7 +460,16 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             for part in (slice(*ends) for ends in parts):
                 work = float(seconds[part].sum()), float(rounds[part].sum())
                 blocks.append(Block(len(blocks), units[-1], task.order[part], *work))
-    return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform or jax.default_backend())
+    return SweepPlan(
+        spec,
+        policies,
+        environments,
+        budgets,
+        layouts,
+        units,
+        blocks,
+        platform or jax.default_backend(),
+    )
 
 
 # --- the forecast ----------------------------------------------------------------------------------------------
@@ -409,8 +484,12 @@ class Forecast(NamedTuple):
     workers: int  # threads that run lanes
 
 
-def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
-    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
+def forecast(
+    plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()
+) -> Forecast:
+    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be
+    so.
+    """
     devices = jax.local_devices()
     workers = workers or usual_workers(devices)
     compiling: dict[Any, float] = {}  # seconds, by program
@@ -425,9 +504,13 @@ def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] =
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
     seconds = work + (sum(compiling.values()) / min(workers, len(compiling)) if work else 0.0)
     largest = max(unit.task.order.size for unit in plan.units)
-    accounts = 8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)  # open blocks; copies of the final arrays
+    accounts = (
+        8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)
+    )  # open blocks; copies of the final arrays
     memory = checks.peak_memory() + _REPORT_BYTES + len(compiling) * _PROGRAM_BYTES
-    return Forecast(seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers)
+    return Forecast(
+        seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers
+    )
 
 
 def _speed(task: driver.Task) -> tuple[float, float, float]:

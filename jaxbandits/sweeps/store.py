@@ -1,12 +1,12 @@
 """The folder of a sweep: a manifest, finished blocks with their checksums, the results; logs apart.
 
     DIR/sweep.json                what the sweep is; any difference is refused by name
-    DIR/blocks/00007-<sha>.npz    the exact accounts of block 7; the name holds the first half of the file's SHA-256
-    DIR/result.nc, …              the results
-    DIR/log/                      the only place with times in it
+    DIR/blocks/00007-<sha>.npz    the exact accounts of block 7; the name holds the first half of
+    the file's SHA-256 DIR/result.nc, …              the results DIR/log/                      the
+    only place with times in it
 
-A file is written under another name, synced, and renamed: it is there whole, or not at all. Nothing outside ``log/``
-depends on when, where or in how many goes the work was done.
+A file is written under another name, synced, and renamed: it is there whole, or not at all. Nothing
+outside ``log/`` depends on when, where or in how many goes the work was done.
 """
 
 from __future__ import annotations
@@ -72,7 +72,12 @@ class Folder:
             self.check(plan)
         else:
             blocks = [
-                {"of": x.unit.name, "lanes": int(x.lanes.size), "rounds": x.rounds, "seconds": x.seconds}
+                {
+                    "of": x.unit.name,
+                    "lanes": int(x.lanes.size),
+                    "rounds": x.rounds,
+                    "seconds": x.seconds,
+                }
                 for x in plan.blocks
             ]
             about = {"format": _FORMAT, "identity": plan.identity, "blocks": blocks}
@@ -80,24 +85,36 @@ class Folder:
         with self._writing(BLOCKS):
             (self.path / BLOCKS).mkdir(exist_ok=True)
             for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
-                if UNFINISHED.fullmatch(entry.name):  # what a run leaves that was killed while it wrote
+                if UNFINISHED.fullmatch(
+                    entry.name
+                ):  # what a run leaves that was killed while it wrote
                     entry.unlink()
 
     def has_sweep(self) -> bool:
-        """Does the folder hold a sweep, finished or not? One with other files, or with blocks alone, is refused."""
+        """Does the folder hold a sweep, finished or not? One with other files, or with blocks
+        alone, is refused.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise bad("out", str(self.path), "a folder; it is a file")
         if (self.path / MANIFEST).exists():
             return True
-        files = [path.name for path in self.path.glob("*") if path.name not in (BLOCKS, LOG) and path.name[0] != "."]
+        files = [
+            path.name
+            for path in self.path.glob("*")
+            if path.name not in (BLOCKS, LOG) and path.name[0] != "."
+        ]
         files += [f"{BLOCKS}/{path.name}" for path in (self.path / BLOCKS).glob("*.npz")]
         if files:
-            raise bad("out", str(self.path), f"a new or empty folder; there is {min(files)!r} in it")
+            raise bad(
+                "out", str(self.path), f"a new or empty folder; there is {min(files)!r} in it"
+            )
         return False
 
     def check(self, plan: SweepPlan) -> None:
         """Hold the manifest against a sweep: the first difference is named."""
-        if difference := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
+        if difference := first_difference(
+            json.loads(json.dumps(plan.identity)), self.manifest()["identity"]
+        ):
             place, now, then = difference
             origin = f"{quoted(str(self.path))} was begun with {quoted(then)}; it must be the same, or another folder"
             raise InputError(f"{place}: {quoted(now)} given, but {origin}")
@@ -124,7 +141,9 @@ class Folder:
         except Timeout:
             raise bad("out", str(self.path), "a folder on which no other run works now") from None
         except OSError as problem:
-            raise bad("out", str(self.path), f"a folder that can be written ({reason_of(problem)})") from None
+            raise bad(
+                "out", str(self.path), f"a folder that can be written ({reason_of(problem)})"
+            ) from None
         with held:
             yield
 
@@ -141,30 +160,48 @@ class Folder:
     def put(self, blocks: Mapping[int, bytes]) -> None:
         """Save finished blocks, by number; a disk syncs many files in the time of one."""
         with ThreadPoolExecutor(_AT_A_TIME) as threads:
-            saving = {number: threads.submit(self._put, number, content) for number, content in blocks.items()}
+            saving = {
+                number: threads.submit(self._put, number, content)
+                for number, content in blocks.items()
+            }
         for number, done in saving.items():  # whatever fails, the others are there
             with self._writing(f"block {number}"):
                 done.result()
 
     def _put(self, number: int, content: bytes) -> None:
-        write_whole(self.path / BLOCKS / block_name(number, content), lambda file: file.write(content))
+        write_whole(
+            self.path / BLOCKS / block_name(number, content), lambda file: file.write(content)
+        )
 
     def get(self, number: int, files: Mapping[int, Path] | None = None) -> bytes:
-        """The bytes of a finished block, if its checksum is right; ``files`` spares a look at all names for each."""
+        """The bytes of a finished block, if its checksum is right; ``files`` spares a look at all
+        names for each.
+        """
         path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
-            raise InputError(f"block {number}: missing or damaged; the same sweep again computes it anew")
+            raise InputError(
+                f"block {number}: missing or damaged; the same sweep again computes it anew"
+            )
         return content
 
     def sound(self) -> tuple[frozenset[int], list[Path]]:
-        """Numbers of the blocks whose checksum is right, and the files of those whose checksum is not."""
+        """Numbers of the blocks whose checksum is right, and the files of those whose checksum is
+        not.
+        """
         files = self.listed()
-        good = frozenset(number for number, path in files.items() if path.name == block_name(number, path.read_bytes()))
+        good = frozenset(
+            number
+            for number, path in files.items()
+            if path.name == block_name(number, path.read_bytes())
+        )
         return good, [path for number, path in files.items() if number not in good]
 
     def listed(self) -> dict[int, Path]:
         """The files of blocks, by their names alone."""
-        paths = [(_NAME.fullmatch(path.name), path) for path in sorted((self.path / BLOCKS).glob("*.npz"))]
+        paths = [
+            (_NAME.fullmatch(path.name), path)
+            for path in sorted((self.path / BLOCKS).glob("*.npz"))
+        ]
         return {int(match[1]): path for match, path in paths if match}
 
     def write(self, name: str, content: bytes) -> None:
@@ -182,8 +219,14 @@ class Folder:
             raise StorageError(problem.errno, f"{failed}; {intact}") from problem
 
     def log(self) -> Note:
-        """Where a run notes its events, one JSON object a line, with times. A full disk stops no run for its log."""
-        path = self.path / LOG / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-0-{os.getpid()}.jsonl"
+        """Where a run notes its events, one JSON object a line, with times. A full disk stops no
+        run for its log.
+        """
+        path = (
+            self.path
+            / LOG
+            / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-0-{os.getpid()}.jsonl"
+        )
 
         def note(event: str, **values: Any) -> None:
             text = json.dumps({"time": round(time.time(), 3), "event": event, **values})
@@ -194,7 +237,9 @@ class Folder:
 
 
 def read_logs(folder: Path) -> list[list[dict[str, Any]]]:
-    """The notes of every run in a sweep's folder, oldest first; a line that was cut off is left out."""
+    """The notes of every run in a sweep's folder, oldest first; a line that was cut off is left
+    out.
+    """
     runs = []
     for path in sorted((folder / LOG).glob("*.jsonl")):
         notes = []

@@ -1,4 +1,5 @@
-"""The public contract kit: does your policy, environment or constraint keep the rules that the simulator leans on?
+"""The public contract kit: does your policy, environment or constraint keep the rules that the
+simulator leans on?
 
 It is checked in one line, in your own tests::
 
@@ -8,8 +9,9 @@ It is checked in one line, in your own tests::
     check_environment(MyArms(...))
     check_constraint(MyBudget(...), FiniteArms.bernoulli([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]]))
 
-They raise :class:`AssertionError` with one sentence about the rule that is broken. ``POLICY_CHECKS`` and
-``CONSTRAINT_CHECKS`` list the single checks, for a test runner that wants to report them apart.
+They raise :class:`AssertionError` with one sentence about the rule that is broken.
+``POLICY_CHECKS`` and ``CONSTRAINT_CHECKS`` list the single checks, for a test runner that wants to
+report them apart.
 """
 
 import lazy_loader

@@ -1,4 +1,6 @@
-"""What the checks share: comparisons to the bit, a lane played by a plain loop, a policy on trial and its runs."""
+"""What the checks share: comparisons to the bit, a lane played by a plain loop, a policy on trial
+and its runs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def ulps_apart(a: Any, b: Any) -> np.ndarray:
-    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart, a NaN is far.
+    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart,
+    a NaN is far.
 
     Example:
         >>> import numpy as np
@@ -38,7 +41,9 @@ def ulps_apart(a: Any, b: Any) -> np.ndarray:
 
     def rank(x: np.ndarray) -> np.ndarray:
         bits = np.ascontiguousarray(x).view(np.int32).astype(np.int64)
-        return np.where(bits >= 0, bits, -(2**31) - bits)  # the order of the floats; −0 and +0 are one
+        return np.where(
+            bits >= 0, bits, -(2**31) - bits
+        )  # the order of the floats; −0 and +0 are one
 
     x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
     apart, nan = np.abs(rank(x) - rank(y)), (np.isnan(x), np.isnan(y))
@@ -53,7 +58,8 @@ def assert_same_results(
     Args:
         one, other: results with the same settings, instances and replicates in the same order.
         what: names the two, for the message.
-        marks: pairs of mark numbers to compare (in ``one``, in ``other``); all, in order, by default.
+        marks: pairs of mark numbers to compare (in ``one``, in ``other``); all, in order, by
+            default.
 
     Raises:
         AssertionError: naming the first quantity and lane that differ.
@@ -67,11 +73,16 @@ def assert_same_results(
     """
     pairs = [(i, i) for i in range(len(one.marks))] if marks is None else list(marks)
     first_marks, second_marks = ([pair[side] for pair in pairs] for side in (0, 1))
-    accounts = {k: (x[:, :, :, first_marks], other.ledger[k][:, :, :, second_marks]) for k, x in one.ledger.items()}
+    accounts = {
+        k: (x[:, :, :, first_marks], other.ledger[k][:, :, :, second_marks])
+        for k, x in one.ledger.items()
+    }
     accounts |= {f"final {name}": (x, other.final[name]) for name, x in one.final.items()}
     for name, (a, b) in (accounts | {"the lanes' status": (one.ended, other.ended)}).items():
         assert a.shape == b.shape, f"{what}: {name} differs: shapes {a.shape} and {b.shape}"
-        if (different := (a != b) & ((a == a) | (b == b))).any():  # NaN is what a policy does not tell
+        if (
+            different := (a != b) & ((a == a) | (b == b))
+        ).any():  # NaN is what a policy does not tell
             at = tuple(int(i) for i in np.argwhere(different)[0])
             places = f"{int(different.sum())} places, first at {at}: {a[at]} and {b[at]}"
             raise AssertionError(f"{what}: {name} differs in {places}")
@@ -157,8 +168,8 @@ def episode(
 ) -> Step:
     """The first ``rounds`` rounds of some lanes, every array ``[replicate, round, …]``.
 
-    The play goes on when the constraint has ended (``over`` says so), so that all lanes have one length. The first
-    setting of the policy plays.
+    The play goes on when the constraint has ended (``over`` says so), so that all lanes have one
+    length. The first setting of the policy plays.
 
     Example:
         >>> import jax
@@ -197,17 +208,26 @@ def _episodes(
 ) -> Step:
     def of_replicate(replicate: jax.Array) -> Step:
         lane = streams.lane_key(typed(root), instance, replicate)
-        return play_lane(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
+        return play_lane(
+            policy, environment, constraint, jax.random.key_data(lane), instance, rounds
+        )
 
     return jax.vmap(of_replicate)(replicates)
 
 
 def play_lane(
-    policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    lane: jax.Array,
+    row: jax.Array,
+    rounds: int,
 ) -> Step:
     """The first rounds of one lane, its key as words."""
     world = at_instance(environment, row)
-    world_key, policy_key = (streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY))
+    world_key, policy_key = (
+        streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY)
+    )
     state, blank = world.start(), policy.blank_action(environment.spec)
     _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
@@ -220,21 +240,37 @@ def play_lane(
         observation = Observation(view, action, feedback, empty, context)
         after, action = policy.step(before, policy_key, observation)
         world_state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
-        successor = after, world_state, book(constraint, ledger, outcome), action, feedback, empty, view.context
-        if passes(environment, world, state):  # where no arm is open the round passes, and nothing is learnt
+        successor = (
+            after,
+            world_state,
+            book(constraint, ledger, outcome),
+            action,
+            feedback,
+            empty,
+            view.context,
+        )
+        if passes(
+            environment, world, state
+        ):  # where no arm is open the round passes, and nothing is learnt
             any_open, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
             outcome = select_tree(any_open, outcome, nothing)
             passed = (before, state, book(constraint, ledger, nothing), *carry[3:])
             successor = select_tree(any_open, successor, passed)
         after, _, ledger, action = successor[:4]
-        return successor, Step(before, observation, after, action, outcome, ledger, constraint.ended(ledger))
+        return successor, Step(
+            before, observation, after, action, outcome, ledger, constraint.ended(ledger)
+        )
 
     return jax.lax.scan(round_step, begin, None, length=rounds)[1]
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
-    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the host."""
-    return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
+    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the
+    host.
+    """
+    return jax.random.key_data(
+        streams.domain_key(streams.lane_key(root, instance, replicate), domain)
+    )
 
 
 # --- The subject of a check.
@@ -257,8 +293,17 @@ class Subject:
 
     def run(self, **changes: Any) -> Result:
         """``simulate`` on trial settings, with some of its arguments changed."""
-        nouns = {"policies": self.first, "environment": self.environment, "constraint": self.constraint}
-        options: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
+        nouns = {
+            "policies": self.first,
+            "environment": self.environment,
+            "constraint": self.constraint,
+        }
+        options: dict[str, Any] = {
+            "key": self.key,
+            "replicates": self.replicates,
+            "marks": MARKS,
+            "slots": self.slots,
+        }
         return simulate(**(nouns | options | {"chunk": 16, "engine": "scan"} | changes))
 
     @cached_property
@@ -269,7 +314,9 @@ class Subject:
 
     @cached_property
     def variants(self) -> list[Policy]:
-        """The same policy with other values of its leaves, as far as their ranges allow (none if it has none)."""
+        """The same policy with other values of its leaves, as far as their ranges allow (none if it
+        has none).
+        """
         variants: list[Policy] = []
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625) if jax.tree.leaves(self.first) else ():
             changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
@@ -291,7 +338,9 @@ class Subject:
         return self.run()
 
     def episodes(self, instance: int) -> Step:
-        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``; host arrays."""
+        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``;
+        host arrays.
+        """
         if instance not in self._steps:
             rounds = int(self.base.ledger["rounds"][..., -1].max())
             nouns = self.first, self.environment, self.constraint, self.key
@@ -301,7 +350,9 @@ class Subject:
 
     @cached_property
     def steps(self) -> Step:
-        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``, host arrays."""
+        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``, host
+        arrays.
+        """
         rounds = int(min(self.base.ledger["rounds"][0, 0, 0, -1], 64))
         return jax.tree.map(lambda x: x[0, :rounds], self.episodes(0))
 
@@ -312,7 +363,9 @@ class Subject:
     def sampled(self, number: int) -> list[int]:
         """Places of the first two rounds of ``steps``, and of about ``number`` others."""
         rounds = self.steps.over.shape[0]
-        return sorted({0, min(1, rounds - 1), *np.linspace(0, rounds - 1, number).astype(int).tolist()})
+        return sorted(
+            {0, min(1, rounds - 1), *np.linspace(0, rounds - 1, number).astype(int).tolist()}
+        )
 
     @cached_property
     def decided(self) -> Callable[[Pytree, Observation], tuple[Any, Any]]:
@@ -322,7 +375,9 @@ class Subject:
         @jax.jit
         def both(before: Pytree, observation: Observation) -> tuple[Any, Any]:
             key = typed(words)
-            return leaves.step(before, key, observation), leaves.select(before, key, observation.view)
+            return leaves.step(before, key, observation), leaves.select(
+                before, key, observation.view
+            )
 
         return both
 

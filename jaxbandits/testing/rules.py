@@ -11,7 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.source_info_util import summarize  # where an equation was written; it has no public name
+from jax._src.source_info_util import (
+    summarize,
+)  # where an equation was written; it has no public name
 
 from jaxbandits._engine.scan import book
 from jaxbandits._engine.setup import check_nouns, time_parallel
@@ -60,7 +62,8 @@ def chooses_what_there_is(subject: Subject) -> None:
 
 
 def agrees_without_jit(subject: Subject) -> None:
-    """Without jit: states and scores within 4 units in the last place, the same decisions but for such near-ties.
+    """Without jit: states and scores within 4 units in the last place, the same decisions but for
+    such near-ties.
 
     A policy that declares a coarser ``rounding`` than usual may be off by as many more.
     """
@@ -83,11 +86,15 @@ def agrees_without_jit(subject: Subject) -> None:
         assert worst <= allowed, message
         if int(action) != int(now.action):
             apart = int(ulps_apart(fast[int(action)], fast[int(now.action)]))
-            assert apart <= allowed, f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
+            assert apart <= allowed, (
+                f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
+            )
 
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
-    """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
+    """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old
+    state.
+    """
     for i in subject.sampled(3):
         now = subject.round(i)
         real = now.observation.feedback
@@ -138,7 +145,9 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
-    """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
+    """Other values of the leaves, another key, another number of settings: the compiled program
+    serves them all.
+    """
     policies = [subject.first, *subject.variants]
     sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     key = jax.random.fold_in(subject.key, 1)
@@ -147,7 +156,9 @@ def other_values_compile_nothing(subject: Subject) -> None:
         for policy in [*policies[1:], sweep]:
             subject.run(policies=policy)
         subject.run(key=key)
-    assert not compiled, f"calls of simulate that differ in numbers only compiled {len(compiled)} programs: {compiled}"
+    assert not compiled, (
+        f"calls of simulate that differ in numbers only compiled {len(compiled)} programs: {compiled}"
+    )
 
 
 def sweep_equals_loop(subject: Subject) -> None:
@@ -171,11 +182,16 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
         steps = subject.episodes(i)
         for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
             over = np.asarray(steps.over[r])
-            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
+            assert over.any(), (
+                f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
+            )
             last = int(np.argmax(over))
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
-                booked, place = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
+                booked, place = (
+                    base.ledger[name][0, i, r, -1],
+                    f"instance {i}, replicate {r}: {name}",
+                )
                 message = f"{place} ends as {booked}, in a plain loop of step and pull as {value}"
                 assert np.array_equal(booked, value), message
 
@@ -187,7 +203,9 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     for field in leaf_fields(constraint):
         shape = np.shape(getattr(constraint, field.name))
         # [d] of d resources in a world of d instances is one budget for each resource
-        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
+        if shape[:1] == (environment.instances,) and (
+            len(shape) > 1 or shape != (environment.resources,)
+        ):
             parts[field.name] = np.asarray(getattr(constraint, field.name))[rows]
     return {
         "policies": jax.tree.map(lambda x: x[:, rows] if x.shape[1] > 1 else x, subject.first),
@@ -212,7 +230,9 @@ def _is_presence(path: Any) -> bool:
 
 
 def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the
+    last, but absent.
+    """
 
     def pad(path: Any, x: Any) -> np.ndarray:
         x = np.asarray(x)
@@ -223,7 +243,11 @@ def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> 
 
     def pad_leaf(name: str, x: Any, meta: Any) -> Any:
         core = meta.get("core", 0)  # arms come first
-        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
+        return (
+            np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge")
+            if core
+            else x
+        )
 
     return {
         "policies": map_leaves(policy, pad_leaf),
@@ -235,35 +259,53 @@ def order_and_chunks_change_nothing(subject: Subject) -> None:
     """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
     base, every = subject.base, list(range(subject.environment.instances))
     backwards = list(range(subject.replicates))[::-1]
-    turned = subject.run(**cut(subject, every[::-1]), instance_ids=every[::-1], replicates=backwards)
+    turned = subject.run(
+        **cut(subject, every[::-1]), instance_ids=every[::-1], replicates=backwards
+    )
     expected = pick(base, instances=every[::-1], replicates=backwards)
     assert_same_results(expected, turned, "lanes in order and in reverse order")
     last = [subject.replicates - 1]
-    assert_same_results(pick(base, replicates=last), subject.run(replicates=last), "a replicate in the whole and alone")
+    assert_same_results(
+        pick(base, replicates=last),
+        subject.run(replicates=last),
+        "a replicate in the whole and alone",
+    )
     assert_same_results(base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
 
 
 def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
-    """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of the whole."""
+    """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of
+    the whole.
+    """
     axis = arms_axis(subject.environment)
     change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
-    for i in range(subject.environment.instances):  # all changes at once, since each of them is a program to compile
+    for i in range(
+        subject.environment.instances
+    ):  # all changes at once, since each of them is a program to compile
         options = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
         if axis is not None:
             options |= widened(options["policies"], options["environment"], axis, 2)
         got = subject.run(**options, slots=max(subject.replicates - 1, 1))
         if axis is not None:
             pulls = got.final["pulls"]
-            assert not pulls[..., -2:].any(), f"instance {i} {change}: an arm that it does not have was pulled"
+            assert not pulls[..., -2:].any(), (
+                f"instance {i} {change}: an arm that it does not have was pulled"
+            )
             got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
         whole, marks = pick(subject.base, instances=[i]), [(1, 0), (len(MARKS) - 1, 1)]
         assert_same_results(whole, got, f"instance {i} as ever, and {change}", marks=marks)
 
 
 def leap_equals_scan(subject: Subject) -> None:
-    """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
+    """An engine that plays many rounds at once, where one takes this policy, gives the bits of the
+    scan engine.
+    """
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
-        promises = (subject.policy, "rests"), (subject.environment, "addressed"), (subject.constraint, "additive")
+        promises = (
+            (subject.policy, "rests"),
+            (subject.environment, "addressed"),
+            (subject.constraint, "additive"),
+        )
         promise = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in promises)
         label = f"{promise} are declared, and one of them is not kept: engine scan and engine leap"
         assert_same_results(subject.base, subject.run(engine="leap"), label)
@@ -272,7 +314,9 @@ def leap_equals_scan(subject: Subject) -> None:
 def replicates_differ(subject: Subject) -> None:
     """No two replicates are the same run."""
     ledger = subject.base.ledger
-    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]  # spent: of each resource
+    columns = [
+        ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")
+    ]  # spent: of each resource
     runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
     for i, instance in enumerate(runs):
         different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
@@ -281,7 +325,9 @@ def replicates_differ(subject: Subject) -> None:
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
-    """An index policy that declares ``rests``: a score reads its own arm and t, and never falls at rest."""
+    """An index policy that declares ``rests``: a score reads its own arm and t, and never falls at
+    rest.
+    """
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
         return
@@ -294,11 +340,17 @@ def scores_rest_as_declared(subject: Subject) -> None:
         before = every[pulled]
         for arm in np.flatnonzero(pulled)[:4]:
             unit = jnp.int32(ticks.ONE)
-            after_pull = np.asarray(_jitted_scores(leaves, record(now.after, jnp.int32(arm), unit, unit), t))
-            moves = (ulps_apart(every, after_pull) > ULPS) & pulled & (np.arange(pulled.size) != arm)
+            after_pull = np.asarray(
+                _jitted_scores(leaves, record(now.after, jnp.int32(arm), unit, unit), t)
+            )
+            moves = (
+                (ulps_apart(every, after_pull) > ULPS) & pulled & (np.arange(pulled.size) != arm)
+            )
             for changed in np.flatnonzero(moves)[:1]:
                 change = f"from {every[changed]} to {after_pull[changed]} by a pull of arm {arm}"
-                raise AssertionError(f"`rests` is declared; round {i + 1}: the score of arm {changed} goes {change}")
+                raise AssertionError(
+                    f"`rests` is declared; round {i + 1}: the score of arm {changed} goes {change}"
+                )
         for later in (1, 30, 1000):
             then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
             floor = before * (1 - float(margin(leaves)) * np.sign(before))
@@ -308,7 +360,9 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 
 def keys_are_addressed_by_the_round(subject: Subject) -> None:
-    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same in every round."""
+    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same
+    in every round.
+    """
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
     def step(words: jax.Array, before: Any, observation: Any) -> Any:
@@ -323,7 +377,10 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
         )
 
 
-_KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that another round may have otherwise
+_KEY, _VARIES = (
+    1,
+    2,
+)  # what a value depends on: the policy's key; anything that another round may have otherwise
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
@@ -343,13 +400,24 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
         outputs = [together] * len(equation.outvars)
         for body in inner:
             fits = len(body.invars) == len(sources)
-            # What does not match one by one (a loop's parts, a branch) is taken together: rather too much varies.
-            into = sources if fits else sources[-len(body.invars) :] if equation.primitive.name == "cond" else None
+            # What does not match one by one (a loop's parts, a branch) is taken together: rather
+            # too much varies.
             into = (
-                [together] * len(body.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+                sources
+                if fits
+                else sources[-len(body.invars) :]
+                if equation.primitive.name == "cond"
+                else None
+            )
+            into = (
+                [together] * len(body.invars)
+                if into is None or equation.primitive.name in ("scan", "while")
+                else into
             )
             out, draws = draws_of_a_fixed_key(body, into)
-            places += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
+            places += [
+                place or summarize(equation.source_info).rpartition("/")[2] for place in draws
+            ]
             if (
                 len(inner) == 1
                 and len(out) == len(outputs)
@@ -370,8 +438,13 @@ def _jaxprs(value: Any) -> list[Any]:
 
 
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
-    """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks do after 128."""
-    leaves, observation = one_setting(subject.first, subject.environment), subject.round(0).observation
+    """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks
+    do after 128.
+    """
+    leaves, observation = (
+        one_setting(subject.first, subject.environment),
+        subject.round(0).observation,
+    )
     action = observation.action
     if not isinstance(observation.feedback, Feedback) or not isinstance(action, jax.Array):
         return
@@ -416,7 +489,9 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
         return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
 
     def share_of_the_rest(actions: Any) -> float:
-        table = np.concatenate([np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1)
+        table = np.concatenate(
+            [np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1
+        )
         return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
 
     for i in subject.sampled(3):
@@ -450,14 +525,22 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
 
 
 def check_policy(
-    policy: Policy, environment: Environment, constraint: Constraint | None = None, *, key: Any = None
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint | None = None,
+    *,
+    key: Any = None,
 ) -> None:
-    """Check that a policy keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+    """Check that a policy keeps every rule of the contract. Takes some ten seconds, most of them
+    compiling.
 
     Args:
-        policy: its first setting is tried, and other values of its leaves (half and double, where they are allowed).
-        environment: a small world that it can play; two or more instances of different kinds are best.
-        constraint: default a total budget that lasts for some hundred rounds, a horizon where nothing costs anything.
+        policy: its first setting is tried, and other values of its leaves (half and double, where
+            they are allowed).
+        environment: a small world that it can play; two or more instances of different kinds are
+            best.
+        constraint: default a total budget that lasts for some hundred rounds, a horizon where
+            nothing costs anything.
         key: the root key, default ``jax.random.key(0)``.
 
     Raises:
@@ -493,18 +576,26 @@ def books_without_jit(subject: Subject) -> None:
 
 def clock_runs_forward(subject: Subject) -> None:
     """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
-    ledgers, constraint = jax.tree.map(jnp.asarray, subject.episodes(0).ledger), lane_constraint(subject)
+    ledgers, constraint = (
+        jax.tree.map(jnp.asarray, subject.episodes(0).ledger),
+        lane_constraint(subject),
+    )
     clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
     steps = np.diff(clock, axis=-1)
     assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
     over, at_end = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
-    assert (over | ~at_end).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
+    assert (over | ~at_end).all(), (
+        "`ended` is False where the clock has reached its `end`: a lane would never end"
+    )
 
 
 def every_lane_has_its_own_clock(subject: Subject) -> None:
-    """The clocks of a result are those of its lanes one by one: numbers of an instance reach no other lane's clock."""
+    """The clocks of a result are those of its lanes one by one: numbers of an instance reach no
+    other lane's clock.
+    """
     instances, like = subject.environment.instances, _before(subject, 0)
-    # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts without a word
+    # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts
+    # without a word
     marks = instances if instances != len(MARKS) else instances - 1
     for result in (subject.base, subject.run(marks=marks)):
         for lane in np.ndindex(*result.ledger["clock"].shape[1:]):
@@ -524,7 +615,9 @@ def ends_as_it_says(subject: Subject) -> None:
     assert strays.size == 0, f"a lane ends as {Status(int(strays[0])).name}; it must be {must.name}"
     assert (ended == must).any(), f"no lane ends as {must.name}: all of them by max_rounds"
     rate = np.asarray(subject.base.best_rate)
-    assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), f"best_rate gives {rate}"
+    assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), (
+        f"best_rate gives {rate}"
+    )
 
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
@@ -537,20 +630,33 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
         ledger = book(constraint, ledger, plain)
         if bool(constraint.ended(ledger)):
             return
-        expected = host_constraint.expected_clock({name: x.astype(np.int64) for name, x in account_of(ledger).items()})
+        expected = host_constraint.expected_clock(
+            {name: x.astype(np.int64) for name, x in account_of(ledger).items()}
+        )
         clock = ticks.join(constraint.clock(ledger))
-        assert np.array_equal(expected, clock), f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
+        assert np.array_equal(expected, clock), (
+            f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
+        )
 
 
 def adds_up_as_declared(subject: Subject) -> None:
-    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.protocol.post` does until then."""
+    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.protocol.post`
+    does until then.
+    """
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first
-        constraint, ledgers = lane_constraint(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
-        at_end = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
+        constraint, ledgers = (
+            lane_constraint(subject),
+            jax.tree.map(jnp.asarray, subject.episodes(0).ledger),
+        )
+        at_end = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(
+            constraint.end()
+        )
         over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
-        assert (over == at_end).all(), "it is additive, and `ended` before its clock has reached its `end`"
+        assert (over == at_end).all(), (
+            "it is additive, and `ended` before its clock has reached its `end`"
+        )
     for i in range(subject.steps.over.shape[0]):
         before, now = _before(subject, i), subject.round(i)
         if not bool(now.over):
@@ -574,14 +680,20 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
 
 
 def check_constraint(
-    constraint: Constraint, environment: Environment, policy: Policy | None = None, *, key: Any = None
+    constraint: Constraint,
+    environment: Environment,
+    policy: Policy | None = None,
+    *,
+    key: Any = None,
 ) -> None:
-    """Check that a constraint keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+    """Check that a constraint keeps every rule of the contract. Takes some ten seconds, most of
+    them compiling.
 
     Args:
         constraint: one whose lanes end after some hundred rounds.
         environment: a small world; two or more instances of different kinds are best.
-        policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is allowed to.
+        policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is
+            allowed to.
         key: the root key, default ``jax.random.key(0)``.
 
     Raises:
@@ -606,7 +718,9 @@ def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: S
             check(subject)
         except AssertionError as broken:
             rule = check.__name__.replace("_", " ")
-            raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
+            raise AssertionError(
+                f"{type(owner).__name__} breaks the rule «{rule}»: {broken}"
+            ) from broken
         except InputError:
             raise
         except Exception as problem:
@@ -631,11 +745,16 @@ def ledger_from(account: dict[str, Any], like: Ledger) -> Ledger:
         rounds=jnp.int32(account["rounds"]),
         **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
         events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
-        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
+        audit={
+            name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"]))
+            for name in like.audit
+        },
     )
 
 
-def lane_constraint(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:
+def lane_constraint(
+    subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray
+) -> Constraint:
     """The traced form for one instance."""
     return jax.tree.map(lambda x: array(x)[instance], subject.prepared)
 

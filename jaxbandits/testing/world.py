@@ -40,25 +40,28 @@ def check_environment(
 
     Args:
         environment: the world.
-        actions: what to try, default every arm of ``environment.spec``. Those that an instance calls not valid are
-            left out there.
+        actions: what to try, default every arm of ``environment.spec``. Those that an instance
+            calls not valid are left out there.
         key: the root key, default ``jax.random.key(0)``.
         pulls: outcomes of every action that the means are estimated from.
-        counted: True if the n-th outcome of an action belongs to n and not to the round (arms that can be counted).
-        bound: largest size of an outcome, in ticks; default what :meth:`~jaxbandits.Environment.largest` says.
+        counted: True if the n-th outcome of an action belongs to n and not to the round (arms that
+            can be counted).
+        bound: largest size of an outcome, in ticks; default what
+            :meth:`~jaxbandits.Environment.largest` says.
 
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
-    An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to it: ``pull`` agrees
-    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine. Where arms close,
-    ``open`` says which pulls are valid, and no arm opens before ``opens_next``.
+    An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to
+    it: ``pull`` agrees with ``outcome`` and ``means``, and every engine that takes it gives the
+    bits of the scan engine. Where arms close, ``open`` says which pulls are valid, and no arm opens
+    before ``opens_next``.
 
     Raises:
-        AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %,
-            which holds for rare outcomes, too: by exact binomial tails, or Hoeffding's bound.
-            (Coins with means 0.0016 and ½ for reward and cost fail for 0.71 % of keys, counted
-            exactly; 9 of 1,000 did.)
+        AssertionError: naming the rule that is broken and where. Empirical means fail by a
+            Bonferroni test at 1 %, which holds for rare outcomes, too: by exact binomial tails, or
+            Hoeffding's bound. (Coins with means 0.0016 and ½ for reward and cost fail for 0.71 % of
+            keys, counted exactly; 9 of 1,000 did.)
         InputError: code that fails, with class, method and line.
 
     Example:
@@ -73,7 +76,11 @@ def check_environment(
     environment.check()
     environment = jax.tree.map(jnp.asarray, environment)
     root = streams.root_key(jax.random.key(0) if key is None else key)
-    tried = [jnp.int32(arm) for arm in range(environment.spec.arms)] if actions is None else list(actions)
+    tried = (
+        [jnp.int32(arm) for arm in range(environment.spec.arms)]
+        if actions is None
+        else list(actions)
+    )
     name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
@@ -99,8 +106,11 @@ def check_environment(
         allowed = float(laws.norm.isf(0.005 / len(scores)))
         worst, place = max(scores)
         allowance = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
-        assert worst <= allowed, f"{place} is {worst:.2f} standard errors from the stated one; {allowance}"
-        # of worlds whose means change, and of those with arms without end, `values` says something else
+        assert worst <= allowed, (
+            f"{place} is {worst:.2f} standard errors from the stated one; {allowance}"
+        )
+        # of worlds whose means change, and of those with arms without end, `values` says something
+        # else
         means_stay = type(environment).benchmarks is Environment.benchmarks
         if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
             for instance, outcomes in enumerate(samples):
@@ -110,15 +120,26 @@ def check_environment(
     except InputError:
         raise
     except Exception as problem:
-        raise InputError(f"{user_method(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
+        raise InputError(
+            f"{user_method(environment, 'pull', problem)}: fails: {in_a_line(problem)}"
+        ) from problem
     return worst
 
 
 # --- One pull, and many.
 
 
-def _pull(environment: Environment, instance: jax.Array, state: Pytree, action: Any, words: Any, round: Any) -> Any:
-    return at_instance(environment, instance).pull(state, action, typed(words), jnp.asarray(round, jnp.int32))
+def _pull(
+    environment: Environment,
+    instance: jax.Array,
+    state: Pytree,
+    action: Any,
+    words: Any,
+    round: Any,
+) -> Any:
+    return at_instance(environment, instance).pull(
+        state, action, typed(words), jnp.asarray(round, jnp.int32)
+    )
 
 
 _pull_fast = jit(_pull)
@@ -133,7 +154,9 @@ def _stacked(actions: Sequence[Any]) -> Any:
 
 
 @jit
-def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int) -> Outcome:
+def _play(
+    environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int
+) -> Outcome:
     def of_action(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
             after, outcome, _, _ = _pull(environment, instance, state, action, words, round)
@@ -145,8 +168,12 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
     return jax.vmap(of_action)(actions)
 
 
-def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
+def _outcomes(
+    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
+) -> Outcome:
+    """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of
+    them is ``valid``.
+    """
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
     valid = np.asarray(outcomes.valid)
     playable = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
@@ -163,15 +190,28 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
     pulled = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
     parts = "(state, Outcome, feedback, empty)"
-    assert isinstance(pulled, tuple) and len(pulled) == 4, f"pull gives a {type(pulled).__name__} in place of {parts}"
+    assert isinstance(pulled, tuple) and len(pulled) == 4, (
+        f"pull gives a {type(pulled).__name__} in place of {parts}"
+    )
     after, outcome, _, empty = pulled
     if _closes(environment):
         world = at_instance(environment, jnp.int32(0))
-        opening = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
-        must = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_), jax.ShapeDtypeStruct((), jnp.int32)
-        chex.assert_trees_all_equal_shapes_and_dtypes(opening, must, custom_message="open and opens_next")
-    chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
-    assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
+        opening = jax.eval_shape(
+            lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1)))
+        )
+        must = (
+            jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_),
+            jax.ShapeDtypeStruct((), jnp.int32),
+        )
+        chex.assert_trees_all_equal_shapes_and_dtypes(
+            opening, must, custom_message="open and opens_next"
+        )
+    chex.assert_trees_all_equal_shapes_and_dtypes(
+        state, after, custom_message="the state after a pull"
+    )
+    assert isinstance(outcome, Outcome), (
+        f"pull gives a {type(outcome).__name__} in place of an Outcome"
+    )
     whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
     template = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
@@ -180,7 +220,9 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     )
 
 
-def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
+def _pure(
+    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array
+) -> None:
     """Equal arguments, equal bits: twice, without jit, and in a batch."""
     state, i = _start(environment, instance), jnp.int32(instance)
     first = [_pull_fast(environment, i, state, action, words, 1) for action in actions]
@@ -196,7 +238,9 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
 
 
 def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
-    """A context has the shape that the spec says, and the same bits alone, again, and among those of other rounds."""
+    """A context has the shape that the spec says, and the same bits alone, again, and among those
+    of other rounds.
+    """
     world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
     context_of = jax.jit(lambda round: world.context(typed(words), round))
     alone = [context_of(round) for round in rounds]
@@ -205,23 +249,36 @@ def _contexts(environment: Environment, instance: int, words: jax.Array) -> None
     kind = "None" if context is None else f"{context.dtype}{list(context.shape)}"
     assert fits, f"instance {instance}: a context is {kind}; spec.context says float32{list(shape)}"
     together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
-    equal(jnp.stack(alone), together, f"instance {instance}: contexts among those of other rounds, which")
+    equal(
+        jnp.stack(alone),
+        together,
+        f"instance {instance}: contexts among those of other rounds, which",
+    )
     equal(alone[0], context_of(rounds[0]), f"instance {instance}: a context asked for twice, which")
 
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
     """``available`` says which arms can be pulled."""
-    arms, available = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
+    arms, available = (
+        environment.spec.arms,
+        np.asarray(at_instance(environment, jnp.int32(instance)).available()),
+    )
     fits = available.shape == (arms,) and available.dtype == np.bool_
     assert fits, (
         f"instance {instance}: `available` gives {available.dtype}{list(available.shape)}; it must be bool[{arms}]"
     )
     if _closes(environment):  # what is not there is never open
         return
-    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1)
+    outcomes = _play(
+        environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1
+    )
     wrong = np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
-        says, valid = ("is not", "valid") if not available[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
+        says, valid = (
+            ("is not", "valid")
+            if not available[wrong[0]]
+            else ("is", "not valid (its mean cost is −1, say)")
+        )
         raise AssertionError(
             f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
         )
@@ -237,8 +294,12 @@ def _closes(environment: Environment) -> bool:
 
 
 @jit
-def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array) -> tuple[jax.Array, ...]:
-    """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of each)."""
+def _open_rounds(
+    environment: Environment, instance: jax.Array, words: jax.Array
+) -> tuple[jax.Array, ...]:
+    """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of
+    each).
+    """
     world, key = at_instance(environment, instance), typed(words)
     exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
 
@@ -250,23 +311,30 @@ def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array
         next_ = world.opens_next(state, round)
         return select_tree(jnp.any(open_), after, state), (open_, valid, next_)
 
-    return jax.lax.scan(round_step, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32))[1]
+    return jax.lax.scan(
+        round_step, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32)
+    )[1]
 
 
 def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array) -> None:
     """``open`` says which pulls are valid, and no closed arm opens before ``opens_next`` says so."""
-    is_open, valid, after = (np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words))
+    is_open, valid, after = (
+        np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words)
+    )
     for round, arm in np.argwhere(is_open != valid)[:1]:
         says, but = ("is open", "not valid") if is_open[round, arm] else ("is closed", "valid")
         raise AssertionError(
             f"instance {instance}: in round {round + 1} `open` says that arm {arm} {says}, and a pull of it is {but}"
         )
-    # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may have opened it.
+    # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may
+    # have opened it.
     opens = np.triu((is_open[None] & ~is_open[:, None]).any(axis=2), 1)
     if not isinstance(environment, AddressedArms):
         idle = np.append(0, np.cumsum(is_open.any(axis=1)))
         opens &= idle[:-1, None] == idle[None, :-1]
-    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(is_open) + 1)))[:1]:
+    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(is_open) + 1)))[
+        :1
+    ]:
         when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
         raise AssertionError(
             f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm "
@@ -274,7 +342,13 @@ def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array
         )
 
 
-def _counted(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, times: int = 6) -> None:
+def _counted(
+    environment: Environment,
+    actions: Sequence[Any],
+    instance: int,
+    words: jax.Array,
+    times: int = 6,
+) -> None:
     """The n-th pull gives the same, whatever was pulled in between."""
     i = jnp.int32(instance)
     state, mixed, round = _start(environment, instance), {}, 0
@@ -307,15 +381,21 @@ def _lanes_differ(
     for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
         words = domain_words(root, *lane, Domain.WORLD)
         elsewhere = _outcomes(environment, actions, instance, words, outcomes.reward.shape[1])
-        same = np.array_equal(outcomes.reward, elsewhere.reward) and np.array_equal(outcomes.cost, elsewhere.cost)
-        assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
+        same = np.array_equal(outcomes.reward, elsewhere.reward) and np.array_equal(
+            outcomes.cost, elsewhere.cost
+        )
+        assert not same, (
+            f"instance {instance}: another {name} gives the same outcomes of every action"
+        )
 
 
 def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
-    """How far the mean reward and the mean cost of every valid action are from the stated ones, and which one it is.
+    """How far the mean reward and the mean cost of every valid action are from the stated ones, and
+    which one it is.
 
-    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where
-    few outcomes differ from the commonest one (rare successes) no normal law holds, but Hoeffding's bound.
+    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes
+    is exact, and where few outcomes differ from the commonest one (rare successes) no normal law
+    holds, but Hoeffding's bound.
     """
     scores = list[tuple[float, str]]()
     for name in ("reward", "cost"):
@@ -323,12 +403,18 @@ def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, st
         low = -bound if stated.min() < 0 else 0
         valid = np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
         outside = sample[((sample < low) | (sample > bound)) & valid]
-        beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
+        beyond = (
+            f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
+        )
         assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
         for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
             pulls = outcomes.valid[number]
-            draws, means = (x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated))
-            place = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
+            draws, means = (
+                x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated)
+            )
+            place = (
+                f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
+            )
             scores.append((distance(draws, means, low, bound), place))
     return scores
 
@@ -337,7 +423,9 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
-    """How far the mean of outcomes in ``low … high`` is from that of their stated means, in standard errors."""
+    """How far the mean of outcomes in ``low … high`` is from that of their stated means, in
+    standard errors.
+    """
     from scipy import stats as laws  # slow to import
 
     number = sample.size
@@ -364,7 +452,10 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
     """``values``, of which regret is made, says what outcomes say of their means."""
     for name, values in zip(("reward", "cost"), environment.values(), strict=True):
         stated = getattr(outcomes, f"expected_{name}")
-        of_arms, prefix = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
+        of_arms, prefix = (
+            np.asarray(values, np.float64)[instance][:arms],
+            f"instance {instance}: `values` gives a mean",
+        )
         by_values = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
         if _closes(environment) and len(stated) < len(by_values):  # some can never be pulled
             return
@@ -385,7 +476,9 @@ _PULLS = 3
 
 
 def _addresses(environment: Environment, root: jax.Array) -> None:
-    """``pull`` says what ``means`` and ``outcome`` say, and an engine that takes the world gives the bits of scan."""
+    """``pull`` says what ``means`` and ``outcome`` say, and an engine that takes the world gives
+    the bits of scan.
+    """
     policy: Policy
     if isinstance(environment, AddressedArms) and environment.resources is None:
         policy = CUCB()
@@ -399,9 +492,14 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
     horizon = Horizon(200)
     if not isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
+            warnings.filterwarnings(
+                "ignore", r"Zooming\.lipschitz"
+            )  # how well it plays does not matter here
             options: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
-            by_scan, by_leap = (simulate(policy, environment, horizon, engine=x, **options) for x in ("scan", "leap"))
+            by_scan, by_leap = (
+                simulate(policy, environment, horizon, engine=x, **options)
+                for x in ("scan", "leap")
+            )
         promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {by_leap.about.engine}"
         assert_same_results(by_scan, by_leap, promise)
 
@@ -421,7 +519,9 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
 
 
 @jit
-def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, words: jax.Array) -> dict[str, Any]:
+def _by_pull_and_by_address(
+    environment: AddressedArms, instance: jax.Array, words: jax.Array
+) -> dict[str, Any]:
     """By name what pull says, and what means and outcome say: ``[arm, pull]`` each."""
     world, key = at_instance(environment, instance), typed(words)
 
@@ -440,7 +540,10 @@ def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, wor
                 "the mean cost": (outcome.expected_cost, mean_cost),
                 "the learner's reward": (feedback.reward, reward),
                 "the learner's cost": (feedback.cost, cost),
-                "the state (is it the counts of pulls?)": (jnp.all(after == counted), jnp.bool_(True)),
+                "the state (is it the counts of pulls?)": (
+                    jnp.all(after == counted),
+                    jnp.bool_(True),
+                ),
                 "empty": (empty, jnp.bool_(False)),
                 "valid": (outcome.valid, (mean_cost >= 0) & (True if open_ is None else open_)),
             }

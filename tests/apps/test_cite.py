@@ -14,7 +14,9 @@ from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {
-    name for name in policies.__all__ if isinstance(x := getattr(policies, name), type) and issubclass(x, jb.Policy)
+    name
+    for name in policies.__all__
+    if isinstance(x := getattr(policies, name), type) and issubclass(x, jb.Policy)
 }
 
 
@@ -49,14 +51,21 @@ def test_every_policy_has_an_entry_and_every_paper_a_policy() -> None:
     assert text.count("\n@") == len(ENTRIES)  # none is lost in reading
     for key, entry in ENTRIES.items():
         assert {"author", "title", "year"} <= set(fields(entry)), key
-        assert all(re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")), key
-        assert entry.count("{") == entry.count("}") and re.match(r"@(article|inproceedings|misc)\{", entry)
+        assert all(
+            re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")
+        ), key
+        assert entry.count("{") == entry.count("}") and re.match(
+            r"@(article|inproceedings|misc)\{", entry
+        )
 
 
 def test_an_object_its_class_and_its_names_are_one() -> None:
     assert keys(jb.cite(policies.OmegaUCB(rho=[0.25, 1.0]))) == ["jaxbandits", "heyden2024"]
     for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items():
-        assert jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__) and len(keys(jb.cite(name))) >= 2
+        assert (
+            jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__)
+            and len(keys(jb.cite(name))) >= 2
+        )
     assert repr(jb.cite("bts")) == str(jb.cite("bts")) and jb.cite("bts").endswith("}\n")
     assert keys(jb.cite()) == ["jaxbandits"] == keys(jb.cite(policies.FixedSplit([1.0])))
 
@@ -98,7 +107,10 @@ def test_the_citation_file_says_the_same() -> None:
         authors = [f"{x['family-names']}, {x['given-names']}" for x in one["authors"]]
         assert authors == entry["author"].split(" and "), title
         for ours in ("year", "doi", "url", "volume", "journal", "number"):
-            assert str(one.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (title, ours)
+            assert str(one.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (
+                title,
+                ours,
+            )
         assert one.get("collection-title", "") == entry.get("booktitle", "")
         assert f"{one.get('start', '')}--{one.get('end', '')}" == entry.get("pages", "--")
         (users,) = (names for paper, _, names in citing.papers() if paper == key)

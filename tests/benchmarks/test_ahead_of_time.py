@@ -1,4 +1,6 @@
-"""Reading optimised programs: launches, bytes, formulas and budgets, on a module written by hand; then real ones."""
+"""Reading optimised programs: launches, bytes, formulas and budgets, on a module written by hand;
+then real ones.
+"""
 
 import importlib.util
 import json
@@ -66,7 +68,11 @@ def test_loops_and_branches_are_found_with_what_a_turn_takes():
     assert found == {
         "entry": (0, 0, 0),
         "entry/while 0": (0, 0, 0),
-        "entry/while 0/branch 0": (1, 1, 2 * 48 + 3 * 48),  # a copy reads and writes; a fusion reads two, writes one
+        "entry/while 0/branch 0": (
+            1,
+            1,
+            2 * 48 + 3 * 48,
+        ),  # a copy reads and writes; a fusion reads two, writes one
         "entry/while 0/branch 1": (0, 0, 0),
     }
 
@@ -81,7 +87,8 @@ def test_one_formula_in_two_places_counts_once():
         len(
             scores(
                 MODULE.replace(
-                    "%log = f32[4]{0} log(%p0)", "%log = f32[4]{0} log(%add)\n  %add = f32[4]{0} add(%p0, %p0)"
+                    "%log = f32[4]{0} log(%p0)",
+                    "%log = f32[4]{0} log(%add)\n  %add = f32[4]{0} add(%p0, %p0)",
                 )
             )
         )
@@ -104,8 +111,12 @@ def test_faults_are_named():
 )
 def test_a_budget_says_what_it_is_beyond(launches, each, said):
     rows = [("scan", "entry/while 0", 11, 1, 9000, 28, 1.0)]
-    lines = beyond(rows, {"scan": {"entry/while 0": [launches, each]}, "not compiled": {"entry": [0, 0]}})
-    assert len(lines) == len(said) and all(words in line for words, line in zip(said, lines, strict=True))
+    lines = beyond(
+        rows, {"scan": {"entry/while 0": [launches, each]}, "not compiled": {"entry": [0, 0]}}
+    )
+    assert len(lines) == len(said) and all(
+        words in line for words, line in zip(said, lines, strict=True)
+    )
     assert beyond(rows, {"scan": {"entry/while 1": [99, 99]}}) != []
 
 
@@ -115,15 +126,26 @@ def test_the_programs_keep_to_their_budget(platform):
     """What the compiler makes of one case, in a process of its own; CUDA where the wheels are."""
     if platform == "cuda" and importlib.util.find_spec("jax_plugins") is None:
         pytest.skip("the wheels jax-cuda13-plugin and jax-cuda13-pjrt are not installed")
-    command = [sys.executable, "-m", "benchmarks.ahead_of_time", platform, "--only", "scan-omega-100"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.ahead_of_time",
+        platform,
+        "--only",
+        "scan-omega-100",
+    ]
     command += ["--slots", "128"] if platform == "cpu" else ["--budget", str(BUDGET)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=BUDGET.parents[2])
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, cwd=BUDGET.parents[2]
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "while 0" in done.stdout and done.stdout.endswith("all is well\n")
 
 
 def test_the_page_quotes_the_tables():
-    """docs/accelerators.md holds the rows that the CSV files give, and the budget what they give now."""
+    """docs/accelerators.md holds the rows that the CSV files give, and the budget what they give
+    now.
+    """
     words = (BUDGET.parents[2] / "docs" / "accelerators.md").read_text()
     assert all(line in words for target in ("cuda", "tpu") for line in page.lines(target))
     now = page.rows("cuda.csv")
@@ -135,13 +157,19 @@ def test_the_page_quotes_the_tables():
 
 
 def test_no_case_takes_more_than_before():
-    """In all its loops together; loops that trade a kernel between them may. Marks keep the clock too since then."""
+    """In all its loops together; loops that trade a kernel between them may. Marks keep the clock
+    too since then.
+    """
     before, now = page.rows("cuda_before.csv"), page.rows("cuda.csv")
     common = before.keys() & now.keys()
     assert len(common) > 40
     for case in {case for case, _ in common}:
         taken = [
-            sum(int(of[where]["launches"]) + int(of[where]["copies"]) for where in common if where[0] == case)
+            sum(
+                int(of[where]["launches"]) + int(of[where]["copies"])
+                for where in common
+                if where[0] == case
+            )
             for of in (now, before)
         ]
         assert taken[0] <= taken[1], (case, taken)

@@ -29,7 +29,10 @@ def span(pid, begin, long):
     [
         ([(1, 0, 10)], 0.0),
         ([(1, 0, 10), (1, 30, 10)], 0.5),
-        ([(1, 0, 10), (1, 5, 5), (1, 2, 18), (2, 0, 1000)], 0.0),  # side by side, and the host's do not count
+        (
+            [(1, 0, 10), (1, 5, 5), (1, 2, 18), (2, 0, 1000)],
+            0.0,
+        ),  # side by side, and the host's do not count
         ([(1, 0, 10), (1, 20, 20), (1, 25, 5)], 0.25),
     ],
 )
@@ -41,7 +44,9 @@ def test_nothing_is_known_of_a_device_that_the_profiler_does_not_see():
     assert math.isnan(idle([*NAMES, span(2, 0, 10)]))
 
 
-@pytest.mark.parametrize(("rate", "word"), [(1e8, "the estimate held"), (1e7, "did NOT hold"), (1e9, "did NOT hold")])
+@pytest.mark.parametrize(
+    ("rate", "word"), [(1e8, "the estimate held"), (1e7, "did NOT hold"), (1e9, "did NOT hold")]
+)
 def test_the_verdict_can_say_no_on_any_device(rate, word):
     assert word in verdict("scan", 100, rate, copied=2e12)
     assert verdict("textbook", 100, rate, copied=2e12) == ""
@@ -96,10 +101,22 @@ def test_parts_end_with_their_parent(tmp_path):
 
 @pytest.mark.integration
 def test_the_day_rehearsed(tmp_path):
-    """All parts on the CPU under another name; one graph's child aborts, as XLA's have, and every other row is kept."""
-    command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "NVIDIA H200", "--abort", "leap"]
+    """All parts on the CPU under another name; one graph's child aborts, as XLA's have, and every
+    other row is kept.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.first_day",
+        "--rehearse",
+        "NVIDIA H200",
+        "--abort",
+        "leap",
+    ]
     command += ["--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=Path(__file__).parents[2])
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=900, cwd=Path(__file__).parents[2]
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     with open(tmp_path / "first_day.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -108,13 +125,19 @@ def test_the_day_rehearsed(tmp_path):
     assert not [
         row
         for row in rows
-        if "DIFFER" in row["value"] or "TOO MUCH" in row["verdict"] or "NOT within" in row["verdict"]
+        if "DIFFER" in row["value"]
+        or "TOO MUCH" in row["verdict"]
+        or "NOT within" in row["verdict"]
     ]
     taken = [row for row in rows if row["what"] == "host"]
     assert len(taken) == 4 and all(float(row["verdict"].split()[0]) < 1 for row in taken), taken
     graphs = {row["what"]: row["value"] for row in rows if row["part"] == "graphs"}
     del graphs["host"]
-    assert graphs.pop("leap, one graph") == "died" and all(float(x) > 0 for x in graphs.values()) and len(graphs) == 2
+    assert (
+        graphs.pop("leap, one graph") == "died"
+        and all(float(x) > 0 for x in graphs.values())
+        and len(graphs) == 2
+    )
     assert {row["what"] for row in rows if row["part"] == "speed"} == {
         "copy",
         "scan",

@@ -1,4 +1,6 @@
-"""What the statistics' benchmarks measure: laws with the means they say, nulls that are null, AdaStop's level."""
+"""What the statistics' benchmarks measure: laws with the means they say, nulls that are null,
+AdaStop's level.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ def test_a_cell_is_good_where_it_covers_or_warns() -> None:
 def test_adastop_tells_laws_apart_and_seldom_equal_ones() -> None:
     rng = np.random.default_rng(1)
     assert adastop(rng.normal(1, 1, 160), rng.normal(0, 1, 160), rng) == 20
-    equal = [adastop(rng.normal(0, 1, 80), rng.normal(0, 1, 80), rng, looks=4, permutations=200) for _ in range(80)]
+    equal = [
+        adastop(rng.normal(0, 1, 80), rng.normal(0, 1, 80), rng, looks=4, permutations=200)
+        for _ in range(80)
+    ]
     assert np.mean(np.array(equal) > 0) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 80)
 
 
@@ -56,9 +61,13 @@ def test_where_it_would_have_stopped_is_a_multiple_of_the_batch() -> None:
     import xarray
 
     rng = np.random.default_rng(2)
-    x = xarray.DataArray(rng.normal([[12.0], [10.0], [9.0]], 1, (3, 1000)), dims=("setting", "replicate"))
+    x = xarray.DataArray(
+        rng.normal([[12.0], [10.0], [9.0]], 1, (3, 1000)), dims=("setting", "replicate")
+    )
     pairs = clear_pairs(x, bound=30.0, over="replicate")
     assert isinstance(pairs, ClearPairs)
     runs, reached = stops(StoppingRule("clear", "average", 1000), pairs)
     assert reached and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs
-    assert stops(StoppingRule("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))) == (1000, False)
+    assert stops(
+        StoppingRule("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))
+    ) == (1000, False)

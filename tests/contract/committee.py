@@ -1,4 +1,6 @@
-"""Many policies that are a score and nothing else in one compiled program: rows of the contract that compile once."""
+"""Many policies that are a score and nothing else in one compiled program: rows of the contract
+that compile once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from jaxbandits.policies.base import IndexPolicy
 
 @pytree
 class Committee(IndexPolicy):
-    """A lane is played by the member that ``which`` names; every member's score is computed and one is taken."""
+    """A lane is played by the member that ``which`` names; every member's score is computed and one
+    is taken.
+    """
 
     which: Any = leaf(integer=True, at_least=0)
     budget_ucb: IndexPolicy = leaf()
@@ -68,7 +72,9 @@ class Committee(IndexPolicy):
 
 @pytree
 class RestingCommittee(Committee):
-    """The same without the members whose scores do not rest: a wrapper rests only if all that it wraps does."""
+    """The same without the members whose scores do not rest: a wrapper rests only if all that it
+    wraps does.
+    """
 
     rests: ClassVar[bool] = True
     rounding: ClassVar[float] = IndexPolicy.rounding
@@ -76,4 +82,6 @@ class RestingCommittee(Committee):
     @classmethod
     def played_by(cls, which: Any) -> Committee:
         """The others' fields stay empty."""
-        return cls(which=which, **{name: x if x.rests else None for name, x in cls.members().items()})  # type: ignore[arg-type]
+        return cls(
+            which=which, **{name: x if x.rests else None for name, x in cls.members().items()}
+        )  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Prints the hash of every policy's exact ledger as JSON: run by ``test_bits.py`` under other settings of jax."""
+"""Prints the hash of every policy's exact ledger as JSON: run by ``test_bits.py`` under other
+settings of jax.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,23 @@ def simulated(name: str, engine: str = "scan") -> str:
     where = world(WORLDS[list(POLICIES).index(name) % len(WORLDS)])
     budget = jb.TotalBudget(30.0, last_pull="counts")
     result = jb.simulate(
-        POLICIES[name], where, budget, key=KEY, replicates=4, marks=5, slots=2, chunk=16, engine=engine
+        POLICIES[name],
+        where,
+        budget,
+        key=KEY,
+        replicates=4,
+        marks=5,
+        slots=2,
+        chunk=16,
+        engine=engine,
     )
     return digest([*result.ledger.values(), *result.final.values(), result.ended])
 
 
 def live(name: str) -> str:
-    """A policy's own decisions without the simulator, with hyper-parameters as plain Python numbers."""
+    """A policy's own decisions without the simulator, with hyper-parameters as plain Python
+    numbers.
+    """
     policy = {"omega_ucb": jb.policies.OmegaUCB(rho=0.3)}.get(name, POLICIES[name])
     step, rng = jax.jit(policy.step), np.random.default_rng(0)
     state, seen = jb.live.start(policy, jb.environments.FiniteSpec(arms=4))

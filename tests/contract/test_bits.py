@@ -1,4 +1,6 @@
-"""The same bits whatever surrounds a lane: devices, x64, other settings, the form in which a number is given."""
+"""The same bits whatever surrounds a lane: devices, x64, other settings, the form in which a number
+is given.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def elsewhere(*names: str, **settings: str) -> dict[str, Any]:
 
 
 cpu_only = pytest.mark.skipif(
-    jax.default_backend() != "cpu" or len(jax.devices()) > 1, reason="bits are compared with one CPU device"
+    jax.default_backend() != "cpu" or len(jax.devices()) > 1,
+    reason="bits are compared with one CPU device",
 )
 
 
@@ -73,7 +76,14 @@ def test_x64_changes_no_bit() -> None:
 
 
 def run(policy: Any, **changes: Any) -> jb.Result:
-    given: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 4, "slots": 16, "chunk": 16, "engine": "scan"}
+    given: dict[str, Any] = {
+        "key": KEY,
+        "replicates": 3,
+        "marks": 4,
+        "slots": 16,
+        "chunk": 16,
+        "engine": "scan",
+    }
     return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
 
 
@@ -82,12 +92,24 @@ def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> No
     with compilations() as compiled:
         three = run(jb.policies.OmegaUCB(rho=[1 / 16, 0.25, 1.0]))
     assert not compiled
-    assert_same_results(two, pick(three, settings=[0, 2]), "two values of rho, and the same with a third between them")
+    assert_same_results(
+        two,
+        pick(three, settings=[0, 2]),
+        "two values of rho, and the same with a third between them",
+    )
 
 
 def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
     base, key = run(jb.policies.OmegaUCB(rho=0.25)), jax.random.key(99)
-    forms = [0.25, np.float64(0.25), np.float32(0.25), np.array(0.25), jnp.float32(0.25), [0.25], [[0.25] * INSTANCES]]
+    forms = [
+        0.25,
+        np.float64(0.25),
+        np.float32(0.25),
+        np.array(0.25),
+        jnp.float32(0.25),
+        [0.25],
+        [[0.25] * INSTANCES],
+    ]
     with compilations() as compiled:
         results = [run(jb.policies.OmegaUCB(rho=rho)) for rho in forms]
         run(jb.policies.OmegaUCB(rho=1))
@@ -104,8 +126,12 @@ def test_policies_of_one_call_do_not_touch_each_other() -> None:
     policies = [jb.policies.CUCB(alpha=[0.1, 0.3]), jb.policies.IUCB()]
     both = run(policies)
     assert both.settings == ("CUCB(alpha=0.1)", "CUCB(alpha=0.3)", "IUCB(alpha=0.25)")
-    assert_same_results(run(policies[0]), pick(both, settings=[0, 1]), "a policy alone and beside another")
-    assert_same_results(run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another")
+    assert_same_results(
+        run(policies[0]), pick(both, settings=[0, 1]), "a policy alone and beside another"
+    )
+    assert_same_results(
+        run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another"
+    )
 
 
 def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
@@ -114,11 +140,15 @@ def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
     for i, rho in enumerate(rhos):
         alone = run(jb.policies.OmegaUCB(rho=rho))
         for name, ledger in alone.ledger.items():
-            assert np.array_equal(ledger[:, i], together.ledger[name][:, i]), f"instance {i}, {name}"
+            assert np.array_equal(ledger[:, i], together.ledger[name][:, i]), (
+                f"instance {i}, {name}"
+            )
 
 
 def test_all_policies_meet_the_same_world() -> None:
-    """A constant arm order: pull n of an arm gives one outcome, whoever pulls. One arm only, so all play the same."""
+    """A constant arm order: pull n of an arm gives one outcome, whoever pulls. One arm only, so all
+    play the same.
+    """
     single = world("beta").take([0]).take([0])  # type: ignore[attr-defined]
     only = jax.tree.map(lambda x: np.asarray(x)[:, :1], single)
     results = [

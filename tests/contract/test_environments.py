@@ -13,7 +13,9 @@ from .worlds import KEY, WORLDS, world
 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.quick_rows("null_arm")
-def test_environment_keeps_the_contract(name: str, record_property: Callable[[str, object], None]) -> None:
+def test_environment_keeps_the_contract(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     # A delay is drawn by the round, means change with it, and a request is one round's.
     by_round = name.startswith(("delayed", "piecewise", "requests", "contexts"))
     worst = check_environment(world(name), key=KEY, counted=not by_round)

@@ -1,7 +1,7 @@
 """No policy and no environment uses one key twice, by jax's own checker, on a traced round.
 
-Not switched on for all tests (``jax_debug_key_reuse``): every call of a compiled function would then go through Python,
-which made the tests a quarter slower.
+Not switched on for all tests (``jax_debug_key_reuse``): every call of a compiled function would
+then go through Python, which made the tests a quarter slower.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ def check(policy: Policy, environment: Environment, constraint: Constraint) -> N
     lane = np.zeros(2, np.uint32)
 
     def play(lane: Any) -> Any:
-        return lanes.play_lane(lanes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2)
+        return lanes.play_lane(
+            lanes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2
+        )
 
     environment = jax.tree.map(jax.numpy.asarray, environment)
     check_key_reuse_jaxpr(jax.make_jaxpr(play)(lane).jaxpr)
 
 
-@pytest.mark.parametrize(("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY])
+@pytest.mark.parametrize(
+    ("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY]
+)
 def test_no_policy_uses_a_key_twice(policy: Policy, name: str, constraint: Constraint) -> None:
     check(policy, world(name), constraint)
 
@@ -55,4 +59,7 @@ def test_who_does_is_caught() -> None:
 
     with pytest.raises(KeyReuseError):
         check(Twice(), world("bernoulli"), jb.Horizon(5))
-    assert episode(Twice(), world("bernoulli"), jb.Horizon(5), KEY, rounds=2).action.shape == (1, 2)  # it plays, though
+    assert episode(Twice(), world("bernoulli"), jb.Horizon(5), KEY, rounds=2).action.shape == (
+        1,
+        2,
+    )  # it plays, though

@@ -19,7 +19,14 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import AddressedArms, FiniteArms
 from jaxbandits.policies import MUCB
 from jaxbandits.policies.base import IndexPolicy
-from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
+from jaxbandits.testing import (
+    CONSTRAINT_CHECKS,
+    POLICY_CHECKS,
+    Subject,
+    check_environment,
+    check_policy,
+    ulps_apart,
+)
 from jaxbandits.testing.lanes import equal
 from jaxbandits.testing.world import distance
 
@@ -90,8 +97,12 @@ def sticky_in_a_branch(self: Any, state: Any, key: Any, view: Any) -> Any:
     """Split, and used in a branch."""
     first, _ = jax.random.split(key)
     size = (state.pulls.size,)
-    drawn = jax.lax.cond(view.round > 9, lambda k: jax.random.normal(k, size), lambda k: jnp.zeros(size), first)
-    return state, jnp.argmax(jnp.where(view.available, drawn - state.pulls, -jnp.inf)).astype(jnp.int32)
+    drawn = jax.lax.cond(
+        view.round > 9, lambda k: jax.random.normal(k, size), lambda k: jnp.zeros(size), first
+    )
+    return state, jnp.argmax(jnp.where(view.available, drawn - state.pulls, -jnp.inf)).astype(
+        jnp.int32
+    )
 
 
 def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
@@ -101,9 +112,9 @@ def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
 
 
 def addressed_by_the_round(self: Any, state: Any, key: Any, view: Any) -> Any:
-    drawn = jax.vmap(lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm)))(
-        jnp.arange(state.pulls.size)
-    )
+    drawn = jax.vmap(
+        lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm))
+    )(jnp.arange(state.pulls.size))
     return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
 
 
@@ -125,12 +136,22 @@ def wrapping() -> Any:
     def select(self: Any, state: Any, key: Any, view: Any) -> Any:
         return state, jnp.argmin(jnp.where(view.available, state.pulls, 10**9)).astype(jnp.int32)
 
-    brought = {"init": init, "update": update, "select": select, "plays": jb.environments.FiniteSpec}
+    brought = {
+        "init": init,
+        "update": update,
+        "select": select,
+        "plays": jb.environments.FiniteSpec,
+    }
     return with_its_own(Policy, "Wrapping", **brought)()
 
 
 @pytest.mark.parametrize(
-    "right", [policy("Right", select=addressed_by_the_round), jb.policies.BudgetedThompson(), jb.policies.SoftElim()]
+    "right",
+    [
+        policy("Right", select=addressed_by_the_round),
+        jb.policies.BudgetedThompson(),
+        jb.policies.SoftElim(),
+    ],
 )
 @pytest.mark.quick_rows("right0")
 def test_draws_of_the_round_pass(right: Policy) -> None:
@@ -159,7 +180,11 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
             r"^round 1: arm 0 is chosen, though view\.available says that it is closed$",
         ),
         (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
-        (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
+        (
+            policy("Odd", select=stuck),
+            "draws_change_from_round_to_round",
+            "128 rounds with one key all the same",
+        ),
         (
             policy("Odd", score=restless, rests=True),
             "scores_rest_as_declared",
@@ -180,8 +205,16 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
             "keys_are_addressed_by_the_round",
             r"a draw with a key that is the same in every round.*test_kit\.py",
         ),
-        (policy("Own", select=of_its_own_key), "keys_are_addressed_by_the_round", "same in every round"),
-        (wrapping(), "totals_go_on_beyond_128_units", r"state\.total wraps after 128 rewards and costs of one unit"),
+        (
+            policy("Own", select=of_its_own_key),
+            "keys_are_addressed_by_the_round",
+            "same in every round",
+        ),
+        (
+            wrapping(),
+            "totals_go_on_beyond_128_units",
+            r"state\.total wraps after 128 rewards and costs of one unit",
+        ),
     ],
 )
 @pytest.mark.quick_rows("blunder")
@@ -204,7 +237,9 @@ class Keyed(NamedTuple):
     key: Any
 
 
-def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_one_line_each() -> None:
+def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_one_line_each() -> (
+    None
+):
     brought = {
         "init": lambda self, spec: Keyed(jax.random.key(3)),
         "update": lambda self, state, key, observation: state,
@@ -214,14 +249,17 @@ def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_on
     keyed = with_its_own(Policy, "KeyState", **brought)()
     for ask in (check_policy, lambda p, w, c: jb.simulate(p, w, c, key=KEY)):
         with pytest.raises(
-            jb.InputError, match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$"
+            jb.InputError,
+            match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$",
         ):
             ask(keyed, world("bernoulli"), jb.Horizon(10))
     bare = type("Bare", (IndexPolicy,), {"score": score})
     with pytest.raises(jb.InputError, match=r"policies: Bare is not decorated with @jb\.pytree"):
         check_policy(bare(), world("bernoulli"), jb.Horizon(10))
     torn = as_a(with_its_own(FiniteArms, "Torn", pull=torn_pull), world("bernoulli"))
-    with pytest.raises(jb.InputError, match=r"^torn_pull|Torn.pull: fails: TypeError: .*test_kit\.py, line \d+\)$"):
+    with pytest.raises(
+        jb.InputError, match=r"^torn_pull|Torn.pull: fails: TypeError: .*test_kit\.py, line \d+\)$"
+    ):
         check_environment(torn)
 
 
@@ -233,7 +271,10 @@ def torn_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     ("brought", "message"),
     [
         ({"open": lambda self, state, round: jnp.ones((1,), bool)}, r"open and opens_next"),
-        ({"pull": lambda self, state, action, key, round: None}, r"pull gives a NoneType in place of \(state, Outcome"),
+        (
+            {"pull": lambda self, state, action, key, round: None},
+            r"pull gives a NoneType in place of \(state, Outcome",
+        ),
     ],
 )
 def test_a_world_of_another_form_is_named(brought: Any, message: str) -> None:
@@ -254,7 +295,9 @@ def test_levels_hold_for_rare_successes() -> None:
     allowed = laws.norm.isf(0.005 / 4)
 
     def worst(chance: float, stated: float, worth: Any = 1.0) -> float:
-        outcomes = ((rng.random((4, 4096)) < chance) * np.broadcast_to(worth, (4, 4096)) * one).round()
+        outcomes = (
+            (rng.random((4, 4096)) < chance) * np.broadcast_to(worth, (4, 4096)) * one
+        ).round()
         mean = np.full(4096, round(stated * one))
         return max(distance(drawn, mean, 0.0, one) for drawn in outcomes)
 
@@ -268,7 +311,9 @@ def test_levels_hold_for_rare_successes() -> None:
 
 def test_a_state_that_changes_its_type_is_caught() -> None:
     with pytest.raises(jb.InputError, match=r"Widening\.update: it must give a state"):
-        check_policy(policy("Widening", update=widening), world("bernoulli"), jb.Horizon(10), key=KEY)
+        check_policy(
+            policy("Widening", update=widening), world("bernoulli"), jb.Horizon(10), key=KEY
+        )
 
 
 @jb.pytree
@@ -294,25 +339,38 @@ class Metered(jb.Horizon):
 
 @pytest.mark.integration
 def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
-    """As many marks as instances, or not: a number of each instance must meet the rounds of that instance alone."""
+    """As many marks as instances, or not: a number of each instance must meet the rounds of that
+    instance alone.
+    """
     rule = CHECKS["every_lane_has_its_own_clock"]
-    subject = Subject(MUCB(), world("bernoulli"), Metered(20, speed=[ticks.ONE, ticks.ONE - 1, ticks.ONE - 2]), KEY)
+    subject = Subject(
+        MUCB(),
+        world("bernoulli"),
+        Metered(20, speed=[ticks.ONE, ticks.ONE - 1, ticks.ONE - 2]),
+        KEY,
+    )
     rule(subject)
     clock = subject.base.ledger["clock"]
     for wrong in (clock[:, ::-1], np.roll(clock, 1, axis=-1)):
         broken = dataclasses.replace(subject.base, ledger={**subject.base.ledger, "clock": wrong})
         other = dataclasses.replace(subject)
         vars(other)["base"] = broken
-        with pytest.raises(AssertionError, match=r"instance 0, replicate 0, mark 1 of 5: clock is \d+, of the lane"):
+        with pytest.raises(
+            AssertionError, match=r"instance 0, replicate 0, mark 1 of 5: clock is \d+, of the lane"
+        ):
             rule(other)
 
 
 def changing(**changes: Any) -> Any:
-    """Two arms whose outcomes are told otherwise: by name, from the world's state, the action and the outcome."""
+    """Two arms whose outcomes are told otherwise: by name, from the world's state, the action and
+    the outcome.
+    """
 
     def pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
         after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
-        told = {name: change(state[action], getattr(outcome, name)) for name, change in changes.items()}
+        told = {
+            name: change(state[action], getattr(outcome, name)) for name, change in changes.items()
+        }
         return after, outcome._replace(**told), *rest
 
     return pull
@@ -326,18 +384,25 @@ def by_round(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
 
 def same_for_all(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     """Every lane meets the same outcomes."""
-    return FiniteArms.pull(self, state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round)
+    return FiniteArms.pull(
+        self, state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round
+    )
 
 
 def arms(pull: Any) -> Any:
-    return as_a(with_its_own(FiniteArms, pull=pull), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]))
+    return as_a(
+        with_its_own(FiniteArms, pull=pull), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+    )
 
 
 def test_means_may_change_from_pull_to_pull() -> None:
     def every_other(n: Any, x: Any) -> Any:
         return jnp.where(n % 2 == 1, x, 0)
 
-    assert check_environment(arms(changing(reward=every_other, expected_reward=every_other)), key=KEY) < 4
+    assert (
+        check_environment(arms(changing(reward=every_other, expected_reward=every_other)), key=KEY)
+        < 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,7 +413,10 @@ def test_means_may_change_from_pull_to_pull() -> None:
             changing(expected_reward=lambda n, x: x * 21 // 20),
             r"instance 0: the mean reward of action \d .* stated one",
         ),
-        (changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)), "standard errors from the stated one"),
+        (
+            changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)),
+            "standard errors from the stated one",
+        ),
         (same_for_all, "another replicate gives the same"),
         (changing(reward=lambda n, x: x + 1), "is outside 0"),
     ],
@@ -367,17 +435,26 @@ def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
             lambda self: jnp.ones(2, bool),
             "instance 1: `available` says that arm 1 is there, and a pull of it is not valid",
         ),
-        (lambda self: jnp.array([True, False]), "instance 0: .* arm 1 is not there, and a pull of it is valid"),
+        (
+            lambda self: jnp.array([True, False]),
+            "instance 0: .* arm 1 is not there, and a pull of it is valid",
+        ),
         (lambda self: jnp.ones(3, bool), r"`available` gives bool\[3\]; it must be bool\[2\]"),
     ],
 )
-def test_arms_that_are_said_to_be_there_and_are_not_are_caught(available: Any, message: str) -> None:
+def test_arms_that_are_said_to_be_there_and_are_not_are_caught(
+    available: Any, message: str
+) -> None:
     def means(self: Any, arm: Any) -> Any:
         return self.mean_reward[arm], jnp.where(self.present[:][arm], self.mean_cost[arm], -1)
 
-    there = FiniteArms.bernoulli([[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=[[True, True], [True, False]])
+    there = FiniteArms.bernoulli(
+        [[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=[[True, True], [True, False]]
+    )
     with pytest.raises(AssertionError, match=message):
-        check_environment(as_a(with_its_own(FiniteArms, available=available, means=means), there), key=KEY)
+        check_environment(
+            as_a(with_its_own(FiniteArms, available=available, means=means), there), key=KEY
+        )
     derived = as_a(with_its_own(FiniteArms, available=AddressedArms.available, means=means), there)
     assert check_environment(derived, key=KEY) < 4
 
@@ -389,15 +466,20 @@ def test_values_that_are_not_the_means_are_caught() -> None:
         return FiniteArms.values(self)[::-1]
 
     odd = as_a(
-        with_its_own(FiniteArms, values=swapped, addressed=False), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+        with_its_own(FiniteArms, values=swapped, addressed=False),
+        FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]),
     )
-    with pytest.raises(AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"):
+    with pytest.raises(
+        AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"
+    ):
         check_environment(odd, key=KEY)
 
 
 @pytest.mark.integration
 def test_the_means_of_the_reference_code_are_caught() -> None:
-    """``gbr_mean_bug`` keeps every other rule of the contract: this one is the last that is looked at."""
+    """``gbr_mean_bug`` keeps every other rule of the contract: this one is the last that is looked
+    at.
+    """
     arms = jb.environments.random_generalised_bernoulli(KEY, 1, 2, gbr_mean_bug=True)
     with pytest.raises(AssertionError, match="standard errors from the stated one"):
         check_environment(arms, key=KEY)
@@ -415,8 +497,14 @@ def test_ulps() -> None:
 
 def test_a_sum_is_rounded_as_its_larger_term_is() -> None:
     before, after = np.float32([100, 0.5, np.nan, np.inf]), np.float32([1.04, 0.75, np.nan, np.inf])
-    off = [after + np.float32(x) for x in ([1.6e-6, 0, 0, 0], [0, 1e-6, 0, 0])] + [np.minimum(after, 9)]
+    off = [after + np.float32(x) for x in ([1.6e-6, 0, 0, 0], [0, 1e-6, 0, 0])] + [
+        np.minimum(after, 9)
+    ]
     equal(after, off[0], "a sum", terms=before)
-    for must, got, terms in ((after, off[0], None), (after, off[1], before), (after, off[2], before)):
+    for must, got, terms in (
+        (after, off[0], None),
+        (after, off[1], before),
+        (after, off[2], before),
+    ):
         with pytest.raises(AssertionError, match="a sum is"):
             equal(must, got, "a sum", terms=terms)

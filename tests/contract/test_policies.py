@@ -1,4 +1,6 @@
-"""Every policy keeps the contract. A new policy is one more row; the worlds and constraints take turns."""
+"""Every policy keeps the contract. A new policy is one more row; the worlds and constraints take
+turns.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,13 @@ COUNTS = jb.TotalBudget(40.0, last_pull="counts")
 FORFEITS = jb.TotalBudget([20.0, 40.0, 10.0], last_pull="forfeits")
 HORIZON = jb.Horizon(80)
 TWO = jb.TotalBudget([40.0, 30.0], last_pull="counts")
-TWO_AND_TIME = jb.TotalBudget([[40.0, 30.0], [30.0, 40.0], [20.0, 60.0]], last_pull="forfeits", rounds=[80, 70, 60])
+TWO_AND_TIME = jb.TotalBudget(
+    [[40.0, 30.0], [30.0, 40.0], [20.0, 60.0]], last_pull="forfeits", rounds=[80, 70, 60]
+)
 PACED = jb.TotalBudget([40.0, 30.0], last_pull="counts", rounds=80)
-RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True])
+RENEWING = jb.Renewing(
+    amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True]
+)
 
 ROWS: list[tuple[Policy, str, Constraint]] = [
     (OmegaUCB(rho=0.25), "bernoulli", COUNTS),
@@ -85,8 +91,12 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (PDBwKWithTime(c_rad=0.5, budget=40.0, horizon=80.0), "empirical", COUNTS),
     (FixedSplit([3.0, 1.0, 0.0, 2.0]), "bernoulli", COUNTS),
     (BestRatioOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4]), "bernoulli", COUNTS),
-    # One program plays the policies that are a score and nothing else, so that they do not compile one by one.
-    *((Committee.played_by(place), "empirical", COUNTS) for place in range(len(Committee.members()))),
+    # One program plays the policies that are a score and nothing else, so that they do not compile
+    # one by one.
+    *(
+        (Committee.played_by(place), "empirical", COUNTS)
+        for place in range(len(Committee.members()))
+    ),
     (SampledArms(RCB(), arms=5), "reservoir", FORFEITS),
     (ArmIncreasing(UCBVRatio(), beta=1.0), "reservoir_of_a_sampler", COUNTS),
     (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
@@ -99,7 +109,11 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (EpsilonFirstLP(epsilon=0.25), "several_resources", TWO_AND_TIME),
     (LagrangeBwK(), "several_resources", TWO_AND_TIME),
     (DualMirrorDescent(), "several_resources_and_null_arm", TWO_AND_TIME),
-    (KnapsackOracle(np.full(4, 0.5), np.linspace(0.3, 0.9, 8).reshape(4, 2)), "several_resources", TWO_AND_TIME),
+    (
+        KnapsackOracle(np.full(4, 0.5), np.linspace(0.3, 0.9, 8).reshape(4, 2)),
+        "several_resources",
+        TWO_AND_TIME,
+    ),
     (CSUCB(alpha=0.25, horizon=80), "generalised_bernoulli", HORIZON),
     (CSThompson(alpha=0.25, costs=[0.5, 0.25, 0.75, 0.25]), "beta", COUNTS),
     (PECS(alpha=0.25, horizon=80), "bernoulli", HORIZON),
@@ -114,7 +128,11 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (Restarting(MUCB(), CUSUM(threshold=2.0, first=5), explore=0.1), "piecewise", HORIZON),
     (ContextualPacer(explore=Draw(0.25), cost_alpha=0.5), "contexts", PACED),
     (LinUCB(price=0.5, shared=True, explore=Draw(0.25)), "contexts_by_row", HORIZON),
-    (LinearRate(features=Cells(np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))), "contexts_and_money", COUNTS),
+    (
+        LinearRate(features=Cells(np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))),
+        "contexts_and_money",
+        COUNTS,
+    ),
     (LinUCB(forget=5), "contexts_and_money", HORIZON),
     (LinCBwK(), "contexts", PACED),
     (SquareCBwK(greed=50.0), "contexts", PACED),
@@ -135,7 +153,9 @@ EVERY = [*ROWS, SLOW]
 
 
 # One plays in `make test`.
-@pytest.mark.parametrize(("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY])
+@pytest.mark.parametrize(
+    ("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY]
+)
 @pytest.mark.quick_rows("OmegaUCB-bernoulli")
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
     check_policy(policy, world(name), constraint, key=KEY)

@@ -69,7 +69,9 @@ def null_arm() -> jb.environments.WithNullArm:
 
 def reservoir() -> jb.environments.Reservoir:
     key = jax.random.key(6)
-    return jb.environments.Reservoir.ratio(key, instances=INSTANCES, capacity=6, beta=[0.5, 1.0, 2.0])
+    return jb.environments.Reservoir.ratio(
+        key, instances=INSTANCES, capacity=6, beta=[0.5, 1.0, 2.0]
+    )
 
 
 def _means(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -97,9 +99,13 @@ def reservoir_of_a_table() -> jb.environments.Reservoir:
 
 
 def delayed() -> jb.environments.Delayed:
-    """Random delays, some outcomes lost, two budgets, the second of which pays for the last two arms."""
+    """Random delays, some outcomes lost, two budgets, the second of which pays for the last two
+    arms.
+    """
     law = jb.environments.TableDelay.geometric(3.0, lost=0.05, instances=INSTANCES)
-    return jb.environments.Delayed(empirical(), law, room=32, arrivals=2, patience=12, groups=(None, (2, 3)))
+    return jb.environments.Delayed(
+        empirical(), law, room=32, arrivals=2, patience=12, groups=(None, (2, 3))
+    )
 
 
 def piecewise() -> jb.environments.Piecewise:

@@ -1,4 +1,6 @@
-"""A capability counts only where it was made: whoever overrides what it speaks of is played round by round."""
+"""A capability counts only where it was made: whoever overrides what it speaks of is played round
+by round.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from jaxbandits.core import capabilities, streams, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.core.protocol import post
 from jaxbandits.environments import Continuum, FiniteArms, Reservoir
-from jaxbandits.policies import MUCB, RCB, ArmIncreasing, IndexPolicy, OmegaUCB, SampledArms, Zooming
+from jaxbandits.policies import (
+    MUCB,
+    RCB,
+    ArmIncreasing,
+    IndexPolicy,
+    OmegaUCB,
+    SampledArms,
+    Zooming,
+)
 from jaxbandits.policies.base import Exploration
 from jaxbandits.policies.zooming import ZoomingPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, Subject, assert_same_results, check_environment
@@ -30,7 +40,12 @@ def arms(cls: type[FiniteArms] = FiniteArms) -> Any:
 
 
 def line(cls: type[Continuum] = Continuum) -> Any:
-    made = Continuum.of(lambda x, p: 0.3 + 0.4 * x, lambda x, p: 0.5 + 0 * x, lipschitz_reward=0.4, lipschitz_cost=0.1)
+    made = Continuum.of(
+        lambda x, p: 0.3 + 0.4 * x,
+        lambda x, p: 0.5 + 0 * x,
+        lipschitz_reward=0.4,
+        lipschitz_cost=0.1,
+    )
     return as_a(cls, made)
 
 
@@ -39,10 +54,15 @@ def overriding(base: type, *methods: str, **brought: Any) -> Any:
     return with_its_own(base, **{method: lambda self, *args: None for method in methods}, **brought)
 
 
-def both(policy: jb.Policy, world: jb.Environment, constraint: jb.Constraint, engine: str) -> jb.Result:
-    """What ``auto`` plays, and that it is what the scan engine plays; ``engine`` is whom it should take."""
+def both(
+    policy: jb.Policy, world: jb.Environment, constraint: jb.Constraint, engine: str
+) -> jb.Result:
+    """What ``auto`` plays, and that it is what the scan engine plays; ``engine`` is whom it should
+    take.
+    """
     scan, auto = (
-        jb.simulate(policy, world, constraint, key=KEY, replicates=2, marks=2, engine=x) for x in ("scan", "auto")
+        jb.simulate(policy, world, constraint, key=KEY, replicates=2, marks=2, engine=x)
+        for x in ("scan", "auto")
     )
     assert auto.about.engine == engine
     assert_same_results(scan, auto, f"scan and {engine}")
@@ -130,7 +150,10 @@ RESERVOIR = Reservoir.ratio(jax.random.key(0), instances=1, capacity=4)
         (mixed(MUCB, EndsBadly)(), STEADY, "status"),
         (overriding(MUCB, "admits")(), STEADY, "admits"),
         (overriding(ArmIncreasing, "wanted")(RCB(), beta=1.0), STEADY, "wanted"),
-        *((overriding(jb.Horizon, x)(rounds=5), ADDITIVE, x) for x in ("charge", "clock", "end", "view")),
+        *(
+            (overriding(jb.Horizon, x)(rounds=5), ADDITIVE, x)
+            for x in ("charge", "clock", "end", "view")
+        ),
         (mixed(jb.Horizon, EndsEarly)(rounds=50), ADDITIVE, "ended"),
         (arms(overriding(FiniteArms, "pull")), ADDRESSED, "pull"),
         (arms(overriding(FiniteArms, "outcome")), ADDRESSED, "outcome"),
@@ -139,8 +162,12 @@ RESERVOIR = Reservoir.ratio(jax.random.key(0), instances=1, capacity=4)
         (line(overriding(Continuum, "outcome")), ADDRESSED, "outcome"),
     ],
 )
-def test_an_override_undoes_the_promise(owner: Any, capability: capabilities.Capability, undone_by: str) -> None:
-    assert f"overrides {undone_by} without declaring `{capability.name}` again" in str(why_not(owner, capability))
+def test_an_override_undoes_the_promise(
+    owner: Any, capability: capabilities.Capability, undone_by: str
+) -> None:
+    assert f"overrides {undone_by} without declaring `{capability.name}` again" in str(
+        why_not(owner, capability)
+    )
     again = {capability.name: MUCB.steady if capability is STEADY else True}
     assert has(as_a(overriding(type(owner), **again), owner), capability), "said again, it counts"
 
@@ -148,7 +175,9 @@ def test_an_override_undoes_the_promise(owner: Any, capability: capabilities.Cap
 def test_what_changes_nothing_leaves_the_promise() -> None:
     for policy in (Plain(), MUCB(), OmegaUCB()):
         assert has(policy, RESTS) and has(policy, STEADY)
-    assert has(arms(overriding(FiniteArms, "check", "values")), ADDRESSED) and has(RESERVOIR, ADDRESSED)
+    assert has(arms(overriding(FiniteArms, "check", "values")), ADDRESSED) and has(
+        RESERVOIR, ADDRESSED
+    )
     assert has(overriding(jb.Horizon, "best_rate")(rounds=5), ADDITIVE) and has(line(), ADDRESSED)
     filled = overriding(jb.environments.AddressedArms, "means", "outcome", "spec", "values")
     assert has(filled(), ADDRESSED), "what is abstract may be filled in"
@@ -156,8 +185,12 @@ def test_what_changes_nothing_leaves_the_promise() -> None:
 
 def test_only_true_declares() -> None:
     for said in ("no", lambda self: False):
-        assert "does not declare a score that rests" in str(why_not(overriding(MUCB, rests=said)(), RESTS))
-        assert "must see every round" in str(why_not(overriding(jb.Horizon, additive=said)(rounds=5), ADDITIVE))
+        assert "does not declare a score that rests" in str(
+            why_not(overriding(MUCB, rests=said)(), RESTS)
+        )
+        assert "must see every round" in str(
+            why_not(overriding(jb.Horizon, additive=said)(rounds=5), ADDITIVE)
+        )
 
 
 def test_wrappers_ask_what_they_wrap() -> None:
@@ -173,13 +206,24 @@ def test_everything_that_the_library_declares_counts() -> None:
     def below(cls: type) -> list[type]:
         return [cls, *(found for sub in cls.__subclasses__() for found in below(sub))]
 
-    declaring = {RESTS: (IndexPolicy, ZoomingPolicy), ADDRESSED: (jb.Environment,), ADDITIVE: (jb.Constraint,)}
+    declaring = {
+        RESTS: (IndexPolicy, ZoomingPolicy),
+        ADDRESSED: (jb.Environment,),
+        ADDITIVE: (jb.Constraint,),
+    }
     seen = 0
     for capability, bases in declaring.items():
-        for cls in (found for base in bases for found in below(base) if found.__module__.startswith("jaxbandits.")):
+        for cls in (
+            found
+            for base in bases
+            for found in below(base)
+            if found.__module__.startswith("jaxbandits.")
+        ):
             if getattr(cls, capability.name, False) is True:
                 seen += 1
-                bare = type(cls.__name__, (cls,), {"__dataclass_fields__": {}})  # so that no field must be given
+                bare = type(
+                    cls.__name__, (cls,), {"__dataclass_fields__": {}}
+                )  # so that no field must be given
                 assert why_not(object.__new__(bare), capability) is None
     assert seen > 20
 
@@ -204,14 +248,21 @@ class BudgetOrHorizon(jb.Horizon):
     additive: ClassVar[bool] = True
 
     def ended(self, ledger: Any) -> Any:
-        return ticks.reached(ledger.spent, ticks.count(jnp.int32(10))) | ticks.reached(self.clock(ledger), self.end())
+        return ticks.reached(ledger.spent, ticks.count(jnp.int32(10))) | ticks.reached(
+            self.clock(ledger), self.end()
+        )
 
 
 @jb.pytree
 class WithEvents(FiniteArms):
     def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
         state, outcome, told, empty = super().pull(state, action, key, round)
-        return state, outcome._replace(events={"wins": (outcome.reward > 0).astype(jnp.int32)}), told, empty
+        return (
+            state,
+            outcome._replace(events={"wins": (outcome.reward > 0).astype(jnp.int32)}),
+            told,
+            empty,
+        )
 
 
 @jb.pytree
@@ -222,7 +273,9 @@ class Halved(FiniteArms):
 
     def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
         state, outcome, told, empty = super().pull(state, action, key, round)
-        outcome = outcome._replace(reward=outcome.reward // 2, expected_reward=outcome.expected_reward // 2)
+        outcome = outcome._replace(
+            reward=outcome.reward // 2, expected_reward=outcome.expected_reward // 2
+        )
         return state, outcome, told._replace(reward=told.reward // 2), empty
 
 
@@ -249,7 +302,9 @@ def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:
     assert "BudgetOrHorizon has a method ended of its own" in auto.about.why_scan
     valley = jb.environments.cost_valley([0.3], lam=0.5)
     zooming = jb.policies.SinglePhaseBZoom(budget=30.0, lam=0.5, lipschitz=5.0)
-    assert "a method ended of its own" in str(merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60)))
+    assert "a method ended of its own" in str(
+        merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60))
+    )
 
 
 def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:
@@ -259,14 +314,18 @@ def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:
     class Prior(Promising):
         prior: Any = jb.leaf(core=1)
 
-    with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but Prior.prior has a value for each arm"):
+    with pytest.raises(
+        jb.InputError, match=r"engine: 'leap' given, but Prior.prior has a value for each arm"
+    ):
         jb.simulate(Prior(np.array([1.0, 2.0])), arms(), BUDGET, key=KEY, engine="leap")
 
 
 def test_no_engine_plays_an_arm_that_does_not_exist() -> None:
     present = [[True, True, True], [True, True, False]]
     world = FiniteArms.bernoulli(np.full((2, 3), 0.5), np.full((2, 3), 0.5), present)
-    generous = overriding(MUCB, admits=lambda self, state, view: jnp.arange(3) < 3, steady=MUCB.steady)
+    generous = overriding(
+        MUCB, admits=lambda self, state, view: jnp.arange(3) < 3, steady=MUCB.steady
+    )
     assert (both(generous(), world, BUDGET, "leap").final["pulls"][:, 1, :, 2] == 0).all()
 
 
@@ -287,7 +346,9 @@ def test_the_kit_finds_a_promise_that_is_not_kept() -> None:
         ),
         (BudgetOrHorizon, "adds_up_as_declared", "`ended` before its clock"),
         (
-            overriding(jb.Horizon, clock=lambda self, x: ticks.count(jnp.where(x.rounds == 5, 2, x.rounds))),
+            overriding(
+                jb.Horizon, clock=lambda self, x: ticks.count(jnp.where(x.rounds == 5, 2, x.rounds))
+            ),
             "clock_runs_forward",
             "the clock goes back by",
         ),
@@ -311,22 +372,44 @@ def test_the_kit_finds_a_broken_constraint(broken: Any, rule: str, message: str)
 
 
 def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -> None:
-    """Its scores, or logits, are not what it plays: values and gradients made of them would be another's."""
+    """Its scores, or logits, are not what it plays: values and gradients made of them would be
+    another's.
+    """
     from jaxbandits.gradients import exact, policy_score, straight_through
     from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
 
     soft = jb.policies.SoftElim
     assert chooses_by_score(MUCB()) and chooses_by_logits(soft(theta=0.5))
-    for method in ("init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"):
+    for method in (
+        "init",
+        "blank_action",
+        "update",
+        "select",
+        "step",
+        "admits",
+        "steady",
+        "status",
+        "summary",
+    ):
         assert not chooses_by_score(overriding(MUCB, method)()), method
-    for method in ("blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"):
+    for method in (
+        "blank_action",
+        "update",
+        "select",
+        "step",
+        "status",
+        "perturbed",
+        "log_probabilities",
+    ):
         assert not chooses_by_logits(overriding(soft, method)(theta=0.5)), method
     for inner in (overriding(MUCB, "update")(), SampledArms(RCB(), arms=1)):
         with pytest.raises(jb.InputError, match="chooses by its score alone"):
             jb.policies.SoftIndex(inner, temperature=0.1).check(arms().spec)
         with pytest.raises(jb.InputError, match="chooses by its score"):
             exact.choice_of(inner)
-    always = overriding(soft, select=lambda self, state, key, view: (state, jnp.int32(0)))(theta=0.5)
+    always = overriding(soft, select=lambda self, state, key, view: (state, jnp.int32(0)))(
+        theta=0.5
+    )
     for estimator in (policy_score, straight_through):
         with pytest.raises(jb.InputError, match="policy: Odd given"):
             estimator.estimate(always, arms(), jb.Horizon(5), wrt="theta", key=KEY, replicates=4)
@@ -351,8 +434,12 @@ def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones()
     found = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
     counts = np.bincount(found, minlength=5)
     assert counts[[1, 4]].sum() == 0
-    assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), "4 standard errors"
-    assert (found == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))).all()
+    assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), (
+        "4 standard errors"
+    )
+    assert (
+        found == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
+    ).all()
     assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"
 
 
@@ -363,7 +450,12 @@ def test_a_forgotten_method_is_named_before_anything_runs() -> None:
         (no_score(), arms(), BUDGET, "policies: Mixed does not define score; it must"),
         (no_update(), arms(), BUDGET, "policies: Odd does not define select and update; it must"),
         (MUCB(), no_world(), BUDGET, "Mixed does not define means and outcome and spec and values"),
-        (MUCB(), arms(), no_clock(), "constraint: Mixed does not define best_rate and charge and clock"),
+        (
+            MUCB(),
+            arms(),
+            no_clock(),
+            "constraint: Mixed does not define best_rate and charge and clock",
+        ),
         (SampledArms(no_score(), arms=1), arms(), BUDGET, "Mixed does not define score"),
     ]
     for policy, world, constraint, message in cases:

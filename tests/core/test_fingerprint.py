@@ -1,4 +1,6 @@
-"""Edited code plays its own program (a new cell, autoreload, patching); static values are told apart exactly."""
+"""Edited code plays its own program (a new cell, autoreload, patching); static values are told
+apart exactly.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ def test_autoreload(cell: Any, wanted: list[list[int]], tmp_path: Path) -> None:
     module, found = tmp_path / "edited.py", []
     for number, (score, sign) in enumerate(EDITS):
         module.write_text(MODULE.format(score=score, sign=sign))
-        os.utime(module, (time.time() + 10 * number,) * 2)  # an editor is slower than the clock of a file
+        os.utime(
+            module, (time.time() + 10 * number,) * 2
+        )  # an editor is slower than the clock of a file
         if number == 0:
             cell("%load_ext autoreload\n%autoreload 2\nimport edited\nmine = edited.Mine()")
         found.append(cell("pulls(edited.Mine())"))
@@ -112,8 +116,12 @@ def test_patching_and_globals_of_the_session(cell: Any, wanted: list[list[int]])
     cell(MODULE.format(score="best(arms)", sign=1))
     found = [cell("pulls(Mine())")]
     found.append(cell("Mine.score = lambda self, arms: -arms.reward\npulls(Mine())"))
-    found.append(cell("SIGN = [-1]\nMine.score = lambda self, arms: SIGN[0] * arms.reward\npulls(Mine())"))
-    found.append(cell("SIGN[0] = 1\nMine.score = lambda self, arms: SIGN[0] * arms.cost\npulls(Mine())"))
+    found.append(
+        cell("SIGN = [-1]\nMine.score = lambda self, arms: SIGN[0] * arms.reward\npulls(Mine())")
+    )
+    found.append(
+        cell("SIGN[0] = 1\nMine.score = lambda self, arms: SIGN[0] * arms.cost\npulls(Mine())")
+    )
     found.append(cell("SIGN[0] = -1\npulls(Mine())"))
     assert found == wanted
 
@@ -145,7 +153,12 @@ def test_what_wrappers_were_made_with(cell: Any) -> None:
     """In another cell than the class; the code of what they wrap stays the same."""
     first = "first = jax.vmap(lambda column: column[0], in_axes={})\n"
     cell(WRAPPED + first.format(0))
-    edits = "", "Mine.score = times(-1)(plain)\n", "Mine.score = times(1)(plain)\n" + first.format(1), first.format(0)
+    edits = (
+        "",
+        "Mine.score = times(-1)(plain)\n",
+        "Mine.score = times(1)(plain)\n" + first.format(1),
+        first.format(0),
+    )
     found = [cell(f"{edit}pulls(Mine())") for edit in edits]
     assert found[0] == found[3] and found[0] != found[1] and found[0] != found[2]
 
@@ -208,7 +221,9 @@ mine = {made}
     ],
 )
 @pytest.mark.quick_rows(
-    "Mine(one)-Mine._table[0] = -1", "Mine(one)-gains[0] = -1", "Mine(functools.partial(one))-weights.own = -1"
+    "Mine(one)-Mine._table[0] = -1",
+    "Mine(one)-gains[0] = -1",
+    "Mine(functools.partial(one))-weights.own = -1",
 )
 def test_what_methods_reach_through_objects(cell: Any, made: str, edit: str) -> None:
     """Other modules of the user's, attributes of classes, functions and objects in static fields."""
@@ -322,7 +337,10 @@ READS: dict[str, tuple[Any, Any]] = {
     "UserDict": (lambda: Held.mapping["sign"], lambda x: Held.mapping.__setitem__("sign", x)),
     "array.array": (lambda: Held.numbers[0], lambda x: Held.numbers.__setitem__(0, x)),
     "object array": (lambda: Held.objects[0], lambda x: Held.objects.__setitem__(0, x)),
-    "bytearray": (lambda: 2.0 * Held.octets[0] - 1, lambda x: Held.octets.__setitem__(0, int(x > 0))),
+    "bytearray": (
+        lambda: 2.0 * Held.octets[0] - 1,
+        lambda x: Held.octets.__setitem__(0, int(x > 0)),
+    ),
     "globals()": (lambda: globals()["SIGN"], put_global),
     "os.environ": (lambda: os.environ["JAXBANDITS_TEST_SIGN"], put_environ),
     "file": (lambda: Held.file.read_text(), lambda x: Held.file.write_text(str(x))),
@@ -342,7 +360,11 @@ class Reads(IndexPolicy):
 
     def score(self, arms: Any) -> Any:
         sign = READS[self.name][0]()
-        return self.width * arms.reward * (float(sign) if isinstance(sign, (str, np.generic)) else sign)
+        return (
+            self.width
+            * arms.reward
+            * (float(sign) if isinstance(sign, (str, np.generic)) else sign)
+        )
 
 
 @pytest.fixture
@@ -396,11 +418,15 @@ def test_other_values_of_leaves_compile_nothing() -> None:
 
 def test_every_process_makes_the_same_digests() -> None:
     names = ["array above a megabyte", "jitted function", "body of a loop"]
-    script = f"from tests.core.test_fingerprint import *; print([program(Reads(x)) for x in {names!r}])"
+    script = (
+        f"from tests.core.test_fingerprint import *; print([program(Reads(x)) for x in {names!r}])"
+    )
 
     def another(seed: str) -> list[str]:
         environ = os.environ | {"PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True
+        )
         return list(ast.literal_eval(done.stdout))
 
     first = another("1")
@@ -426,9 +452,13 @@ def test_asking_whose_code_it_is_costs_less_than_a_millisecond() -> None:
     assert min(took) < 1e-3
 
 
-def test_a_class_that_was_pickled_or_patched_for_a_while_is_the_packages_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_was_pickled_or_patched_for_a_while_is_the_packages_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class_, policy = jb.policies.UCBB2, jb.policies.UCBB2()
-    with monkeypatch.context() as patch:  # the class may be met for the first time while it is patched
+    with (
+        monkeypatch.context() as patch
+    ):  # the class may be met for the first time while it is patched
         patch.setattr(class_, "score", lambda self, arms: arms.n)
         assert is_users(policy)
     assert not is_users(policy)

@@ -1,4 +1,6 @@
-"""A number is what the user gave, or it is refused: types, casts, and the means of every constructor."""
+"""A number is what the user gave, or it is refused: types, casts, and the means of every
+constructor.
+"""
 
 import datetime
 import decimal
@@ -27,9 +29,32 @@ KEY = jax.random.key(0)
 
 NO_NUMBERS: list[Any] = [
     *("0.5", "٣", b"1", True, np.True_, None, 1j, np.complex64(1)),
-    *(datetime.date(2020, 1, 1), np.datetime64("2020"), np.timedelta64(1), decimal.Decimal(1), Fraction(1, 2)),
-    *(np.array([0.5], object), np.array("0.5"), ["0.5"], [True, 0.5], [[np.True_], [1.0]], [None], [0.5, [1.0, 2.0]]),
-    *({"a": 1.0}, {1.0}, len, object(), jax.random.key(0), np.zeros(2, bool), jnp.zeros(2, bool), slice(1)),
+    *(
+        datetime.date(2020, 1, 1),
+        np.datetime64("2020"),
+        np.timedelta64(1),
+        decimal.Decimal(1),
+        Fraction(1, 2),
+    ),
+    *(
+        np.array([0.5], object),
+        np.array("0.5"),
+        ["0.5"],
+        [True, 0.5],
+        [[np.True_], [1.0]],
+        [None],
+        [0.5, [1.0, 2.0]],
+    ),
+    *(
+        {"a": 1.0},
+        {1.0},
+        len,
+        object(),
+        jax.random.key(0),
+        np.zeros(2, bool),
+        jnp.zeros(2, bool),
+        slice(1),
+    ),
     *(np.ma.array([1.0, 2.0], mask=[False, True]), np.zeros(1, [("a", "f4")]), 10**400, [10**400]),
 ]
 
@@ -44,7 +69,17 @@ def test_no_number(value):
 
 @pytest.mark.parametrize(
     "value",
-    [2, 2.0, np.float16(2), np.int8(2), np.uint64(2), np.longdouble(2), np.array(2), jnp.int32(2), jnp.bfloat16(2)],
+    [
+        2,
+        2.0,
+        np.float16(2),
+        np.int8(2),
+        np.uint64(2),
+        np.longdouble(2),
+        np.array(2),
+        jnp.int32(2),
+        jnp.bfloat16(2),
+    ],
     ids=lambda x: type(x).__name__,
 )
 def test_numbers_are_welcome(value):
@@ -54,7 +89,12 @@ def test_numbers_are_welcome(value):
 
 
 def test_counts():
-    assert [whole_number("it", x, 1) for x in (2, np.int64(2), np.array(2), jnp.int32(2))] == [2, 2, 2, 2]
+    assert [whole_number("it", x, 1) for x in (2, np.int64(2), np.array(2), jnp.int32(2))] == [
+        2,
+        2,
+        2,
+        2,
+    ]
     for wrong in (2.0, True, np.True_, "2", np.array(2.0), np.array([2]), None):
         with pytest.raises(jb.InputError, match=r"it: .* a whole number of at least 1"):
             whole_number("it", wrong, 1)
@@ -63,14 +103,21 @@ def test_counts():
 # --- what is checked is what is played -------------------------------------------------------------------------
 
 
-@given(st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True), st.sampled_from([0.0, 1.0, 0.999]))
+@given(
+    st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True),
+    st.sampled_from([0.0, 1.0, 0.999]),
+)
 @example(1e39, 0.0)
 @example(1e-50, 0.0)
 @example(1e-40, 0.0)
 @example(1 + 1e-9, 1.0)
 @example(0.999, 0.999)
 def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
-    for word, inside in (("above", np.greater), ("at_least", np.greater_equal), ("at_most", np.less_equal)):
+    for word, inside in (
+        ("above", np.greater),
+        ("at_least", np.greater_equal),
+        ("at_most", np.less_equal),
+    ):
         try:
             played = as_played("leaf", x, {word: bound})
         except jb.InputError:
@@ -84,7 +131,10 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
     ("value", "message"),
     [
         (1e39, r"OmegaUCB.rho: 1e\+39 given; it must be at most 3.402823e\+38 in size \(float32\)"),
-        (1e-50, r"OmegaUCB.rho: 1e-50 given; it must be 0, or at least 1.175494e-38 in size \(float32\)"),
+        (
+            1e-50,
+            r"OmegaUCB.rho: 1e-50 given; it must be 0, or at least 1.175494e-38 in size \(float32\)",
+        ),
         (1e-39, "OmegaUCB.rho: 1e-39 given"),
         ([0.25, 1e39], r"OmegaUCB.rho: 1e\+39 given"),
         (0, "OmegaUCB.rho: 0.0 given; it must be a finite number above 0"),
@@ -96,7 +146,9 @@ def test_beyond_float32(value, message):
 
 
 def test_a_bound_that_only_the_cast_reaches():
-    with pytest.raises(jb.InputError, match=r"alpha: 1.000000001 given; .*above 1 in float32, where it is 1"):
+    with pytest.raises(
+        jb.InputError, match=r"alpha: 1.000000001 given; .*above 1 in float32, where it is 1"
+    ):
         as_played("alpha", 1 + 1e-9, {"above": 1})
 
 
@@ -109,7 +161,9 @@ def test_whole_numbers_beyond_int32():
 
 def test_a_traced_value_is_one_line():
     def play(key, **options):
-        return jb.simulate(options.pop("policy", policies.OmegaUCB()), ARMS, jb.Horizon(3), key=key, **options)
+        return jb.simulate(
+            options.pop("policy", policies.OmegaUCB()), ARMS, jb.Horizon(3), key=key, **options
+        )
 
     for name, call in (
         ("key", lambda: jax.jit(play)(KEY)),
@@ -142,7 +196,11 @@ def test_bernoulli_means_are_the_nearest_ticks_or_refused(means):
 )
 def test_weights_of_any_size_have_the_mean_of_their_shares(weights, size):
     scaled = np.array(weights) * size
-    exact = sum(Fraction(float(w)) * j for j, w in enumerate(scaled)) / 4 / sum(Fraction(float(w)) for w in scaled)
+    exact = (
+        sum(Fraction(float(w)) * j for j, w in enumerate(scaled))
+        / 4
+        / sum(Fraction(float(w)) for w in scaled)
+    )
     with np.errstate(all="raise", under="ignore"):
         reward, cost = FiniteArms.generalised_bernoulli([scaled], [scaled]).values()
     assert reward == cost and abs(float(reward[0, 0]) - float(exact)) <= 4 * 2.0**-24
@@ -151,22 +209,38 @@ def test_weights_of_any_size_have_the_mean_of_their_shares(weights, size):
 def test_beta_means_are_right():
     rng = np.random.default_rng(1)
     wide, coins = 10.0 ** rng.uniform(-300, 9, (2, 60)), 10.0 ** rng.uniform(-9, -1, (2, 200))
-    extremes = np.array([[1e9, 1e9, 5e-324, 1e9, 1e-5, 1.19e-3], [1e9, 5e-324, 5e-324, 1.0, 1e-6, 9.5e-5]])
+    extremes = np.array(
+        [[1e9, 1e9, 5e-324, 1e9, 1e-5, 1.19e-3], [1e9, 5e-324, 5e-324, 1.0, 1e-6, 9.5e-5]]
+    )
     a, b = np.concatenate([wide, coins, extremes], axis=1)
     exact = [float(Fraction(x) / (Fraction(x) + Fraction(y))) for x, y in zip(a, b, strict=True)]
     reward, _ = FiniteArms.beta(a, b, np.ones_like(a), np.ones_like(a)).values()
     error = np.abs(reward[0] - exact)
     assert error.max() <= 1e-4 and error[np.maximum(a, b) >= 0.1].max() <= 1e-5
     knots, _ = beta.quantile_table(a, b)
-    assert (np.diff(knots) >= 0).all() and (knots[:, 0] == 0).all() and (knots[:, -1] == ticks.ONE).all()
+    assert (
+        (np.diff(knots) >= 0).all()
+        and (knots[:, 0] == 0).all()
+        and (knots[:, -1] == ticks.ONE).all()
+    )
 
 
 def test_small_means_of_a_file_are_not_played_as_others():
     def prepared(cost, **options):
-        ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, cost]), 1.0, 1.0, None)
-        return prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, [policies.MUCB()], runs=2, **options)
+        ads = Instance(
+            "ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, cost]), 1.0, 1.0, None
+        )
+        return prepare(
+            ArmsTable("means", (ads,), (), "reward", "cost"),
+            20.0,
+            [policies.MUCB()],
+            runs=2,
+            **options,
+        )
 
-    with pytest.raises(jb.InputError, match="arm 'b', noise: 'beta' given; it must be 'bernoulli' for a mean cost"):
+    with pytest.raises(
+        jb.InputError, match="arm 'b', noise: 'beta' given; it must be 'bernoulli' for a mean cost"
+    ):
         prepared(1e-5, noise="beta")
     with pytest.raises(jb.InputError, match="instance 'ads', arm 'b', mean cost: below a 2"):
         prepared(1e-9, noise="bernoulli")
@@ -185,7 +259,10 @@ def test_noise_of_any_concentration_keeps_its_means(kappa):
     law = noise.Beta(kappa)
     law.check()
     wanted = np.arange(0, 65) * (ticks.ONE // 64)
-    assert np.abs(np.asarray(law.mean(jnp.asarray(wanted, jnp.int32))) - wanted).max() <= 1e-4 * ticks.ONE
+    assert (
+        np.abs(np.asarray(law.mean(jnp.asarray(wanted, jnp.int32))) - wanted).max()
+        <= 1e-4 * ticks.ONE
+    )
 
 
 @pytest.mark.parametrize("kappa", [1e10, 1e308, 0.0, np.nan, True, "4"])
@@ -199,7 +276,8 @@ def test_a_log_may_hold_tiny_values_but_not_as_its_mean():
     reward, _ = FiniteArms.empirical([[([1e-9, 1.0], [1e-9, 0.5])]]).values()
     assert reward[0, 0] == 0.5
     with pytest.raises(
-        jb.InputError, match=r"logs.0..0. costs: 1e-09 given; it must be on average 0, or at least half"
+        jb.InputError,
+        match=r"logs.0..0. costs: 1e-09 given; it must be on average 0, or at least half",
     ):
         FiniteArms.empirical([[([1.0], [1e-9])]])
 
@@ -215,18 +293,26 @@ def live(action: Any) -> Any:
 
 
 def coarse() -> None:
-    beta.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
+    beta.refuse_inexact(
+        "concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE])
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda x=x: booleans("it", x), "it: .* booleans") for x in ("no", ["no"], [0.5], [np.nan], [None], None, 2)),
+        *(
+            (lambda x=x: booleans("it", x), "it: .* booleans")
+            for x in ("no", ["no"], [0.5], [np.nan], [None], None, 2)
+        ),
         *((lambda x=x: charged(x), r"Constant.value: ") for x in (1e-50, 1e39, "1", True)),
         *((lambda x=x: live(x), "action: ") for x in (0.7, "1", True, np.nan, 1e30)),
         (lambda: FiniteArms.bernoulli([0.5], [0.5], present=["no"]), r"present: .* booleans"),
         (lambda: jb.grid(policies.OmegaUCB, rho=["1", "2"]), "rho: "),
-        (coarse, r"concentration: .0.5, 0.5. given; it must be shapes for which a table of the law"),
+        (
+            coarse,
+            r"concentration: .0.5, 0.5. given; it must be shapes for which a table of the law",
+        ),
     ],
 )
 def test_what_is_none_of_its_kind_is_refused(call: Any, message: str) -> None:
@@ -235,5 +321,10 @@ def test_what_is_none_of_its_kind_is_refused(call: Any, message: str) -> None:
 
 
 def test_what_is_of_its_kind_is_taken() -> None:
-    assert booleans("it", [True, False]).tolist() == booleans("it", [1, 0]).tolist() == [True, False]
-    assert live(1.0).action == 1 and jb.grid(policies.OmegaUCB, rho=[1, 2]).rho.tolist() == [1.0, 2.0]
+    assert (
+        booleans("it", [True, False]).tolist() == booleans("it", [1, 0]).tolist() == [True, False]
+    )
+    assert live(1.0).action == 1 and jb.grid(policies.OmegaUCB, rho=[1, 2]).rho.tolist() == [
+        1.0,
+        2.0,
+    ]

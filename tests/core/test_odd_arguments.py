@@ -1,4 +1,6 @@
-"""What is given by accident or by a stranger: one line that names the argument, and no warning before it."""
+"""What is given by accident or by a stranger: one line that names the argument, and no warning
+before it.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,37 @@ ARMS = FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
 KEY = jax.random.key(0)
 
 
-def play(policy: Any = None, arms: Any = ARMS, budget: Any = 5.0, key: Any = KEY, **changes: Any) -> Any:
-    return jb.simulate(policy or MUCB(), arms, jb.TotalBudget(budget, last_pull="counts"), key=key, **changes)
+def play(
+    policy: Any = None, arms: Any = ARMS, budget: Any = 5.0, key: Any = KEY, **changes: Any
+) -> Any:
+    return jb.simulate(
+        policy or MUCB(), arms, jb.TotalBudget(budget, last_pull="counts"), key=key, **changes
+    )
 
 
 FREE = FiniteArms.bernoulli([[0.5, 0.4]], [[0.0, 0.5]])
 TWO = FiniteArms.bernoulli([[0.5, 0.4]] * 2, [[0.9, 0.3]] * 2)
 CASES = {
-    "an arm that pays and costs nothing": (lambda: play(arms=FREE, max_rounds=300), "mean cost 0 given"),
-    "weights of nothing": (lambda: play(FixedSplit([0.0, 0.0])), r"FixedSplit\.weights: .* not all of them 0"),
+    "an arm that pays and costs nothing": (
+        lambda: play(arms=FREE, max_rounds=300),
+        "mean cost 0 given",
+    ),
+    "weights of nothing": (
+        lambda: play(FixedSplit([0.0, 0.0])),
+        r"FixedSplit\.weights: .* not all of them 0",
+    ),
     "a weight too many": (
         lambda: play(FixedSplit([0.5, 0.5, 0.5])),
         r"FixedSplit\.weights: .* 2 weights, one for each",
     ),
-    "weights beyond any sum": (lambda: play(FixedSplit([3e38, 3e38])), r"FixedSplit\.weights: 3e\+38"),
-    "one name for two": (lambda: play(arms=TWO, instance_names=["a", "a"]), "instance_names: 'a' given"),
+    "weights beyond any sum": (
+        lambda: play(FixedSplit([3e38, 3e38])),
+        r"FixedSplit\.weights: 3e\+38",
+    ),
+    "one name for two": (
+        lambda: play(arms=TWO, instance_names=["a", "a"]),
+        "instance_names: 'a' given",
+    ),
 }
 
 
@@ -67,7 +85,10 @@ def test_an_arm_that_pays_nothing_may_be_free() -> None:
 
 
 def test_delays_of_any_size_of_weight() -> None:
-    assert TableDelay.of([1e308, 0, 1e308]).cumulated.tolist() == TableDelay.of([1, 0, 1]).cumulated.tolist()
+    assert (
+        TableDelay.of([1e308, 0, 1e308]).cumulated.tolist()
+        == TableDelay.of([1, 0, 1]).cumulated.tolist()
+    )
 
 
 def test_no_mean_of_a_reservoir_is_above_one() -> None:
@@ -100,4 +121,7 @@ os.wait()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_is_told_so() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120)
-    assert done.stdout.startswith("this process was forked after jax had started") and "spawn" in done.stdout
+    assert (
+        done.stdout.startswith("this process was forked after jax had started")
+        and "spawn" in done.stdout
+    )

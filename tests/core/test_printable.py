@@ -18,12 +18,26 @@ def test_nothing_that_a_terminal_obeys_is_left_of_any_character():
         x.encode()  # lone surrogates cannot be written
 
 
-@pytest.mark.parametrize("text", ["plain", "ρ = 0.25", "naïve – ‘x’", "日本語", "a\\b", "😀", " two  spaces "])
+@pytest.mark.parametrize(
+    "text", ["plain", "ρ = 0.25", "naïve – ‘x’", "日本語", "a\\b", "😀", " two  spaces "]
+)
 def test_what_can_be_seen_stays(text):
     assert line(text) == cell(text) == text
 
 
-FORMULAS = ["=cmd()|x", "@SUM(A1)", "+1", "-x", "  =1+1", "＝1", "'=1", "' =1", "a;=cmd()", "\u00a0=1", "=\x1b[0m"]
+FORMULAS = [
+    "=cmd()|x",
+    "@SUM(A1)",
+    "+1",
+    "-x",
+    "  =1+1",
+    "＝1",
+    "'=1",
+    "' =1",
+    "a;=cmd()",
+    "\u00a0=1",
+    "=\x1b[0m",
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

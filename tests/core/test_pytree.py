@@ -1,4 +1,6 @@
-"""Two classes with the same fields are two structures: else jit may take the program of one for the other's."""
+"""Two classes with the same fields are two structures: else jit may take the program of one for the
+other's.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,16 @@ def test_classes_with_the_same_fields_differ() -> None:
 
 
 def test_the_policies_of_the_library_differ() -> None:
-    kinds = [kind for _, kind in inspect.getmembers(policies, inspect.isclass) if dataclasses.is_dataclass(kind)]
-    plain = [kind for kind in kinds if all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))]
+    kinds = [
+        kind
+        for _, kind in inspect.getmembers(policies, inspect.isclass)
+        if dataclasses.is_dataclass(kind)
+    ]
+    plain = [
+        kind
+        for kind in kinds
+        if all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))
+    ]
     structures = [jax.tree.structure(kind()) for kind in plain]
     assert len(plain) > 12
     for i, structure in enumerate(structures):
@@ -101,8 +111,14 @@ def test_settings_are_checked_cast_and_named_once():
     settings = Settings.of(Around(One(width=given)), 2)
     once = settings.policy
     assert settings.count == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
-    assert settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)" and len(settings.labels) == 2
-    assert settings.parameters == [{"policy": "Around", "share": 0.5}] * 2 and label(once) == "Around(One(kind=a))"
+    assert (
+        settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)"
+        and len(settings.labels) == 2
+    )
+    assert (
+        settings.parameters == [{"policy": "Around", "share": 0.5}] * 2
+        and label(once) == "Around(One(kind=a))"
+    )
     assert jax.tree.all(jax.tree.map(np.array_equal, Settings.of(once, 2).policy, once))
     given[:] = np.nan  # what was checked is what is played
     assert np.isfinite(once.inner.width).all()
@@ -124,14 +140,19 @@ def test_a_spec_that_the_policy_does_not_play_is_refused() -> None:
 
     world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
     odd = pytree(Odd)(**{f.name: getattr(world, f.name) for f in dataclasses.fields(world)})
-    with pytest.raises(jb.InputError, match="plays environments with a FiniteSpec, but Odd offers a str"):
+    with pytest.raises(
+        jb.InputError, match="plays environments with a FiniteSpec, but Odd offers a str"
+    ):
         jb.simulate(policies.UCB1(), odd, jb.Horizon(5), key=jax.random.key(0))
 
 
 @pytest.mark.parametrize("policy", [policies.EpsilonFirst(), policies.KUBE()])
 def test_what_is_left_must_be_told(policy: Any) -> None:
     world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
-    with pytest.raises(jb.InputError, match="constraint: it tells nothing of what is left; it must be one that does"):
+    with pytest.raises(
+        jb.InputError,
+        match="constraint: it tells nothing of what is left; it must be one that does",
+    ):
         jb.simulate(policy, world, jb.Horizon(5), key=jax.random.key(0))
 
 
@@ -141,7 +162,10 @@ def test_settings_are_carried_and_not_checked_again(monkeypatch: pytest.MonkeyPa
     assert Settings.of(settings, 2) is settings
     second = settings.only(1)
     assert second.labels == ("Around(One(width=0.5, kind=a), share=2)",) == settings.labels[1:]
-    assert settings.record(1) == {"policy": "Around", "parameters": {"One.width": 0.5, "Around.share": 2.0}}
+    assert settings.record(1) == {
+        "policy": "Around",
+        "parameters": {"One.width": 0.5, "Around.share": 2.0},
+    }
     shapes = settings.shapes
     assert type(shapes) is Around and shapes.share == jax.ShapeDtypeStruct((), np.float32)
     named = dataclasses.replace(settings, name="around", hidden=("share",))

@@ -36,7 +36,9 @@ def key_of(*words: int) -> jax.Array:
         ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
     ],
 )
-def test_known_answers(key: tuple[int, int], counter: tuple[int, int], out: tuple[int, int]) -> None:
+def test_known_answers(
+    key: tuple[int, int], counter: tuple[int, int], out: tuple[int, int]
+) -> None:
     place = jnp.array(counter, jnp.uint32)
     assert tuple(streams.words(key_of(*key), place[0], place[1]).tolist()) == out
     assert plain.threefry(key, counter) == out
@@ -57,19 +59,25 @@ def test_every_address_is_what_the_table_says() -> None:
     for role in Role:
         got = streams.policy_words(policy, jnp.int32(round), role, arm).tolist()
         assert tuple(got) == plain.policy_words(root, instance, replicate, round, int(role), arm)
-    assert tuple(streams.words(world, n, arm).tolist()) == plain.world_words(root, instance, replicate, arm, n)
+    assert tuple(streams.words(world, n, arm).tolist()) == plain.world_words(
+        root, instance, replicate, arm, n
+    )
 
 
 def test_the_same_address_gives_the_same_bits_in_every_surrounding() -> None:
     key = key_of(1, 2)
     alone = np.stack([np.asarray(streams.words(key, 9, arm)) for arm in range(5)])
-    batch = jax.vmap(lambda arm: streams.words(key, jnp.int32(9), arm))(jnp.arange(5, dtype=jnp.int32))
+    batch = jax.vmap(lambda arm: streams.words(key, jnp.int32(9), arm))(
+        jnp.arange(5, dtype=jnp.int32)
+    )
     jitted = jax.jit(lambda key: jnp.stack([streams.words(key, 9, arm) for arm in range(5)]))(key)
     assert np.array_equal(alone, batch) and np.array_equal(alone, jitted)
 
 
 def test_distinct_addresses_give_distinct_bits() -> None:
-    """All draws of a small experiment: 2¹³ 64-bit values, among which a repetition has probability 2⁻³⁹."""
+    """All draws of a small experiment: 2¹³ 64-bit values, among which a repetition has probability
+    2⁻³⁹.
+    """
     root, seen = (0, 7), []
     for instance, replicate in itertools.product(range(4), range(4)):
         for round, arm in itertools.product(range(8), range(8)):
@@ -80,7 +88,13 @@ def test_distinct_addresses_give_distinct_bits() -> None:
 
 
 @given(word, st.integers(1, 2**31 - 1))
-@examples((2**32 - 1, 2**31 - 1), (2**32 - 1, 1), (0, 2**31 - 1), (0xFFFF0000, 0x7FFFFFFF), (0x0000FFFF, 0x0001FFFF))
+@examples(
+    (2**32 - 1, 2**31 - 1),
+    (2**32 - 1, 1),
+    (0, 2**31 - 1),
+    (0xFFFF0000, 0x7FFFFFFF),
+    (0x0000FFFF, 0x0001FFFF),
+)
 def test_below_is_exact(word: int, n: int) -> None:
     got = _below(np.uint32(word), np.int32(n))
     assert got.dtype == jnp.int32
@@ -119,12 +133,18 @@ def test_an_absent_arm_changes_no_tie() -> None:
     wider = np.asarray(_choices(rounds, jnp.ones(8, jnp.float32), jnp.arange(8) < 5))
     assert np.array_equal(five, wider)
     fewer = np.asarray(_choices(rounds, scores, jnp.array([True, True, False, True, True])))
-    assert np.array_equal(fewer[five != 2], five[five != 2]), "arms that are there keep their order without the third"
+    assert np.array_equal(fewer[five != 2], five[five != 2]), (
+        "arms that are there keep their order without the third"
+    )
     assert not (fewer == 2).any()
 
 
 def test_ties_of_different_rounds_are_independent() -> None:
-    choices = np.asarray(_choices(jnp.arange(1, 40_001, dtype=jnp.int32), jnp.ones(3, jnp.float32), jnp.ones(3, bool)))
+    choices = np.asarray(
+        _choices(
+            jnp.arange(1, 40_001, dtype=jnp.int32), jnp.ones(3, jnp.float32), jnp.ones(3, bool)
+        )
+    )
     table = np.zeros((3, 3))
     np.add.at(table, (choices[:-1:2], choices[1::2]), 1)
     assert laws.chi2_contingency(table).pvalue > 0.01
@@ -136,7 +156,11 @@ def test_fresh_arms_come_first_in_index_order_and_infinite_scores_tie() -> None:
     fresh = jnp.array([True, False, True, True])
     assert int(largest(scores, key_of(0, 1), view, fresh=fresh)) == 2
     chosen = {
-        int(largest(jnp.array([1.0, jnp.inf, jnp.inf]), key_of(0, 1), View(jnp.int32(t), None, None)))
+        int(
+            largest(
+                jnp.array([1.0, jnp.inf, jnp.inf]), key_of(0, 1), View(jnp.int32(t), None, None)
+            )
+        )
         for t in range(1, 30)
     }
     assert chosen == {1, 2}
@@ -145,7 +169,9 @@ def test_fresh_arms_come_first_in_index_order_and_infinite_scores_tie() -> None:
 def test_a_nan_score_chooses_no_arm() -> None:
     view = View(jnp.int32(3), None, jnp.array([True, True, False]))
     assert int(largest(jnp.array([1.0, jnp.nan, 0.0]), key_of(0, 1), view)) == 3
-    assert int(largest(jnp.array([1.0, 0.5, jnp.nan]), key_of(0, 1), view)) == 0, "a NaN of an absent arm is no matter"
+    assert int(largest(jnp.array([1.0, 0.5, jnp.nan]), key_of(0, 1), view)) == 0, (
+        "a NaN of an absent arm is no matter"
+    )
 
 
 def test_which_keys_are_taken() -> None:
@@ -168,7 +194,9 @@ def test_which_keys_are_taken() -> None:
 
 
 def test_keys_sort_as_scores_do() -> None:
-    scores = np.array([-np.inf, -3e38, -1.5, -2e-38, 0.0, 2e-38, 0.25, 1.0, 3e38, np.inf], np.float32)
+    scores = np.array(
+        [-np.inf, -3e38, -1.5, -2e-38, 0.0, 2e-38, 0.25, 1.0, 3e38, np.inf], np.float32
+    )
     compiled = jax.jit(sortable)
     keys = np.asarray(compiled(jnp.asarray(scores)))
     assert (np.diff(keys.astype(np.int64)) > 0).all()

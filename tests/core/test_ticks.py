@@ -1,4 +1,6 @@
-"""Exact money: every operation against Python's integers, and ten million pulls without a tick lost."""
+"""Exact money: every operation against Python's integers, and ten million pulls without a tick
+lost.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,15 @@ LARGEST = (2**31 - 1) * ONE + (ONE - 1)
 SMALLEST = -(2**31) * ONE
 
 outcomes = st.one_of(st.integers(0, ONE), st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]))
-HALF = 2**30 * ONE  # sums and differences of two totals in [−HALF, HALF) are totals, the largest one among them
-totals = st.one_of(st.integers(-(2**53), 2**53), st.integers(-HALF, HALF - 1), st.integers(-2 * ONE, 2 * ONE))
-counts = st.one_of(st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2**16 - 1, 2**16, 2**24, 2**31 - 1]))
+HALF = (
+    2**30 * ONE
+)  # sums and differences of two totals in [−HALF, HALF) are totals, the largest one among them
+totals = st.one_of(
+    st.integers(-(2**53), 2**53), st.integers(-HALF, HALF - 1), st.integers(-2 * ONE, 2 * ONE)
+)
+counts = st.one_of(
+    st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2**16 - 1, 2**16, 2**24, 2**31 - 1])
+)
 increments = st.one_of(st.integers(-(2**31) + ONE, 2**31 - 1 - ONE), st.integers(-ONE, ONE))
 
 
@@ -68,7 +76,14 @@ def test_add(a: int, x: int) -> None:
 
 
 @given(totals, totals)
-@examples((LARGEST - 1, 1), (ONE - 1, ONE - 1), (-1, 1), (SMALLEST, ONE - 1), (HALF - 1, HALF - 1), (-HALF, -HALF))
+@examples(
+    (LARGEST - 1, 1),
+    (ONE - 1, ONE - 1),
+    (-1, 1),
+    (SMALLEST, ONE - 1),
+    (HALF - 1, HALF - 1),
+    (-HALF, -HALF),
+)
 def test_plus(a: int, b: int) -> None:
     assert value(plus(total(a), total(b))) == a + b
 
@@ -80,7 +95,9 @@ def test_minus(a: int, b: int) -> None:
 
 
 @given(outcomes, counts)
-@examples((ONE, 2**31 - 1), (ONE - 1, 2**31 - 1), (0xFFF, 0xFFFF), (0xFFF000, 0x7FFF0000), (1, 2**31 - 1))
+@examples(
+    (ONE, 2**31 - 1), (ONE - 1, 2**31 - 1), (0xFFF, 0xFFFF), (0xFFF000, 0x7FFF0000), (1, 2**31 - 1)
+)
 def test_times(x: int, n: int) -> None:
     assert value(times(jnp.int32(x), jnp.int32(n))) == x * n
 
@@ -130,7 +147,9 @@ def test_operations_are_elementwise() -> None:
     x = np.array([[9, -8], [1, ONE]], np.int32)
     wide = Total(*(jnp.asarray(part) for part in ticks.split(a)))
     assert np.array_equal(ticks.join(ticks.add(wide, jnp.asarray(x))), a + x)
-    assert np.array_equal(ticks.join(ticks.times(jnp.abs(jnp.asarray(x)), jnp.full((2, 2), 3, jnp.int32))), 3 * abs(x))
+    assert np.array_equal(
+        ticks.join(ticks.times(jnp.abs(jnp.asarray(x)), jnp.full((2, 2), 3, jnp.int32))), 3 * abs(x)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 32, 64, 65])
@@ -152,7 +171,13 @@ def test_ten_million_pulls_lose_no_tick() -> None:
     pulls = 10_000_000
     arms = jb.environments.FiniteArms.empirical([[([0.7], [0.2])]])
     result = jb.simulate(
-        jb.policies.CUCB(), arms, jb.Horizon(pulls), key=jax.random.key(0), marks=1, chunk=20_000, engine="scan"
+        jb.policies.CUCB(),
+        arms,
+        jb.Horizon(pulls),
+        key=jax.random.key(0),
+        marks=1,
+        chunk=20_000,
+        engine="scan",
     )
     assert result.ledger["rounds"].item() == pulls
     assert result.ledger["spent"].item() == pulls * round(0.2 * 2**24)
@@ -165,7 +190,12 @@ def test_ten_million_pulls_in_leaps_lose_no_tick() -> None:
     logs = [([0.7], [0.2]), ([0.1], [0.3])]
     arms = jb.environments.FiniteArms.empirical([logs])
     result = jb.simulate(
-        jb.policies.CUCB(), arms, jb.Horizon(10_000_000), key=jax.random.key(0), marks=1, engine="leap"
+        jb.policies.CUCB(),
+        arms,
+        jb.Horizon(10_000_000),
+        key=jax.random.key(0),
+        marks=1,
+        engine="leap",
     )
     pulls = result.final["pulls"].ravel().tolist()
     assert sum(pulls) == 10_000_000 and min(pulls) > 0
@@ -175,7 +205,9 @@ def test_ten_million_pulls_in_leaps_lose_no_tick() -> None:
 
 
 def test_the_naive_way_would_have_lost() -> None:
-    """What the two limbs are for: a float32 total of 0.2 is off by more than 2 % after 2.5 million pulls."""
+    """What the two limbs are for: a float32 total of 0.2 is off by more than 2 % after 2.5 million
+    pulls.
+    """
     added: Callable[[Any], Any] = jax.jit(
         lambda x: jax.lax.fori_loop(0, 2_500_000, lambda _, s: s + jnp.float32(0.2), x)
     )

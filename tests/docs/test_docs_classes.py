@@ -20,7 +20,9 @@ from jaxbandits.testing import check_constraint, check_environment, check_policy
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = ["add-a-policy.md", "add-an-environment.md", "contexts.md"]
 ARMS = jb.environments.FiniteArms.bernoulli(
-    [[0.5, 0.4, 0.3], [0.3, 0.6, 0.5]], [[0.9, 0.3, 0.5], [0.4, 0.5, 0.7]], [[True, True, True], [True, True, False]]
+    [[0.5, 0.4, 0.3], [0.3, 0.6, 0.5]],
+    [[0.9, 0.3, 0.5], [0.4, 0.5, 0.7]],
+    [[True, True, True], [True, True, False]],
 )
 
 
@@ -43,9 +45,12 @@ CHECKED = {
     "Uniform": lambda cls, names: check_policy(cls(), ARMS),
     "AlwaysFirst": lambda cls, names: check_policy(cls(), betting(names), jb.Horizon(40)),
     "Betting": lambda cls, names: check_environment(
-        betting(names), [names["Stake"](jnp.int32(arm), jnp.int32(ticks.ONE >> arm)) for arm in (0, 1)]
+        betting(names),
+        [names["Stake"](jnp.int32(arm), jnp.int32(ticks.ONE >> arm)) for arm in (0, 1)],
     ),
-    "Bar": lambda cls, names: check_environment(cls(chance=ticks.from_units([[0.5, 0.25]]).astype(np.int32))),
+    "Bar": lambda cls, names: check_environment(
+        cls(chance=ticks.from_units([[0.5, 0.25]]).astype(np.int32))
+    ),
     "Refill": lambda cls, names: check_constraint(cls(rounds=60, per_round=0.25), ARMS),
     "MoneyAndPulls": lambda cls, names: check_constraint(cls(rounds=60, budget=[4.0, 8.0]), ARMS),
 }
@@ -58,7 +63,9 @@ def betting(names: dict[str, Any]) -> jb.Environment:
 def nouns(page: str) -> list[str]:
     kinds = jb.Policy, jb.Environment, jb.Constraint
     return [
-        name for name, x in SHOWN[page].items() if isinstance(x, type) and issubclass(x, kinds) and x.__module__ == page
+        name
+        for name, x in SHOWN[page].items()
+        if isinstance(x, type) and issubclass(x, kinds) and x.__module__ == page
     ]
 
 
@@ -70,6 +77,8 @@ def test_a_class_that_a_page_shows_keeps_the_contract(page: str, name: str) -> N
 
 def test_no_page_shows_a_class_that_is_not_checked_here() -> None:
     shown = {
-        name for page in DOCS.rglob("*.md") for name in re.findall(r"^\.\.\. class (\w+)\(jb\.", page.read_text(), re.M)
+        name
+        for page in DOCS.rglob("*.md")
+        for name in re.findall(r"^\.\.\. class (\w+)\(jb\.", page.read_text(), re.M)
     }
     assert shown == set(CHECKED) and shown == {name for page in PAGES for name in nouns(page)}

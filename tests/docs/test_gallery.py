@@ -1,4 +1,6 @@
-"""The gallery: short scripts that a stranger copies. The site executes them; so does the integration series."""
+"""The gallery: short scripts that a stranger copies. The site executes them; so does the
+integration series.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,19 @@ def test_each_is_short_has_a_title_and_draws(path: Path) -> None:
     assert len(lines) <= LONGEST and max(map(len, lines)) <= 120
     tree = ast.parse(text(path))
     title, rule, empty, *rest = (ast.get_docstring(tree) or "").splitlines()
-    assert re.search(r"\?", title) and len(rule) >= len(title) and set(rule) == {"="} and empty == "" and rest
+    assert (
+        re.search(r"\?", title)
+        and len(rule) >= len(title)
+        and set(rule) == {"="}
+        and empty == ""
+        and rest
+    )
     said = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     assert "subplots" in said and "show" in said and re.search(r"ylabel|yticklabels", text(path))
     closing = text(path).rsplit("# %%\n", 1)[1]
-    assert all(line.startswith("#") for line in closing.splitlines()), "it must end with a sentence on what one sees"
+    assert all(line.startswith("#") for line in closing.splitlines()), (
+        "it must end with a sentence on what one sees"
+    )
     assert len(closing.split()) >= 12
 
 
@@ -55,10 +65,14 @@ def test_each_uses_what_is_public(path: Path) -> None:
     for node in ast.walk(ast.parse(text(path))):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                assert not re.search(r"(^|\.)_", f"{node.module}.{alias.name}"), f"{node.module}.{alias.name}"
+                assert not re.search(r"(^|\.)_", f"{node.module}.{alias.name}"), (
+                    f"{node.module}.{alias.name}"
+                )
                 if (node.module or "").startswith("jaxbandits"):
                     package = importlib.import_module(node.module or "")
-                    assert alias.name in getattr(package, "__all__", ()), f"{node.module}.{alias.name}"
+                    assert alias.name in getattr(package, "__all__", ()), (
+                        f"{node.module}.{alias.name}"
+                    )
         if isinstance(node, ast.Attribute):
             assert not node.attr.startswith("_"), node.attr
             if isinstance(node.value, ast.Name) and node.value.id == "jb":
@@ -77,7 +91,9 @@ def test_the_style_is_that_of_all_pictures() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
 def test_each_draws_in_time(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a warning, in 20 s on an idle machine; every panel has something in it, and words on its axes."""
+    """Without a warning, in 20 s on an idle machine; every panel has something in it, and words on
+    its axes.
+    """
     monkeypatch.setattr(plt, "show", lambda: None)
     plt.switch_backend("Agg")
     began = time.process_time()

@@ -22,7 +22,9 @@ def rows(title: str) -> list[list[str]]:
     section = re.split(r"^## ", PAGE, flags=re.MULTILINE)
     (text,) = (part for part in section if part.startswith(title))
     return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ")
     ]
 
 
@@ -34,20 +36,31 @@ def names(text: str) -> set[str]:
 def played() -> jb.Result:
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
     world = jb.environments.WithNullArm(arms)
-    policy, limit = jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=8)), jb.AverageCost(c=0.5, rounds=8)
-    return jb.simulate(policy, world, limit, key=KEY, replicates=2, marks=3, record=("pulls",), engine="scan")
+    policy, limit = (
+        jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=8)),
+        jb.AverageCost(c=0.5, rounds=8),
+    )
+    return jb.simulate(
+        policy, world, limit, key=KEY, replicates=2, marks=3, record=("pulls",), engine="scan"
+    )
 
 
 def test_every_public_name_is_on_the_page() -> None:
     public = {name for name in dir(jb.Result) if not name.startswith("_")}
     public |= {field.name for field in dataclasses.fields(jb.Result)}
     assert public - names(PAGE) - {"load"} == set() and "`Result.load(path)`" in PAGE
-    shown = set().union(*(names(row[0]) for title in ("What was measured", "What it keeps") for row in rows(title)))
+    shown = set().union(
+        *(names(row[0]) for title in ("What was measured", "What it keeps") for row in rows(title))
+    )
     assert shown - public == set()
 
 
 def test_axes_and_units_are_those_of_the_class() -> None:
-    arguments = {"count(event)": ("skips",), "recorded(name)": ("pulls",), "linear(values)": (np.ones(2),)}
+    arguments = {
+        "count(event)": ("skips",),
+        "recorded(name)": ("pulls",),
+        "linear(values)": (np.ones(2),),
+    }
     arguments |= {"budget_regret(budget)": (4.0,)}
     checked = set()
     for first, letters, unit, _ in rows("What was measured"):
@@ -56,7 +69,9 @@ def test_axes_and_units_are_those_of_the_class() -> None:
                 continue
             view = getattr(played(), name.split("(")[0])
             view = view(*arguments[name]) if name in arguments else view
-            assert view.dims == tuple(AXES[letter] for letter in letters.replace("(resource)", "").split()), name
+            assert view.dims == tuple(
+                AXES[letter] for letter in letters.replace("(resource)", "").split()
+            ), name
             if "units" in view.attrs and unit not in ("text", "that of `values`"):
                 assert view.attrs["units"] == one, name
             checked.add(name)
@@ -67,8 +82,13 @@ def test_words_and_fields() -> None:
     (row,) = (row for row in rows("What was measured") if row[0] == "`status`")
     assert names(row[3]) == {status.name.lower() for status in jb.Status} - {"running"}
     (row,) = (row for row in rows("What it keeps") if row[0] == "`about`")
-    assert names(row[1]) <= {field.name for field in dataclasses.fields(About)} and len(names(row[1])) >= 7
+    assert (
+        names(row[1]) <= {field.name for field in dataclasses.fields(About)}
+        and len(names(row[1])) >= 7
+    )
     (row,) = (row for row in rows("What it keeps") if row[0] == "`ledger`")
     plain = {name for name in played().ledger if ":" not in name}
     assert names(row[1]) == plain
-    assert {f"{name.split(':')[0]}:" for name in played().ledger if ":" in name} <= set(re.findall(r"`(\w+:)`", row[1]))
+    assert {f"{name.split(':')[0]}:" for name in played().ledger if ":" in name} <= set(
+        re.findall(r"`(\w+:)`", row[1])
+    )

@@ -1,4 +1,6 @@
-"""The site without Sphinx: every public name has its place and says what it is; links lead somewhere."""
+"""The site without Sphinx: every public name has its place and says what it is; links lead
+somewhere.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,11 @@ def text_of(thing: Any) -> str:
 
 def test_every_public_name_is_described_on_exactly_one_page() -> None:
     described = Counter(
-        re.findall(r"^\.\. (?:auto|py:)(?:class|exception|function|data):: (\S+)", "\n".join(PAGES.values()), re.M)
+        re.findall(
+            r"^\.\. (?:auto|py:)(?:class|exception|function|data):: (\S+)",
+            "\n".join(PAGES.values()),
+            re.M,
+        )
     )
     assert {entry.path for entry in ENTRIES} <= set(described)
     assert set(described.values()) == {1}
@@ -124,7 +130,11 @@ def test_every_public_name_is_described_on_exactly_one_page() -> None:
         if isinstance(thing, ModuleType):
             assert thing.__name__ in PAGES, (room, name)
         else:
-            path = next(entry.path for entry in ENTRIES if entry.path.split(".")[-1] == name and room in entry.rooms)
+            path = next(
+                entry.path
+                for entry in ENTRIES
+                if entry.path.split(".")[-1] == name and room in entry.rooms
+            )
             assert re.search(rf"(^   |`)~{re.escape(path)}(`|$)", PAGES[room], re.M), (room, name)
 
 
@@ -147,7 +157,9 @@ def test_public_names_say_what_they_are(room: str) -> None:
             made = f"{thing.__name__}(" if isinstance(thing, type) else "\0"
             assert said and not said.startswith(made), f"{path}: no docstring of its own"
         else:
-            assert API.data_doc(next(entry for entry in ENTRIES if entry.path == path)), f"{path}: no text below it"
+            assert API.data_doc(next(entry for entry in ENTRIES if entry.path == path)), (
+                f"{path}: no text below it"
+            )
 
 
 def test_what_users_make_or_call_has_an_example() -> None:
@@ -160,11 +172,16 @@ def test_what_users_make_or_call_has_an_example() -> None:
     for name, shown in DERIVED_FROM.items():
         if shown.endswith(".md"):
             assert re.search(
-                rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):", (DOCS / shown).read_text(encoding="utf-8"), re.M
+                rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):",
+                (DOCS / shown).read_text(encoding="utf-8"),
+                re.M,
             )
         else:
             made = operator.attrgetter(shown)(jb)
-            assert name in {base.__name__ for base in made.__mro__} and ">>>" in text_of(made), (name, shown)
+            assert name in {base.__name__ for base in made.__mro__} and ">>>" in text_of(made), (
+                name,
+                shown,
+            )
 
 
 def anchors(page: Path) -> set[str]:
@@ -174,7 +191,9 @@ def anchors(page: Path) -> set[str]:
 
 
 def written_pages() -> list[Path]:
-    return [p for p in sorted(DOCS.rglob("*.md")) if p.relative_to(DOCS).parts[0] not in MADE] + [HERE / "README.md"]
+    return [p for p in sorted(DOCS.rglob("*.md")) if p.relative_to(DOCS).parts[0] not in MADE] + [
+        HERE / "README.md"
+    ]
 
 
 @pytest.mark.parametrize("page", written_pages(), ids=lambda path: path.name)
@@ -195,7 +214,11 @@ def test_every_page_is_in_the_contents() -> None:
             for line in block.split("\n"):
                 if line and not line.startswith(":"):
                     listed |= {str(p.relative_to(DOCS)) for p in DOCS.glob(f"{line}.md")}
-    here = {str(p.relative_to(DOCS)) for p in written_pages() if DOCS in p.parents and p.parent.name != "gallery"}
+    here = {
+        str(p.relative_to(DOCS))
+        for p in written_pages()
+        if DOCS in p.parents and p.parent.name != "gallery"
+    }
     assert here - listed == {"index.md"}
 
 
@@ -207,13 +230,15 @@ def test_pictures_have_words() -> None:
 
 def test_readme_on_a_package_index() -> None:
     """At most 90 lines; every link is absolute there, and the address before them is written once."""
-    hook = pytest.importorskip("hatchling.metadata.plugin.interface") and importlib.util.spec_from_file_location(
-        "hatch_build", HERE / "hatch_build.py"
-    )
+    hook = pytest.importorskip(
+        "hatchling.metadata.plugin.interface"
+    ) and importlib.util.spec_from_file_location("hatch_build", HERE / "hatch_build.py")
     assert hook is not None and hook.loader is not None
     module = importlib.util.module_from_spec(hook)
     hook.loader.exec_module(module)
-    metadata: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    metadata: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     base = metadata["urls"]["Repository"] + "/"
     module.CustomMetadataHook(str(HERE), {}).update(metadata)
     text = metadata["readme"]["text"]

@@ -1,4 +1,6 @@
-"""The built site as a person meets it: in a browser, at four widths, light and dark; searched, copied from, linked."""
+"""The built site as a person meets it: in a browser, at four widths, light and dark; searched,
+copied from, linked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from tests.docs.browser.chromium import Browser, found
 
 HERE = Path(__file__).resolve().parents[2]
 SITE = HERE / "docs" / "_build" / "html"
-PAGES = ["index.html", "doors/new-policy.html", "sweeps.html", "glossary.html", "api/jaxbandits.policies.budget.html"]
+PAGES = [
+    "index.html",
+    "doors/new-policy.html",
+    "sweeps.html",
+    "glossary.html",
+    "api/jaxbandits.policies.budget.html",
+]
 WIDTHS = (400, 800, 1100, 1280)
 SCHEMES = ("light", "dark")
 PICTURES = os.environ.get("SITE_PICTURES")  # a folder for screenshots
@@ -28,7 +36,10 @@ PICTURES = os.environ.get("SITE_PICTURES")  # a folder for screenshots
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(found() is None, reason="no chromium"),
-    pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="the site's tools are not installed: [docs]"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("furo") is None,
+        reason="the site's tools are not installed: [docs]",
+    ),
 ]
 
 
@@ -78,7 +89,9 @@ def all_pages(site: Path) -> list[str]:
     """Those above, and the gallery with its first example where there is one."""
     gallery = site / "auto_gallery"
     first = sorted(gallery.glob("plot_*.html"))[:1]
-    return PAGES + [str(path.relative_to(site)) for path in [gallery / "index.html", *first] if path.exists()]
+    return PAGES + [
+        str(path.relative_to(site)) for path in [gallery / "index.html", *first] if path.exists()
+    ]
 
 
 BROKEN_PICTURES = """
@@ -102,29 +115,45 @@ def test_pages_at_four_widths_light_and_dark(browser: Browser, address: str, sit
             browser.look(width, scheme)
             for page in all_pages(site):
                 browser.open(f"{address}/{page}")
-                browser.until("document.querySelectorAll('button.copybtn').length || !document.querySelector('pre')")
+                browser.until(
+                    "document.querySelectorAll('button.copybtn').length || !document.querySelector('pre')"
+                )
                 where = f"{page}, {width}, {scheme}: "
                 wrong += [where + line for line in browser.complaints()]
                 wrong += [f"{where}picture {x}" for x in browser.evaluate(BROKEN_PICTURES)]
                 wrong += [f"{where}no copy button: {x}" for x in browser.evaluate(WITHOUT_BUTTON)]
-                beyond = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+                beyond = browser.evaluate(
+                    "document.documentElement.scrollWidth - window.innerWidth"
+                )
                 wrong += [f"{where}{beyond} pixels beyond the window"] if beyond > 0 else []
-                wrong += [f"{where}not {scheme}"] if (browser.evaluate(BRIGHTNESS) > 128) != (scheme == "light") else []
+                wrong += (
+                    [f"{where}not {scheme}"]
+                    if (browser.evaluate(BRIGHTNESS) > 128) != (scheme == "light")
+                    else []
+                )
                 shown(browser, f"{page.replace('/', '-')}-{width}-{scheme}")
     assert wrong == []
 
 
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("ω-UCB", "findings/omega_ucb_tails"), ("OmegaUCB", "api/jaxbandits.policies.budget"), ("kill -9", "sweeps")],
+    [
+        ("ω-UCB", "findings/omega_ucb_tails"),
+        ("OmegaUCB", "api/jaxbandits.policies.budget"),
+        ("kill -9", "sweeps"),
+    ],
 )
 def test_search_finds(browser: Browser, address: str, words: str, page: str) -> None:
     browser.look(1280, "light")
     browser.open(f"{address}/index.html")
     browser.evaluate(f"document.querySelector('input[name=q]').value = {words!r}; 0")
     browser.evaluate("document.querySelector('form.sidebar-search-container').submit(); 0")
-    browser.until("location.pathname.endsWith('search.html') && document.querySelector('#search-results li')")
-    there = f"[...document.querySelectorAll('#search-results a')].some(x => x.href.includes({page!r}))"
+    browser.until(
+        "location.pathname.endsWith('search.html') && document.querySelector('#search-results li')"
+    )
+    there = (
+        f"[...document.querySelectorAll('#search-results a')].some(x => x.href.includes({page!r}))"
+    )
     browser.until(there)
     assert browser.complaints() == []
     shown(browser, f"search-{re.sub(r'[^a-z]', '', words.lower())}")

@@ -12,7 +12,15 @@ import jaxbandits as jb
 from jaxbandits._engine import setup
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import post
-from jaxbandits.policies import MUCB, RCB, BGreedy, IndexPolicy, OmegaUCB, RandomisedPolicy, SampledArms
+from jaxbandits.policies import (
+    MUCB,
+    RCB,
+    BGreedy,
+    IndexPolicy,
+    OmegaUCB,
+    RandomisedPolicy,
+    SampledArms,
+)
 from jaxbandits.testing import compilations
 from tests.contract.worlds import with_its_own
 
@@ -35,7 +43,9 @@ class First(jb.Policy):
 
 
 def play(policy, environment=ARMS, constraint=HORIZON, **options):
-    return jb.simulate(policy, environment, constraint, key=jax.random.key(0), **({"marks": 1} | options))
+    return jb.simulate(
+        policy, environment, constraint, key=jax.random.key(0), **({"marks": 1} | options)
+    )
 
 
 def broken(base, name="Broken", given=(), **brought):
@@ -58,40 +68,89 @@ class Asks:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (broken(First, update=lambda self, s, k, o: s.astype(jnp.float32)), "Broken.update: .* types: float32"),
-        (broken(First, update=lambda self, s, k, o: jnp.append(s, 1)), r"update: .* shapes: \(3,\) != \(2,\)"),
-        (broken(First, update=lambda self, s, k, o: (s, s)), r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)"),
-        (broken(First, update=lambda self, s, k, o: s + o.nonsense), "Broken.update: fails when traced.*nonsense"),
+        (
+            broken(First, update=lambda self, s, k, o: s.astype(jnp.float32)),
+            "Broken.update: .* types: float32",
+        ),
+        (
+            broken(First, update=lambda self, s, k, o: jnp.append(s, 1)),
+            r"update: .* shapes: \(3,\) != \(2,\)",
+        ),
+        (
+            broken(First, update=lambda self, s, k, o: (s, s)),
+            r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)",
+        ),
+        (
+            broken(First, update=lambda self, s, k, o: s + o.nonsense),
+            "Broken.update: fails when traced.*nonsense",
+        ),
         (
             broken(First, select=lambda self, s, k, v: jnp.int32(0)),
             r"select: it must give \(state, action\) like those",
         ),
-        (broken(First, select=lambda self, s, k, v: (s, jnp.float32(0))), "select: .* types: float32 != int32"),
-        (broken(First, select=lambda self, s, k, v: (s, s)), r"select: .* leaves '1': shapes: \(2,\) != \(\)"),
-        (broken(First, init=lambda self, spec: spec.nothing), "Broken.init: fails when traced.*nothing"),
-        (broken(IndexPolicy, score=Asks.score), r"Asks\.score: fails .*jnp\.where instead of `if`.* .test_dry_run"),
-        (broken(IndexPolicy, score=lambda self, arms: arms.n.sum()), r"Broken\.score: float32\[\] given; .* one "),
-        (broken(IndexPolicy, score=lambda self, arms: None), r"a NoneType given; .* each arm, \[2\] .test_dry.*line"),
-        (broken(RandomisedPolicy, logits=lambda self, arms, there: arms.t[0]), r"Broken\.logits: float32\[\] given"),
+        (
+            broken(First, select=lambda self, s, k, v: (s, jnp.float32(0))),
+            "select: .* types: float32 != int32",
+        ),
+        (
+            broken(First, select=lambda self, s, k, v: (s, s)),
+            r"select: .* leaves '1': shapes: \(2,\) != \(\)",
+        ),
+        (
+            broken(First, init=lambda self, spec: spec.nothing),
+            "Broken.init: fails when traced.*nothing",
+        ),
+        (
+            broken(IndexPolicy, score=Asks.score),
+            r"Asks\.score: fails .*jnp\.where instead of `if`.* .test_dry_run",
+        ),
+        (
+            broken(IndexPolicy, score=lambda self, arms: arms.n.sum()),
+            r"Broken\.score: float32\[\] given; .* one ",
+        ),
+        (
+            broken(IndexPolicy, score=lambda self, arms: None),
+            r"a NoneType given; .* each arm, \[2\] .test_dry.*line",
+        ),
+        (
+            broken(RandomisedPolicy, logits=lambda self, arms, there: arms.t[0]),
+            r"Broken\.logits: float32\[\] given",
+        ),
         # methods that are called late, or by one engine only
         (policy(status=lambda self, state: None), r"Mine\.status: it must give int32\[\]; .*None"),
         (policy(status=lambda self, state: jnp.float32(0)), r"Mine\.status: .* types: float32"),
-        (policy(summary=lambda self, state: [1]), r"Mine\.summary: .* given; it must be a dict of arrays"),
-        (policy(summary=lambda self, state: {"pulls": state.pulls}), r"Mine\.summary: 'pulls' given; .*FiniteArms"),
+        (
+            policy(summary=lambda self, state: [1]),
+            r"Mine\.summary: .* given; it must be a dict of arrays",
+        ),
+        (
+            policy(summary=lambda self, state: {"pulls": state.pulls}),
+            r"Mine\.summary: 'pulls' given; .*FiniteArms",
+        ),
         (limit(ended=lambda self, ledger: "yes"), r"Limit\.ended"),
-        (limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than"),
+        (
+            limit(ends_with=jb.Status.RUNNING),
+            r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than",
+        ),
         (limit(ends_with=9), r"Limit\.ends_with: 9 given"),
         (limit(clock_name=None), r"Limit\.clock_name: None given; it must be 'spent' or 'rounds'"),
         (limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: array.nan. given"),
         (limit(best_rate=lambda self, reward, cost: [1.0, 2.0, 3.0]), r"Limit\.best_rate"),
         # a wrapper refuses a policy that chooses in its own way
         (SampledArms(BGreedy(), 2), r"policy: .* an index policy that chooses by its score alone"),
-        (SampledArms(SampledArms(RCB(), 1), 2), r"policy: .* an index policy that chooses by its score alone"),
+        (
+            SampledArms(SampledArms(RCB(), 1), 2),
+            r"policy: .* an index policy that chooses by its score alone",
+        ),
         (OmegaUCB, "policies: <class"),
     ],
 )
 def test_a_slip_is_one_line_before_anything_is_played(made, message):
-    nouns = {"policy": MUCB(), "constraint": made} if isinstance(made, jb.Constraint) else {"policy": made}
+    nouns = (
+        {"policy": MUCB(), "constraint": made}
+        if isinstance(made, jb.Constraint)
+        else {"policy": made}
+    )
     with pytest.raises(jb.InputError, match=message) as caught:
         play(**nouns)
     assert "\n" not in str(caught.value)
@@ -100,7 +159,9 @@ def test_a_slip_is_one_line_before_anything_is_played(made, message):
 def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
     checked = []
     real = setup._play_a_round
-    monkeypatch.setattr(setup, "_play_a_round", lambda *nouns: (checked.append(nouns), real(*nouns)))
+    monkeypatch.setattr(
+        setup, "_play_a_round", lambda *nouns: (checked.append(nouns), real(*nouns))
+    )
     monkeypatch.setattr(setup, "_PASSED", set())
     play(First())
     play(First())
@@ -110,7 +171,9 @@ def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
     for _ in range(2):  # a failure is not remembered as a pass
         with pytest.raises(jb.InputError, match=r"Broken\.select: it must give"):
             play(broken(First, select=lambda self, s, k, v: jnp.int32(0)))
-    play(First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2))
+    play(
+        First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2)
+    )
     assert len(checked) == 4
 
 
@@ -145,10 +208,19 @@ class Coin(jb.Environment):
     def pull(self, state, action, key, round):
         reward = jnp.float32(1) if self.reward == "float" else jnp.int32(1)
         one = jnp.int32(1)
-        return state, jb.Outcome(reward, one, one, one, {}, jnp.bool_(True)), jb.Feedback(one, one), jnp.bool_(False)
+        return (
+            state,
+            jb.Outcome(reward, one, one, one, {}, jnp.bool_(True)),
+            jb.Feedback(one, one),
+            jnp.bool_(False),
+        )
 
     def values(self):
-        return (np.zeros(2), np.zeros(2)) if self.reward == "values" else (np.ones((1, 2)), np.ones((1, 2)))
+        return (
+            (np.zeros(2), np.zeros(2))
+            if self.reward == "values"
+            else (np.ones((1, 2)), np.ones((1, 2)))
+        )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +237,9 @@ def test_environment(reward, message):
 
 
 def test_a_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
-    forgetful = broken(jb.TotalBudget, given=(5.0, "counts"), charge=lambda self, ledger, outcome: ledger)
+    forgetful = broken(
+        jb.TotalBudget, given=(5.0, "counts"), charge=lambda self, ledger, outcome: ledger
+    )
     with pytest.warns(UserWarning, match="round_cap"):
         result = play(First(), constraint=forgetful, max_rounds=50)
     assert result.ledger["rounds"].ravel().tolist() == [50, 50]
@@ -184,7 +258,9 @@ def test_what_a_users_exception_says_moves_no_cursor():
         play(policy(init=init))
 
 
-@pytest.mark.parametrize("change", [{"mean_reward": np.array([[0.3, 0.6]])}, {"present": np.zeros((2, 2), bool)}])
+@pytest.mark.parametrize(
+    "change", [{"mean_reward": np.array([[0.3, 0.6]])}, {"present": np.zeros((2, 2), bool)}]
+)
 def test_tables_made_by_hand_are_looked_at(change):
     with pytest.raises(jb.InputError, match=f"^{next(iter(change))}: "):
         play(MUCB(), dataclasses.replace(ARMS, **change))
@@ -203,7 +279,9 @@ class Odd(jb.Horizon):
     cap: Any = jb.leaf(default=3.0, at_least=1)
 
     def prepare(self, environment: Any) -> Any:
-        return dataclasses.replace(super().prepare(environment), cap=np.full(environment.instances, self.cap))
+        return dataclasses.replace(
+            super().prepare(environment), cap=np.full(environment.instances, self.cap)
+        )
 
     def expected_clock(self, ledger: Any) -> Any:
         return ledger["expected_cost"]
@@ -229,12 +307,19 @@ class Unprepared(jb.Horizon):
             r"Unprepared\.prepare: cap has shape \(\); it must have one row for each of 2 instances",
         ),
         (
-            broken(jb.Horizon, "Lossy", (5,), charge=lambda self, ledger, outcome: post(ledger, outcome).reward),
+            broken(
+                jb.Horizon,
+                "Lossy",
+                (5,),
+                charge=lambda self, ledger, outcome: post(ledger, outcome).reward,
+            ),
             r"Lossy\.charge: it must give a ledger like the one before",
         ),
     ],
 )
-def test_slips_of_a_constraint_are_named_before_anything_is_compiled(constraint: Any, message: str) -> None:
+def test_slips_of_a_constraint_are_named_before_anything_is_compiled(
+    constraint: Any, message: str
+) -> None:
     with compilations() as compiled, pytest.raises(jb.InputError, match=message):
         play(MUCB(), constraint=constraint)
     assert not [name for name in compiled if "advance" in name]
@@ -247,7 +332,9 @@ class Paced(jb.Horizon):
     pace: Any = jb.leaf(default=(1, 2, 3))
 
     def prepare(self, environment: Any) -> Any:
-        return dataclasses.replace(super().prepare(environment), pace=np.asarray(self.pace, np.int32))
+        return dataclasses.replace(
+            super().prepare(environment), pace=np.asarray(self.pace, np.int32)
+        )
 
     def clock(self, ledger: Any) -> Any:
         return ticks.count(ledger.rounds * self.pace)
@@ -262,7 +349,13 @@ def test_a_clock_reads_the_number_of_its_own_instance(marks: int) -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 3, [[0.9, 0.3]] * 3)
     with pytest.warns(UserWarning, match="Paced overrides clock"):
         result = jb.simulate(
-            MUCB(), arms, Paced(rounds=12), key=jax.random.key(0), replicates=2, marks=marks, engine="auto"
+            MUCB(),
+            arms,
+            Paced(rounds=12),
+            key=jax.random.key(0),
+            replicates=2,
+            marks=marks,
+            engine="auto",
         )
     rounds, pace = result.ledger["rounds"], np.array([1, 2, 3])[None, :, None, None]
     for name in ("clock", "expected_clock"):

@@ -1,4 +1,6 @@
-"""The leap engine gives the scan engine's bits, scores that rest do, and what it cannot run is refused."""
+"""The leap engine gives the scan engine's bits, scores that rest do, and what it cannot run is
+refused.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -41,7 +43,9 @@ def same(scan, leap):
 
 def both(policy, arms, constraint, **options):
     given = {"key": jax.random.key(11)} | options
-    return tuple(jb.simulate(policy, arms, constraint, engine=engine, **given) for engine in ("scan", "leap"))
+    return tuple(
+        jb.simulate(policy, arms, constraint, engine=engine, **given) for engine in ("scan", "leap")
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -50,7 +54,9 @@ def both(policy, arms, constraint, **options):
 def test_same_bits(policy, family):
     arms = FAMILIES[family](jax.random.key(3), instances=12, arms=7)
     budget = 900.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE
-    scan, leap = both(POLICIES[policy], arms, jb.TotalBudget(budget, last_pull="counts"), replicates=2, marks=9)
+    scan, leap = both(
+        POLICIES[policy], arms, jb.TotalBudget(budget, last_pull="counts"), replicates=2, marks=9
+    )
     same(scan, leap)
     assert scan.ledger["rounds"].max() > 500
 
@@ -84,7 +90,9 @@ def test_same_bits_for_twins_among_arms_whose_scores_tie():
 def test_same_bits_for_arms_that_cost_nothing():
     arms = jb.environments.FiniteArms.bernoulli([0.0, 0.4, 0.0], [0.0, 0.3, 0.0])
     with pytest.warns(UserWarning, match="round_cap"):
-        scan, leap = both(POLICIES["omega"], arms, jb.TotalBudget(5.0, last_pull="counts"), max_rounds=700)
+        scan, leap = both(
+            POLICIES["omega"], arms, jb.TotalBudget(5.0, last_pull="counts"), max_rounds=700
+        )
     same(scan, leap)
     assert (leap.ledger["rounds"][..., -1] == 700).any()
 
@@ -95,7 +103,9 @@ def test_same_bits_of_all_members_of_a_committee() -> None:
     """All of them in one program: each lane is played by the one that its leaf names."""
     arms = jb.environments.random_beta(jax.random.key(3), instances=6, arms=7)
     budget = 600.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE
-    places = [place for place, member in enumerate(RestingCommittee.members().values()) if member.rests]
+    places = [
+        place for place, member in enumerate(RestingCommittee.members().values()) if member.rests
+    ]
     committee = RestingCommittee.played_by(np.array(places))
     limit = jb.TotalBudget(budget, last_pull="counts")
     scan, leap = both(committee, arms, limit, replicates=2, marks=5)
@@ -107,17 +117,23 @@ def test_same_bits_of_all_members_of_a_committee() -> None:
 @pytest.mark.integration_rows("1")
 def test_the_round_cap_is_met_exactly(cap):
     """With ordinary costs; the lane that is not capped ends by its budget."""
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1], [0.9, 0.2, 0.3]], [[0.5, 0.3, 0.9], [0.6, 0.8, 0.7]])
+    arms = jb.environments.FiniteArms.bernoulli(
+        [[0.5, 0.4, 0.1], [0.9, 0.2, 0.3]], [[0.5, 0.3, 0.9], [0.6, 0.8, 0.7]]
+    )
     budget = jb.TotalBudget(np.array([1000.0, 0.25]), last_pull="counts")
     with pytest.warns(UserWarning, match="round_cap"):
         scan, leap = both(POLICIES["omega"], arms, budget, max_rounds=cap)
     same(scan, leap)
-    assert (leap.ledger["rounds"][:, 0, :, -1] == cap).all() and (leap.ended[:, 0] == jb.Status.ROUND_CAP).all()
+    assert (leap.ledger["rounds"][:, 0, :, -1] == cap).all() and (
+        leap.ended[:, 0] == jb.Status.ROUND_CAP
+    ).all()
 
 
 @jb.pytree
 class Jitter(jb.policies.IndexPolicy):
-    """A score that falls while its arm rests, by as much as ``rounding`` allows: from odd to even rounds."""
+    """A score that falls while its arm rests, by as much as ``rounding`` allows: from odd to even
+    rounds.
+    """
 
     rests = True
 
@@ -136,7 +152,9 @@ class Unwary(Jitter):
 
 @pytest.mark.integration
 def test_the_margin_decides_a_bit():
-    """Without it the leap engine plays an arm that another one leads by less than what a resting score may fall."""
+    """Without it the leap engine plays an arm that another one leads by less than what a resting
+    score may fall.
+    """
     arms = jb.environments.FiniteArms.empirical([[([1.0], [1.0])] * 3])
     budget = jb.TotalBudget(400.0, last_pull="counts")
     scan, leap = both(Jitter(), arms, budget)
@@ -161,14 +179,31 @@ def test_no_counterexample_is_found(seed, budget, rho, means):
     reward, cost = np.array(means).T
     arms = jb.environments.FiniteArms.bernoulli(reward, cost)
     limit = jb.TotalBudget(budget, last_pull="counts")
-    same(*both(jb.policies.OmegaUCB(rho=rho), arms, limit, key=jax.random.key(seed), replicates=4, marks=5))
+    same(
+        *both(
+            jb.policies.OmegaUCB(rho=rho),
+            arms,
+            limit,
+            key=jax.random.key(seed),
+            replicates=4,
+            marks=5,
+        )
+    )
 
 
 @pytest.mark.parametrize("policy", [jb.policies.BGreedy(), jb.policies.BudgetedThompson()])
 def test_leap_is_refused_by_name(policy):
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    with pytest.raises(jb.InputError, match=f"engine: 'leap' given, but {type(policy).__name__}.*rests"):
-        jb.simulate(policy, arms, jb.TotalBudget(5.0, last_pull="counts"), key=jax.random.key(0), engine="leap")
+    with pytest.raises(
+        jb.InputError, match=f"engine: 'leap' given, but {type(policy).__name__}.*rests"
+    ):
+        jb.simulate(
+            policy,
+            arms,
+            jb.TotalBudget(5.0, last_pull="counts"),
+            key=jax.random.key(0),
+            engine="leap",
+        )
 
 
 def test_auto_leaps_where_that_repays_its_compilation():
@@ -177,7 +212,11 @@ def test_auto_leaps_where_that_repays_its_compilation():
 
     def chosen(rounds: int, replicates: int) -> tuple[str, str | None]:
         (task,) = lay_out(
-            jb.policies.OmegaUCB(), arms, jb.Horizon(rounds), key=jax.random.key(0), replicates=replicates
+            jb.policies.OmegaUCB(),
+            arms,
+            jb.Horizon(rounds),
+            key=jax.random.key(0),
+            replicates=replicates,
         ).tasks
         return task.engine.__name__.rsplit(".", 1)[-1], task.why_scan
 
@@ -185,7 +224,9 @@ def test_auto_leaps_where_that_repays_its_compilation():
     engine, why = chosen(1_000, 24_000)
     assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(why)
     with pytest.raises(jb.InputError, match="engine"):
-        jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(10), key=jax.random.key(0), engine="fast")
+        jb.simulate(
+            jb.policies.OmegaUCB(), arms, jb.Horizon(10), key=jax.random.key(0), engine="fast"
+        )
 
 
 def random_states(count, seed):
@@ -197,7 +238,9 @@ def random_states(count, seed):
     def totals():
         mean = draw.choice([0.0, 1.0, -1.0], count, p=[0.05, 0.05, 0.9])
         mean = np.where(mean < 0, draw.random(count), mean)
-        exact = np.where(whole, np.rint(n * mean) * ticks.ONE, np.floor(n * mean * ticks.ONE)).astype(np.int64)
+        exact = np.where(
+            whole, np.rint(n * mean) * ticks.ONE, np.floor(n * mean * ticks.ONE)
+        ).astype(np.int64)
         share = np.where(whole, 0.0, draw.random(count))  # Σx(1−x) is at most n·x̄(1−x̄)
         return exact, np.floor(share * exact * (1 - exact / (n * ticks.ONE))).astype(np.int64)
 
@@ -232,15 +275,29 @@ def later_rounds(n: np.ndarray, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", RESTING)
 def test_scores_rest_in_float64(name: str) -> None:
-    """While an arm rests its score never falls as t grows: 10⁵ random states, exact formula in float64."""
+    """While an arm rests its score never falls as t grows: 10⁵ random states, exact formula in
+    float64.
+    """
     n, reward, cost, reward_spread, cost_spread = random_states(100_000, seed=5)
     t, one = later_rounds(n, 6), ticks.ONE
     with jax.enable_x64(True):
-        x = (n, reward / one, cost / one, n - reward / one, n - cost / one, reward_spread / one, cost_spread / one)
+        x = (
+            n,
+            reward / one,
+            cost / one,
+            n - reward / one,
+            n - cost / one,
+            reward_spread / one,
+            cost_spread / one,
+        )
         f = [jnp.asarray(v, jnp.float64) for v in x]
         draw = np.random.default_rng(7)
-        leaves = jax.tree.map(lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), n.size)), RESTING[name])
-        jitted = jax.jit(lambda leaves, t, f: leaves.score(Arms(t, *f)))  # tables in the program would be folded
+        leaves = jax.tree.map(
+            lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), n.size)), RESTING[name]
+        )
+        jitted = jax.jit(
+            lambda leaves, t, f: leaves.score(Arms(t, *f))
+        )  # tables in the program would be folded
 
         def score(t: jax.Array) -> jax.Array:
             return jitted(leaves, t, f)
@@ -261,19 +318,27 @@ _ULPS = {"sqrt": 1, "rsqrt": 2, "div": 2}
 
 
 def coarse(name: str) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """A score as a GPU may compute it: square roots off by up to 1 unit in the last place, quotients by up to 2."""
+    """A score as a GPU may compute it: square roots off by up to 1 unit in the last place,
+    quotients by up to 2.
+    """
 
     def off(x: jax.Array, ulps: int, inputs: list[jax.Array], salt: jax.Array) -> jax.Array:
         # the same error for the same numbers, as a device has it
-        mixed = sum(jax.lax.bitcast_convert_type(x, jnp.uint32) * salt[k] for k, x in enumerate(inputs))
+        mixed = sum(
+            jax.lax.bitcast_convert_type(x, jnp.uint32) * salt[k] for k, x in enumerate(inputs)
+        )
         by = ((mixed ^ (mixed >> 15)) * jnp.uint32(0x846CA68B) >> 16) % jnp.uint32(2 * ulps + 1)
         moved = jax.lax.bitcast_convert_type(x, jnp.int32) + by.astype(jnp.int32) - ulps
-        return jnp.where(jnp.isfinite(x) & (x > 0), jax.lax.bitcast_convert_type(moved, jnp.float32), x)
+        return jnp.where(
+            jnp.isfinite(x) & (x > 0), jax.lax.bitcast_convert_type(moved, jnp.float32), x
+        )
 
     def run(salt: jax.Array, jaxpr: Any, constants: Sequence[Any], *given: Any) -> list[Any]:
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *given], strict=True))
         for line in jaxpr.eqns:
-            values = [x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in line.invars]
+            values = [
+                x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in line.invars
+            ]
             if line.primitive.name in ("jit", "pjit"):
                 inner = line.params["jaxpr"]
                 found = run(salt, inner.jaxpr, inner.consts, *values)
@@ -281,9 +346,13 @@ def coarse(name: str) -> Callable[[jax.Array, jax.Array], jax.Array]:
                 told = line.primitive.bind(*values, **line.params)
                 found = list(told) if line.primitive.multiple_results else [told]
             if (ulps := _ULPS.get(line.primitive.name)) and found[0].dtype == jnp.float32:
-                found = [off(found[0], ulps, [jnp.broadcast_to(x, found[0].shape) for x in values], salt)]
+                found = [
+                    off(found[0], ulps, [jnp.broadcast_to(x, found[0].shape) for x in values], salt)
+                ]
             known |= dict(zip(line.outvars, found, strict=True))
-        return [x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in jaxpr.outvars]
+        return [
+            x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in jaxpr.outvars
+        ]
 
     score, t = score_of_states(name), jax.ShapeDtypeStruct((STATES,), jnp.int32)
     made = jax.make_jaxpr(score)(t)
@@ -295,17 +364,27 @@ STATES, LATER = 100_000, 40
 
 
 def score_of_states(name: str) -> Callable[[jax.Array], jax.Array]:
-    """The scores of random states at rounds t, one of each; states are no constants, which XLA would fold for long."""
+    """The scores of random states at rounds t, one of each; states are no constants, which XLA
+    would fold for long.
+    """
     state, draw = statistics_of(*random_states(STATES, seed=8)), np.random.default_rng(9)
-    leaves = jax.tree.map(lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), STATES), jnp.float32), RESTING[name])
-    score = jax.jit(lambda leaves, state, t: evaluate_arms(leaves, arm_statistics.as_floats(state, t)))
+    leaves = jax.tree.map(
+        lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), STATES), jnp.float32), RESTING[name]
+    )
+    score = jax.jit(
+        lambda leaves, state, t: evaluate_arms(leaves, arm_statistics.as_floats(state, t))
+    )
     return lambda t: score(leaves, state, t)
 
 
 def largest_fall(
-    score: Callable[[jax.Array], jax.Array], rounds: int, until: Callable[[jax.Array], jax.Array] = lambda t: t
+    score: Callable[[jax.Array], jax.Array],
+    rounds: int,
+    until: Callable[[jax.Array], jax.Array] = lambda t: t,
 ) -> float:
-    """By how much of itself a score falls from one round to the next; or to the round that is aimed at for that one."""
+    """By how much of itself a score falls from one round to the next; or to the round that is aimed
+    at for that one.
+    """
     worst, t = 0.0, jnp.asarray(later_rounds(random_states(STATES, seed=8)[0], 10), jnp.int32)
     highest = np.asarray(score(t))
     for later in range(1, rounds):
@@ -325,7 +404,9 @@ def test_float32_scores_fall_by_less_than_the_margin(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESTING)
-def test_scores_off_cpu_fall_by_less_than_the_margin_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_off_cpu_fall_by_less_than_the_margin_there(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(base, "by_device", lambda *, cpu, other: jnp.float32(other))
     off_cpu = jax.jit(lambda t: safe_round(t))
     margin, score = RESTING[name].rounding * COARSER, coarse(name)
@@ -346,14 +427,18 @@ def test_the_score_wrapper_gives_the_same_bits_in_different_programs(policy):
 
     flat = jax.jit(table)(state, t)
     shaped = jax.tree.map(lambda x: x.reshape(64, 64), state)
-    rows = jax.jit(jax.vmap(lambda s: evaluate_arms(leaves, arm_statistics.as_floats(s, t))))(shaped)
-    ones = jax.jit(jax.vmap(lambda s: jnp.max(evaluate_arms(leaves, arm_statistics.as_floats(s, t)))))(
-        jax.tree.map(lambda x: x[:, None], state)
+    rows = jax.jit(jax.vmap(lambda s: evaluate_arms(leaves, arm_statistics.as_floats(s, t))))(
+        shaped
     )
+    ones = jax.jit(
+        jax.vmap(lambda s: jnp.max(evaluate_arms(leaves, arm_statistics.as_floats(s, t))))
+    )(jax.tree.map(lambda x: x[:, None], state))
 
     def block(s, leaf_t):  # as a leap sees it: one arm, many rounds
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, (32,)), s)
-        return evaluate_arms(leaves, arm_statistics.as_floats(wide, jnp.broadcast_to(leaf_t, (32,))))[17]
+        return evaluate_arms(
+            leaves, arm_statistics.as_floats(wide, jnp.broadcast_to(leaf_t, (32,)))
+        )[17]
 
     blocks = jax.jit(jax.vmap(block, in_axes=(0, None)))(state, t)
     for other in (rows.reshape(-1), ones, blocks):

@@ -1,4 +1,6 @@
-"""Arms that close: leap gives the bits of scan by stock, by schedule, by both, and where rounds pass."""
+"""Arms that close: leap gives the bits of scan by stock, by schedule, by both, and where rounds
+pass.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,12 @@ def test_same_bits_where_arms_close(case: str) -> None:
     for engine in ("scan", "leap"):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*lanes ended with status closed")
-            given: Any = {"key": jax.random.key(4), "replicates": 16, "marks": 7, "record": ("pulls",)}
+            given: Any = {
+                "key": jax.random.key(4),
+                "replicates": 16,
+                "marks": 7,
+                "record": ("pulls",),
+            }
             results.append(jb.simulate(policy, world, constraint, engine=engine, **given))
     scan, leap = results
     assert_same_results(scan, leap, "scan and leap")
@@ -60,7 +67,9 @@ def test_where_nothing_closes_it_is_the_world_inside() -> None:
     open_ = Stocked.of(arms, pulls=np.inf)
     budget = jb.TotalBudget(300.0, last_pull="counts")
     plain, stocked = (
-        jb.simulate(jb.policies.OmegaUCB(), world, budget, key=jax.random.key(2), marks=5, engine="scan")
+        jb.simulate(
+            jb.policies.OmegaUCB(), world, budget, key=jax.random.key(2), marks=5, engine="scan"
+        )
         for world in (arms, open_)
     )
     for name in ("rounds", "reward", "spent", "expected_reward", "clock"):

@@ -1,4 +1,6 @@
-"""What fits, and that one more is refused by name: the table of limits in docs/limits.md, row by row."""
+"""What fits, and that one more is refused by name: the table of limits in docs/limits.md, row by
+row.
+"""
 
 from typing import Any
 
@@ -13,7 +15,15 @@ from jaxbandits import environments, policies
 from jaxbandits._engine import limits, scan
 from jaxbandits._engine.setup import lay_out, time_parallel
 from jaxbandits.core import arm_statistics, checks, pytrees, streams, ticks
-from jaxbandits.environments import CensoredSpec, Constant, FiniteArms, FiniteSpec, Linear, Reservoir, row_arms
+from jaxbandits.environments import (
+    CensoredSpec,
+    Constant,
+    FiniteArms,
+    FiniteSpec,
+    Linear,
+    Reservoir,
+    row_arms,
+)
 
 KEY = jax.random.key(0)
 MANY = 2**24 + 1
@@ -26,9 +36,13 @@ def half(*shape: int) -> np.ndarray:
     return np.broadcast_to(0.5, shape)
 
 
-def laid_out(policy: Any = None, world: Any = ARMS, constraint: Any = BUDGET, **options: Any) -> Any:
+def laid_out(
+    policy: Any = None, world: Any = ARMS, constraint: Any = BUDGET, **options: Any
+) -> Any:
     """Everything that ``simulate`` checks; nothing is compiled."""
-    return lay_out(policy or policies.OmegaUCB(), world, constraint, key=KEY, **({"marks": 1} | options))
+    return lay_out(
+        policy or policies.OmegaUCB(), world, constraint, key=KEY, **({"marks": 1} | options)
+    )
 
 
 def penal(units: float) -> environments.CensoredArms:
@@ -66,13 +80,24 @@ class Sets(jb.Policy):
             lambda: FiniteArms.bernoulli(half(MANY), half(MANY)),
             "mean_reward, mean_cost: .* must be at most 16777216",
         ),
-        (lambda: FiniteArms.generalised_bernoulli(half(MANY, 5), half(MANY, 5)), "reward_weights: '16777217 arms'"),
+        (
+            lambda: FiniteArms.generalised_bernoulli(half(MANY, 5), half(MANY, 5)),
+            "reward_weights: '16777217 arms'",
+        ),
         (lambda: FiniteArms.beta(*[half(MANY)] * 4), "reward_alpha: '16777217 arms'"),
         (lambda: jb.live.start(policies.MUCB(), FiniteSpec(MANY)), "arms: 16777217 given"),
-        (lambda: Reservoir.ratio(KEY, instances=1, capacity=2**24).with_capacity(MANY), "capacity: 16777217 given"),
-        (lambda: FiniteArms.bernoulli(half(1, 2), half(1, 2, 512)), "mean_cost: '512 resources' given; .* at most 511"),
         (
-            lambda: policies.OnPoints(policies.MUCB(), half(MANY)).check(environments.ContinuumSpec()),
+            lambda: Reservoir.ratio(KEY, instances=1, capacity=2**24).with_capacity(MANY),
+            "capacity: 16777217 given",
+        ),
+        (
+            lambda: FiniteArms.bernoulli(half(1, 2), half(1, 2, 512)),
+            "mean_cost: '512 resources' given; .* at most 511",
+        ),
+        (
+            lambda: policies.OnPoints(policies.MUCB(), half(MANY)).check(
+                environments.ContinuumSpec()
+            ),
             r"OnPoints.points: '16777217 points' given",
         ),
         (lambda: streams.policy_words(KEY, jnp.int32(1), 256), "role: 256 given"),
@@ -91,13 +116,17 @@ def test_as_many_as_an_address_holds():
 
 def test_why_arms_end_at_two_to_the_24():
     tie = streams.policy_words(KEY, jnp.int32(1), 0, 2**24)
-    assert (tie == streams.policy_words(KEY, jnp.int32(1), 1, 0)).all()  # the next arm's address is the next role's
+    assert (
+        tie == streams.policy_words(KEY, jnp.int32(1), 1, 0)
+    ).all()  # the next arm's address is the next role's
 
 
 def test_resources():
     most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
     assert most.spec.resources == 511
-    wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))  # its last block's bit is 2**31
+    wide = jax.tree.map(
+        jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257))
+    )  # its last block's bit is 2**31
     world = scan.at_instance(wide, jnp.int32(0))
     _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
     assert cost.shape == (257,)
@@ -105,7 +134,10 @@ def test_resources():
 
 def test_pairs():
     law = {"cost": Linear(0.1), "penalty": Linear(0.1)}
-    with pytest.raises(jb.InputError, match=r"arms, limits: \(1048575, 17\) given; it must be at most 16777216 pairs"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"arms, limits: \(1048575, 17\) given; it must be at most 16777216 pairs",
+    ):
         CensoredSpec.of(2**20 - 1, np.arange(1, 18) / 17, **law)
     assert CensoredSpec.of(2**20 - 1, np.arange(1, 17) / 16, **law).pairs < 2**24
 
@@ -114,14 +146,17 @@ def test_pairs():
 @pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [1, [2]], [3, 3]])
 def test_ids(name, wrong):
     with pytest.raises(
-        jb.InputError, match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295"
+        jb.InputError,
+        match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295",
     ):
         laid_out(**{name: wrong})
 
 
 def test_ids_that_fit():
     task = laid_out(replicates=[2**32 - 1, 0], instance_ids=[2**32 - 1]).tasks[0]
-    assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [2**32 - 1]
+    assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [
+        2**32 - 1
+    ]
 
 
 # --- totals ----------------------------------------------------------------------------------------------------
@@ -129,14 +164,18 @@ def test_ids_that_fit():
 
 def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
     world = scan.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
-    _, outcome, _, _ = jax.jit(world.pull)(world.start(), jnp.arange(127, dtype=jnp.int32), KEY, jnp.int32(1))
+    _, outcome, _, _ = jax.jit(world.pull)(
+        world.start(), jnp.arange(127, dtype=jnp.int32), KEY, jnp.int32(1)
+    )
     assert int(outcome.reward) == int(outcome.expected_cost) == 127 * ticks.ONE
     nearly = ticks.Total(jnp.int32(5), jnp.int32(ticks.ONE - 1))
     assert ticks.join(ticks.add(nearly, outcome.reward)) == 133 * ticks.ONE - 1
     assert ticks.join(ticks.add(nearly, -outcome.reward)) == -121 * ticks.ONE - 1
     assert WIDE.refuses(jnp.zeros(127, jnp.int32)) is None
     for more in (128, 200):
-        with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"):
+        with pytest.raises(
+            jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"
+        ):
             laid_out(Sets(more), WIDE)
 
 
@@ -157,9 +196,13 @@ def test_an_action_that_is_no_arm(dtype):
 )
 def test_rounds_that_a_total_can_hold(policy, world, most):
     assert laid_out(policy, world, jb.Horizon(most)).tasks[0].cap[0] == most
-    with pytest.raises(jb.InputError, match=f"rounds: {most + 1} given; it must be at most {most}, as a round may"):
+    with pytest.raises(
+        jb.InputError, match=f"rounds: {most + 1} given; it must be at most {most}, as a round may"
+    ):
         laid_out(policy, world, jb.Horizon(most + 1))
-    with pytest.raises(jb.InputError, match=f"max_rounds: {most + 1} given; it must be at most {most}"):
+    with pytest.raises(
+        jb.InputError, match=f"max_rounds: {most + 1} given; it must be at most {most}"
+    ):
         laid_out(policy, world, BUDGET, max_rounds=most + 1)
     assert laid_out(policy, world, jb.Horizon(most + 1), max_rounds=5).tasks[0].cap[0] == 5
 
@@ -181,7 +224,9 @@ def test_penalties():
 def test_a_cap_that_nobody_asked_for_is_lowered():
     cheap = row_arms([[([0.5], [1e-6])]], limits=[1.0], cost=Linear(0.1), penalty=Constant(100.0))
     assert (
-        laid_out(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts")).tasks[0].cap[0]
+        laid_out(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts"))
+        .tasks[0]
+        .cap[0]
         == 21474836
     )
 
@@ -215,7 +260,10 @@ def test_what_may_bring_more_than_a_unit_is_played_round_by_round():
 
 def test_means_beyond_the_stated_bound():
     world = FiniteArms(ARMS.law, ARMS.mean_reward * 4, ARMS.mean_cost, ARMS.present)
-    with pytest.raises(jb.InputError, match=r"FiniteArms.values: a mean reward of size 2 given; it must be at most 1"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"FiniteArms.values: a mean reward of size 2 given; it must be at most 1",
+    ):
         laid_out(world=world)
 
 
@@ -233,7 +281,9 @@ def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "many"), [("replicates", 2**31), ("replicates", 2**28), ("slots", 2**30)])
+@pytest.mark.parametrize(
+    ("name", "many"), [("replicates", 2**31), ("replicates", 2**28), ("slots", 2**30)]
+)
 def test_memory(name, many, monkeypatch):
     monkeypatch.setattr(checks, "available_memory", lambda: 8 << 30)
     message = f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
@@ -264,7 +314,12 @@ def test_ids_of_replicates_may_be_rows_of_a_list() -> None:
 
 
 def test_values_for_each_arm_are_asked_for_and_shown() -> None:
-    with pytest.raises(jb.InputError, match=r"weights: 0.5 given; it must be an array with a value for each arm"):
+    with pytest.raises(
+        jb.InputError, match=r"weights: 0.5 given; it must be an array with a value for each arm"
+    ):
         laid_out(policies.FixedSplit(weights=0.5))
     splits = [policies.FixedSplit([3.0, 1.0]), policies.FixedSplit([1.0, 3.0])]
-    assert laid_out(splits).settings == (("FixedSplit(weights=[3 1])",), ("FixedSplit(weights=[1 3])",))
+    assert laid_out(splits).settings == (
+        ("FixedSplit(weights=[3 1])",),
+        ("FixedSplit(weights=[1 3])",),
+    )

@@ -27,7 +27,9 @@ def the_task():
 
 
 def play(**given):
-    return jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", **given)
+    return jb.simulate(
+        jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", **given
+    )
 
 
 def same(*results):
@@ -39,7 +41,9 @@ def test_as_many_as_fit(monkeypatch):
     assert pool.usual_slots(task, 1, places) == 64
     lane = driver.state_bytes(task, 64) / 64
     for fit in (1, 4, 11, 32):
-        monkeypatch.setattr(pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5))
+        monkeypatch.setattr(
+            pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5)
+        )
         assert pool.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
     monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
     assert pool.usual_slots(task, 2, places) == 8, "two workers share a memory"
@@ -77,14 +81,18 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
     alone = len(calls)
     same(usual, play(chunk=64, slots=2))
-    assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
+    assert len(calls) - alone < 17, (
+        len(calls) - alone
+    )  # with a call for every pair of lanes it would be 20 at least
 
 
 def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
     calls = []
     watched(monkeypatch, lambda *found: calls.append(len(found)))
     batches = play(replicates=3, slots=16)
-    assert set(calls) == {3} and len(calls) >= 8  # 120 lanes, 16 at a time; the other program gives two things
+    assert (
+        set(calls) == {3} and len(calls) >= 8
+    )  # 120 lanes, 16 at a time; the other program gives two things
     monkeypatch.setattr(driver, "_SHORT", 0)
     same(batches, play(replicates=3, slots=16))
 
@@ -92,12 +100,16 @@ def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
 @pytest.mark.parametrize("engine", ["scan", "leap"])
 @pytest.mark.quick_rows("scan")
 def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
-    """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones have cost as much."""
+    """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones
+    have cost as much.
+    """
     limit = jb.TotalBudget(np.where(np.arange(40) < 7, 40.0, 1.0), last_pull="counts")
 
     def play(slots=None):
         key = jax.random.key(1)
-        return jb.simulate(jb.policies.OmegaUCB(), ARMS, limit, key=key, engine=engine, chunk=16, slots=slots)
+        return jb.simulate(
+            jb.policies.OmegaUCB(), ARMS, limit, key=key, engine=engine, chunk=16, slots=slots
+        )
 
     widths = []
     watched(monkeypatch, lambda batch, *_: widths.append(batch.carry.state.status.size))
@@ -117,7 +129,9 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
 
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
     queue = pool.Queue(the_task(), 32)
-    watched(monkeypatch, lambda played, report: queue.stop.set() if (played.seat < 0).any() else None)
+    watched(
+        monkeypatch, lambda played, report: queue.stop.set() if (played.seat < 0).any() else None
+    )
     future = queue.add(pool.Job(queue.task, queue.task.order))
     queue.serve(0, jax.local_devices()[0])
     assert queue.stop.is_set() and 0 < queue.done < queue.total and not future.done()
@@ -129,12 +143,19 @@ def test_jobs_of_one_task_are_answered_one_by_one_and_their_work_is_counted_once
         halves = [pool.Job(task, task.order[part::2], work=10.0) for part in (0, 1)]
         stored = pool.Job(task, task.order[:3], store=lambda accounts: accounts.status.size)
         first = workers.wait(workers.submit(halves), lambda work, done: seen.append((work, done)))
-        assert workers.work == pytest.approx(20.0) and seen[-1] == (pytest.approx(20.0), task.order.size)
+        assert workers.work == pytest.approx(20.0) and seen[-1] == (
+            pytest.approx(20.0),
+            task.order.size,
+        )
         assert max(work for work, _ in seen) <= 20.0 + 1e-3
-        assert workers.wait(workers.submit([stored]), lambda *_: None) == [3]  # lanes that are played again
+        assert workers.wait(workers.submit([stored]), lambda *_: None) == [
+            3
+        ]  # lanes that are played again
         (whole,) = workers.wait(workers.submit([pool.Job(task, task.order)]), lambda *_: None)
     for half, part in zip(first, halves, strict=True):
-        chex.assert_trees_all_equal(half, jax.tree.map(operator.itemgetter(np.sort(part.lanes)), whole))
+        chex.assert_trees_all_equal(
+            half, jax.tree.map(operator.itemgetter(np.sort(part.lanes)), whole)
+        )
 
 
 def test_what_fails_in_a_worker_reaches_the_caller(monkeypatch):
@@ -144,7 +165,9 @@ def test_what_fails_in_a_worker_reaches_the_caller(monkeypatch):
 
 
 def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
-    """Two workers serve a queue and fail one after the other; in between, its task is given to a new queue."""
+    """Two workers serve a queue and fail one after the other; in between, its task is given to a
+    new queue.
+    """
     real, again, seen, lock = pool.Queue.serve, threading.Event(), [], threading.Lock()
 
     def serve(queue, number, device):
@@ -170,7 +193,9 @@ def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
         workers.wait(futures, lambda *_: None)
         while len(workers._idle) < 2:
             time.sleep(0.01)
-        assert list(workers._queues.values()) == [second]  # with its program, for jobs that come later
+        assert list(workers._queues.values()) == [
+            second
+        ]  # with its program, for jobs that come later
 
 
 def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
@@ -182,15 +207,24 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
         def start(self, names, runs):
             def report(work, finished):
                 now = time.perf_counter()
-                # once more where it is lost: jax has a callback of the garbage collector, and there it is dropped
+                # once more where it is lost: jax has a callback of the garbage collector, and there
+                # it is dropped
                 if work > 0 and (not interrupted or now > interrupted[-1] + 5):
                     interrupted.append(now)
                     threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 
             return report
 
-    given = {"key": jax.random.key(0), "replicates": 8, "marks": 1, "engine": "scan", "chunk": 1 << 20}
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    given = {
+        "key": jax.random.key(0),
+        "replicates": 8,
+        "marks": 1,
+        "engine": "scan",
+        "chunk": 1 << 20,
+    }
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # what runs in the background ignores it
     try:
         with pytest.raises(KeyboardInterrupt), Impatient(style=False, tasks=1, runs=8) as progress:
             jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(2**29), progress=progress, **given)
@@ -203,8 +237,12 @@ def test_no_worker_hoards():
     queue = pool.Queue(the_task(), 4)
     queue.add(pool.Job(queue.task, queue.task.order))
     queue.workers = 2
-    assert queue.take(idle=4, waits=0, free=16).size == 10  # a quarter of 40: two workers, twice each
-    assert queue.take(idle=0, waits=6, free=16).size == 1  # with what it has in line, a quarter of 30
+    assert (
+        queue.take(idle=4, waits=0, free=16).size == 10
+    )  # a quarter of 40: two workers, twice each
+    assert (
+        queue.take(idle=0, waits=6, free=16).size == 1
+    )  # with what it has in line, a quarter of 30
     assert queue.take(idle=0, waits=7, free=16).size == 0  # nothing has ended since: no more
     assert queue.take(idle=4, waits=0, free=5).size == 5  # no more than there is room for
     assert queue.take(idle=20, waits=0, free=20).size == 20  # slots that idle come first
@@ -217,7 +255,9 @@ def test_no_worker_hoards():
 def test_batches_are_full_however_many_workers_there_are():
     queue = pool.Queue(the_task(), 16, batches=True)
     queue.add(pool.Job(queue.task, queue.task.order))
-    queue.workers = 2  # with halves of what is left, 40 lanes would be 16, 12, 6, 3, 2 and 1: twice the time
+    queue.workers = (
+        2  # with halves of what is left, 40 lanes would be 16, 12, 6, 3, 2 and 1: twice the time
+    )
     assert [queue._take_batch().size for _ in range(4)] == [16, 16, 8, 0]
 
 
@@ -241,14 +281,18 @@ def test_only_what_is_new_travels(monkeypatch):
     here = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
     here.take(np.arange(16), np.arange(16))
     outcome = task.blank_shapes(4, here.lanes.row.shape[0])[1]
-    outcome = jax.tree.map(lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome)
+    outcome = jax.tree.map(
+        lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome
+    )
     ended = np.isin(np.arange(16), (3, 7, 11))
     numbers, left = here.leave(outcome, ended)
     assert numbers.tolist() == [3, 7, 11] and here.free.tolist() == [3, 7, 11]
     chex.assert_trees_all_equal(
         jax.tree.map(lambda x: np.asarray(x)[:3], left), jax.tree.map(lambda x: x[ended], outcome)
     )
-    assert {x.shape[0] for x in jax.tree.leaves(left)} == {4}  # the next power of two, not all sixteen
+    assert {x.shape[0] for x in jax.tree.leaves(left)} == {
+        4
+    }  # the next power of two, not all sixteen
     here.take(np.array([3, 11]), np.array([38, 20]))
     assert here.lane_of[[3, 7, 11]].tolist() == [38, -1, 20]
     sits = here.lane_of >= 0

@@ -1,4 +1,6 @@
-"""Programs that another process left on disk: the same bits, no trace; never a program of other code."""
+"""Programs that another process left on disk: the same bits, no trace; never a program of other
+code.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -36,10 +38,13 @@ def forget() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "engine"), [(OmegaUCB(rho=[0.25, 1.0]), "leap"), (BudgetedThompson(), "scan"), (UCB1(), "scan")]
+    ("policy", "engine"),
+    [(OmegaUCB(rho=[0.25, 1.0]), "leap"), (BudgetedThompson(), "scan"), (UCB1(), "scan")],
 )
 @pytest.mark.quick_rows("policy2-scan")
-def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str) -> None:
+def test_the_same_bits_without_a_trace(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str
+) -> None:
     first = played(policy, engine=engine)
     assert len(files(folder)) == 1
     forget()
@@ -66,7 +71,9 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers share it; static fields, engines, constraints and the source have others."""
-    monkeypatch.setattr(pool, "_COMPILES", 0.3)  # no time of a compiler's is time that idle slots waited
+    monkeypatch.setattr(
+        pool, "_COMPILES", 0.3
+    )  # no time of a compiler's is time that idle slots waited
     several = [
         lambda: played(OmegaUCB(rho=0.25), engine="scan"),
         lambda: played(OmegaUCB(rho=0.5), engine="scan"),
@@ -75,7 +82,9 @@ def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert len({one() for one in several}) == 3 and len(files(folder)) == 1
     others = [
         lambda: played(OmegaUCB(rho=0.25), engine="leap"),
-        lambda: played(OmegaUCB(rho=0.25), jb.TotalBudget(30.0, last_pull="forfeits"), engine="scan"),
+        lambda: played(
+            OmegaUCB(rho=0.25), jb.TotalBudget(30.0, last_pull="forfeits"), engine="scan"
+        ),
         lambda: played(OmegaUCB(rho=0.25), jb.Horizon(30), engine="scan"),
         lambda: played(MUCB(), engine="scan"),
     ]
@@ -90,7 +99,9 @@ def test_other_source_has_other_files(folder: Path, monkeypatch: pytest.MonkeyPa
     wanted = played(MUCB())
     monkeypatch.setattr(programs, "package_digest", lambda: "as it was before")
     forget()
-    assert played(MUCB()) == wanted and len(files(folder)) == 1  # found under no name, and not written: it has changed
+    assert (
+        played(MUCB()) == wanted and len(files(folder)) == 1
+    )  # found under no name, and not written: it has changed
     monkeypatch.setattr(programs, "digest_now", lambda: "as it was before")
     forget()
     assert played(MUCB()) == wanted and len(files(folder)) == 2

@@ -1,4 +1,6 @@
-"""Arms that close: what could be bought at most, a loop of one's own, and every policy keeps to what is open."""
+"""Arms that close: what could be bought at most, a loop of one's own, and every policy keeps to
+what is open.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,26 @@ from jaxbandits.policies.base import Plan
 from jaxbandits.testing import check_environment
 from tests.contract import test_policies as contract
 from tests.contract.committee import Committee
-from tests.contract.worlds import ARMS, INSTANCES, KEY, as_a, bernoulli, several_resources, with_its_own
+from tests.contract.worlds import (
+    ARMS,
+    INSTANCES,
+    KEY,
+    as_a,
+    bernoulli,
+    several_resources,
+    with_its_own,
+)
 from tests.policies.drawn import outcomes
 
 # --- what could be bought
 
 
-def exhaustive(reward: np.ndarray, cost: np.ndarray, budget: int, most: tuple[int, ...]) -> tuple[float, float]:
-    """(the most that any policy earns on average, what the order by reward/cost earns), costs of 0 or 1."""
+def exhaustive(
+    reward: np.ndarray, cost: np.ndarray, budget: int, most: tuple[int, ...]
+) -> tuple[float, float]:
+    """(the most that any policy earns on average, what the order by reward/cost earns), costs of 0
+    or 1.
+    """
 
     @cache
     def value(left: int, stock: tuple[int, ...], greedy: bool) -> float:
@@ -40,7 +54,9 @@ def exhaustive(reward: np.ndarray, cost: np.ndarray, budget: int, most: tuple[in
         tried = [max(open_, key=lambda k: reward[k] / cost[k])] if greedy else open_
         after = {k: (*stock[:k], stock[k] - 1, *stock[k + 1 :]) for k in tried}
         return max(
-            reward[k] + cost[k] * value(left - 1, after[k], greedy) + (1 - cost[k]) * value(left, after[k], greedy)
+            reward[k]
+            + cost[k] * value(left - 1, after[k], greedy)
+            + (1 - cost[k]) * value(left, after[k], greedy)
             for k in tried
         )
 
@@ -54,15 +70,21 @@ def test_the_most_that_can_be_bought() -> None:
     np.testing.assert_allclose(found, [(20, 2), (58, 1.2), (101, 0.5)], rtol=1e-12)
     # the second arm shut for 100 rounds, then all open for 60
     parts = np.array([100.0, 60.0]), np.array([[True, False, True], [True, True, True]])
-    np.testing.assert_allclose(bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9)
-    assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(2.914375, abs=1e-12)
+    np.testing.assert_allclose(
+        bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9
+    )
+    assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(
+        2.914375, abs=1e-12
+    )
     three = np.array([0.9, 0.4, 0.2]), np.array([0.8, 0.5, 0.1])
     assert exhaustive(*three, 4, (2, 3, 5))[0] == pytest.approx(3.762067, abs=1e-6)
     assert bought(*three, np.array([2.0, 3.0, 5.0]), 4.0)[0] == pytest.approx(4.0)
 
 
 def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
-    """200 tiny instances, each played by who knows the ratios: no policy earns more, and this one as much."""
+    """200 tiny instances, each played by who knows the ratios: no policy earns more, and this one
+    as much.
+    """
     rng, instances, replicates = np.random.default_rng(49), 200, 400
     reward, cost = rng.uniform(0.05, 0.95, (2, instances, 3))
     most, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
@@ -76,7 +98,10 @@ def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
         result = jb.simulate(oracle, world, constraint, key=KEY, replicates=replicates, marks=1)
     assert (result.pulls.values <= most[None, :, None]).all()
     earned = result.reward.values[0, ..., 0]
-    searched = [exhaustive(*x) for x in zip(reward, cost, budget.tolist(), map(tuple, most.tolist()), strict=True)]
+    searched = [
+        exhaustive(*x)
+        for x in zip(reward, cost, budget.tolist(), map(tuple, most.tolist()), strict=True)
+    ]
     best, greedy = np.array(searched).T
     np.testing.assert_allclose(greedy, best, rtol=1e-12)
     error = np.sqrt(earned.var(axis=1, ddof=1) / replicates)
@@ -92,7 +117,13 @@ def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
 
 
 def by_hand(
-    table: Any, most: np.ndarray, purse: np.ndarray, shown: np.ndarray, at: np.ndarray, rounds: int, forfeits: bool
+    table: Any,
+    most: np.ndarray,
+    purse: np.ndarray,
+    shown: np.ndarray,
+    at: np.ndarray,
+    rounds: int,
+    forfeits: bool,
 ) -> tuple[np.ndarray, float, float, int]:
     """UCB1 among the open arms: (pulls, reward, spent, rounds that passed), in float64."""
     arms = most.size
@@ -121,15 +152,26 @@ def test_a_loop_of_ones_own_plays_the_same(last_pull: str) -> None:
     """Stock, money and schedule at once, 3,000 rounds: the same pulls, the same money to the tick."""
     rng, rounds = np.random.default_rng(3), 3000
     arms = FiniteArms.beta(*(0.5 + 3 * rng.random((4, 1, 5))))
-    most, purse = np.array([300, 2000, np.inf, 150, 700]), np.array([np.inf, 90.5, 200.25, np.inf, 60.0])
+    most, purse = (
+        np.array([300, 2000, np.inf, 150, 700]),
+        np.array([np.inf, 90.5, 200.25, np.inf, 60.0]),
+    )
     shown = np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], bool)
     at = np.array([400, 900, 960])
     world = Stocked.of(arms, pulls=most, money=purse, shown=shown, at=at, last_pull=last_pull)
     result = jb.simulate(
-        policies.UCB1(), world, jb.Horizon(rounds), key=KEY, replicates=3, marks=[0.5, 1], record=("pulls",)
+        policies.UCB1(),
+        world,
+        jb.Horizon(rounds),
+        key=KEY,
+        replicates=3,
+        marks=[0.5, 1],
+        record=("pulls",),
     )
     for replicate, table in enumerate(zip(*outcomes(arms, 3, rounds), strict=True)):
-        n, reward, spent, passed = by_hand(table, most, purse, shown, at, rounds, last_pull == "forfeits")
+        n, reward, spent, passed = by_hand(
+            table, most, purse, shown, at, rounds, last_pull == "forfeits"
+        )
         assert result.pulls.values[0, 0, replicate].tolist() == n.tolist()
         assert float(result.reward.values[0, 0, replicate, -1]) == pytest.approx(reward, abs=1e-9)
         assert float(result.spent.values[0, 0, replicate, -1]) == pytest.approx(spent, abs=1e-9)
@@ -150,12 +192,16 @@ STOCK = np.array([[12, 40, 7, 30], [25, 6, 14, 40], [9, 30, 30, 11]])
 
 
 def closing(name: str) -> jb.Environment:
-    """The contract's worlds with arms that sell out, close for some rounds, one after the other and all together."""
+    """The contract's worlds with arms that sell out, close for some rounds, one after the other and
+    all together.
+    """
     inner = several_resources() if name.startswith("several") else bernoulli()
     world: jb.Environment = Stocked.of(inner, pulls=STOCK, shown=SHOWN, at=[16, 30, 36, 50])
     if name == "delayed":
         law = jb.environments.TableDelay.geometric(3.0, lost=0.05, instances=INSTANCES)
-        return jb.environments.Delayed(world, law, room=32, arrivals=2, patience=12, groups=(None, (2, 3)))
+        return jb.environments.Delayed(
+            world, law, room=32, arrivals=2, patience=12, groups=(None, (2, 3))
+        )
     return jb.environments.WithNullArm(world) if "null_arm" in name else world
 
 
@@ -183,7 +229,9 @@ def one_arm_a_round() -> list[tuple[Policy, str, Constraint]]:
 ROWS = one_arm_a_round()
 
 
-@pytest.mark.parametrize(("policy", "name", "constraint"), ROWS, ids=[contract.played(policy) for policy, *_ in ROWS])
+@pytest.mark.parametrize(
+    ("policy", "name", "constraint"), ROWS, ids=[contract.played(policy) for policy, *_ in ROWS]
+)
 @pytest.mark.integration
 def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
     keeps_to_open_arms(policy, name, constraint)
@@ -207,8 +255,8 @@ def test_some_policies_keep_to_open_arms(policy: Policy, name: str, constraint: 
     keeps_to_open_arms(policy, name, constraint)
 
 
-# 9,000 play some 10⁸ rounds in a quarter of an hour on one core:
-# CLOSING_REPLICATES=9000 python -m pytest tests/environments/test_closing.py -m integration -k closed_arm
+# 9,000 play some 10⁸ rounds in a quarter of an hour on one core: CLOSING_REPLICATES=9000 python -m
+# pytest tests/environments/test_closing.py -m integration -k closed_arm
 REPLICATES = int(os.environ.get("CLOSING_REPLICATES", "8"))
 
 
@@ -219,7 +267,9 @@ def keeps_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> Non
     for engine in ("scan", "leap") if leaps and REPLICATES > 8 else ("scan",):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*lanes ended with status closed")
-            result = jb.simulate(policy, world, constraint, key=KEY, replicates=REPLICATES, marks=2, engine=engine)
+            result = jb.simulate(
+                policy, world, constraint, key=KEY, replicates=REPLICATES, marks=2, engine=engine
+            )
         endings = set(np.unique(result.status.values).tolist())
         assert endings <= {"exhausted", "horizon", "closed", "stopped"}, endings
         arms = result.pulls.values[..., :ARMS]
@@ -248,7 +298,9 @@ def test_an_open_request_has_taken_its_stock() -> None:
     late = jb.environments.Delayed(world, jb.environments.FixedDelay(50), room=32)
     result = jb.simulate(policies.InFlight(policies.UCB1()), late, jb.Horizon(40), key=KEY, marks=1)
     assert result.pulls.values.ravel().tolist() == [7, 9]
-    assert int(result.count("skips").values.item()) == 24 and result.status.values.item() == "horizon"
+    assert (
+        int(result.count("skips").values.item()) == 24 and result.status.values.item() == "horizon"
+    )
 
 
 def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
@@ -287,13 +339,20 @@ def test_limits_that_are_none(given: dict[str, Any], message: str) -> None:
 def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
     arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
     world, budget = Stocked.of(arms, pulls=5), jb.TotalBudget(3.0, last_pull="counts")
-    with pytest.raises(jb.InputError, match="world: 'Stocked' given; it must be arms that never close"):
+    with pytest.raises(
+        jb.InputError, match="world: 'Stocked' given; it must be arms that never close"
+    ):
         Stocked.of(world, pulls=3)
     reservoir = jb.environments.Reservoir.ratio(KEY, instances=2, capacity=4)
-    with pytest.raises(jb.InputError, match="world: 'Reservoir' given; it must be one that tells the means of each"):
+    with pytest.raises(
+        jb.InputError, match="world: 'Reservoir' given; it must be one that tells the means of each"
+    ):
         Stocked.of(reservoir, pulls=3)
     purse = Stocked.of(arms, money=5.0)
-    with pytest.raises(jb.InputError, match="engine: 'leap' given, but Stocked does not give its outcomes by address"):
+    with pytest.raises(
+        jb.InputError,
+        match="engine: 'leap' given, but Stocked does not give its outcomes by address",
+    ):
         jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
     with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
         jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
@@ -304,10 +363,14 @@ def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
 
 
 def test_the_kit_knows_what_is_closed() -> None:
-    """Right worlds pass; one whose ``open`` says more than can be pulled, and one that opens earlier, do not."""
+    """Right worlds pass; one whose ``open`` says more than can be pulled, and one that opens
+    earlier, do not.
+    """
     arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])
     shown = np.array([[True, True], [False, False], [False, True]])
-    right = Stocked.of(arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=shown, at=[20, 40])
+    right = Stocked.of(
+        arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=shown, at=[20, 40]
+    )
     check_environment(right, pulls=256)
 
     def sells_on(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
@@ -317,8 +380,14 @@ def test_the_kit_knows_what_is_closed() -> None:
         return jnp.int32(2**31 - 1)
 
     for brought, message in (
-        ({"pull": sells_on}, "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid"),
-        ({"opens_next": never}, "instance 0: in round 20 `opens_next` says never, and in round 40 an"),
+        (
+            {"pull": sells_on},
+            "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid",
+        ),
+        (
+            {"opens_next": never},
+            "instance 0: in round 20 `opens_next` says never, and in round 40 an",
+        ),
     ):
         wrong = as_a(with_its_own(Stocked, **brought), dataclasses.replace(right, purse=None))
         with pytest.raises(AssertionError, match=message):

@@ -1,4 +1,6 @@
-"""Worlds with contexts: their benchmarks against linear programs and by hand, laws, late outcomes, absent arms."""
+"""Worlds with contexts: their benchmarks against linear programs and by hand, laws, late outcomes,
+absent arms.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ def test_fluid_optimum_by_hand() -> None:
         assert found.low == found.value == found.high == pytest.approx(value - found.fixed)
     second = np.array([[0.5, 0.1], [0.4, 0.2], [0.3, 0.3], [0.6, 0.1]])[..., None]
     found = fluid.context_value([(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25]))
-    assert (found.contextual, found.fixed) == (pytest.approx(0.617453, abs=1e-6), pytest.approx(0.491688, abs=1e-6))
+    assert (found.contextual, found.fixed) == (
+        pytest.approx(0.617453, abs=1e-6),
+        pytest.approx(0.491688, abs=1e-6),
+    )
     np.testing.assert_allclose(found.price, [0.886792, 0.018868], atol=1e-6)
     money = np.array([[0.3, 0.9], [0.7, 0.8]]), np.array([[0.2, 0.3], [0.2, 0.7]])[..., None]
     found = fluid.context_value([money], None)
@@ -88,11 +93,16 @@ def tiny(rows: Any = None) -> ContextualArms:
 
 
 def test_no_policy_gains_more_than_the_benchmark() -> None:
-    """Of worlds with an exact optimum: the oracle comes near T·OPT, and nobody above it but by chance."""
+    """Of worlds with an exact optimum: the oracle comes near T·OPT, and nobody above it but by
+    chance.
+    """
     world, rounds = tiny(), 4000
     limit = jb.TotalBudget([rounds / 4], last_pull="forfeits", rounds=rounds)
     best = world.value_of_context(limit)[0]
-    assert (best.contextual, best.fixed) == (pytest.approx(0.56, abs=1e-6), pytest.approx(0.535, abs=1e-6))
+    assert (best.contextual, best.fixed) == (
+        pytest.approx(0.56, abs=1e-6),
+        pytest.approx(0.535, abs=1e-6),
+    )
     policies = [
         ContextualOracle.of(world, [best.price]),
         ContextualPacer(explore=Bonus(1.0), ridge=4.0),
@@ -103,7 +113,9 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
     reward = result.reward.values[:, 0, :, -1] / rounds
     mean, error = reward.mean(axis=1), reward.std(axis=1) / 8
     assert (mean < best.contextual + 4 * error).all()
-    assert mean[0] > best.contextual - 0.01 > mean[2] + 0.01  # the oracle; and one who sees no context
+    assert (
+        mean[0] > best.contextual - 0.01 > mean[2] + 0.01
+    )  # the oracle; and one who sees no context
     assert mean[1] > best.fixed
     # regret is against who sees contexts, `fixed_regret` against who does not
     apart = (result.regret - result.fixed_regret).values[..., -1]
@@ -123,7 +135,11 @@ CIRCLE = Rows.of(np.stack([np.cos(ANGLE), np.sin(ANGLE)], axis=1))
 @pytest.mark.integration
 def test_laws_without_end_are_sampled() -> None:
     exact = dataclasses.replace(SPHERE, contexts=CIRCLE)
-    for limit in (jb.AverageCost(c=0.32, rounds=100), jb.TotalBudget(50.0, last_pull="counts"), jb.Horizon(100)):
+    for limit in (
+        jb.AverageCost(c=0.32, rounds=100),
+        jb.TotalBudget(50.0, last_pull="counts"),
+        jb.Horizon(100),
+    ):
         sampled, told = (x.value_of_context(limit)[0] for x in (SPHERE, exact))
         assert sampled.low < told.value < sampled.high and sampled.high - sampled.low < 0.05
         assert told.low == told.value == told.high
@@ -175,7 +191,9 @@ def test_laws_of_contexts() -> None:
     assert np.abs(x).max() == 2.0 and abs(np.corrcoef(x.T) - np.eye(3)).max() < 4 / 64
     inside = np.sort(x[np.abs(x[:, 0]) < 2, 0])
     assert stats.kstest(inside, stats.truncnorm(-2, 2).cdf).pvalue > 0.001
-    assert float((contexts_of(Gaussian(4), 4096) ** 2).mean()) == pytest.approx(0.995, abs=4 * np.sqrt(2 / 16384))
+    assert float((contexts_of(Gaussian(4), 4096) ** 2).mean()) == pytest.approx(
+        0.995, abs=4 * np.sqrt(2 / 16384)
+    )
     sphere = contexts_of(UnitSphere(3, arms=2), 2048)
     np.testing.assert_allclose((sphere**2).sum(-1), 1, rtol=1e-6)
     assert stats.kstest(sphere[:, 1, 0], stats.uniform(-1, 2).cdf).pvalue > 0.001  # Archimedes
@@ -243,7 +261,9 @@ class Spelled(jb.environments.ContextLaw):
 
 @jb.pytree
 class Spells(jb.Policy):
-    """Remembers Σ of the contexts that it learnt from, and of the rounds in which they were decided."""
+    """Remembers Σ of the contexts that it learnt from, and of the rounds in which they were
+    decided.
+    """
 
     plays = jb.environments.FiniteSpec
 
@@ -256,7 +276,9 @@ class Spells(jb.Policy):
         return sums + x, number + 1
 
     def select(self, state: Any, key: Any, view: Any) -> Any:
-        return state, jnp.where(view.context[0] == view.round, 0, 99)  # 99: no arm, the lane would end as invalid
+        return state, jnp.where(
+            view.context[0] == view.round, 0, 99
+        )  # 99: no arm, the lane would end as invalid
 
 
 @pytest.mark.parametrize("late", [0, 1, 7])
@@ -278,7 +300,9 @@ def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
     policy = LinUCB(price=0.4, explore=Bonus(1.0))
     limit = jb.Horizon(150)
     plain = jb.simulate(policy, world, limit, key=KEY, replicates=3, marks=3)
-    late = jb.simulate(jb.policies.InFlight(policy), Delayed(world, room=1), limit, key=KEY, replicates=3, marks=3)
+    late = jb.simulate(
+        jb.policies.InFlight(policy), Delayed(world, room=1), limit, key=KEY, replicates=3, marks=3
+    )
     for name in ("reward", "expected_reward"):
         assert np.array_equal(plain.ledger[name], late.ledger[name])
 
@@ -312,7 +336,9 @@ class Closing(jb.environments.finite.AroundWorld):
         return state, outcome._replace(valid=outcome.valid & there), seen, empty
 
 
-@pytest.mark.parametrize("policy", [ContextualPacer(c=0.4), LinUCB(), LinearRate()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "policy", [ContextualPacer(c=0.4), LinUCB(), LinearRate()], ids=lambda x: type(x).__name__
+)
 @pytest.mark.quick_rows("LinUCB")
 def test_absent_and_closed_arms(policy: Any) -> None:
     """Nobody pulls them, though their rows may be NaN; and an absent arm changes no bit."""
@@ -323,7 +349,9 @@ def test_absent_and_closed_arms(policy: Any) -> None:
     present = np.array([[True] * 3, [True, False, True]])
     law = Rows(features, ShuffledRows())
     world = Closing(ContextualArms.linear(theta, theta, law, present=present))
-    limit = jb.AverageCost(c=0.4, rounds=60) if isinstance(policy, ContextualPacer) else jb.Horizon(60)
+    limit = (
+        jb.AverageCost(c=0.4, rounds=60) if isinstance(policy, ContextualPacer) else jb.Horizon(60)
+    )
     if isinstance(limit, jb.AverageCost):
         limit = jb.AverageCost(c=1.0, rounds=60)
     result = jb.simulate(policy, world, limit, key=KEY, replicates=2, marks=2)
@@ -341,7 +369,9 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     rng = np.random.default_rng(6)
     quality, dollars = rng.random((11, 2)), rng.random((11, 2))
     features = np.arange(11.0)[:, None]
-    plain, seen = (RequestTable.of(quality, dollars, ShuffledRows(), features=x) for x in (None, features))
+    plain, seen = (
+        RequestTable.of(quality, dollars, ShuffledRows(), features=x) for x in (None, features)
+    )
     assert (plain.spec.context, seen.spec.context) == (None, (1,))
     rows = seen.rows(KEY, 22)
     lane = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, 0), streams.Domain.WORLD)
@@ -354,7 +384,8 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     assert met.ravel().tolist() == (rows + 100 * (np.arange(22) >= 11)).tolist()
     # policies without contexts play both alike, to the bit
     results = [
-        jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2) for w in (plain, seen)
+        jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2)
+        for w in (plain, seen)
     ]
     assert_same_results(*results, "a table without and with features")
 
@@ -365,15 +396,25 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
 def test_what_is_refused() -> None:
     world, arms = worlds()["linear"], jb.environments.FiniteArms.bernoulli([0.5], [0.5])
     played = {"key": KEY, "marks": 1}
-    with pytest.raises(InputError, match="'no contexts' given; it must be one with contexts for LinUCB"):
+    with pytest.raises(
+        InputError, match="'no contexts' given; it must be one with contexts for LinUCB"
+    ):
         jb.simulate(LinUCB(), arms, jb.Horizon(5), **played)
     with pytest.raises(InputError, match="one would wait for ever"):
-        jb.simulate(LinUCB(), WithNullArm(world), jb.TotalBudget(5.0, last_pull="counts"), max_rounds=9, **played)
+        jb.simulate(
+            LinUCB(),
+            WithNullArm(world),
+            jb.TotalBudget(5.0, last_pull="counts"),
+            max_rounds=9,
+            **played,
+        )
     with pytest.raises(InputError, match="LinearRate, which would wait for ever"):
         jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **played)
     with pytest.raises(InputError, match="constraint: one without a pace given"):
         jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **played)
-    with pytest.raises(InputError, match=r"rounds: 20000000 given; it must be at most 16777216 for LinUCB"):
+    with pytest.raises(
+        InputError, match=r"rounds: 20000000 given; it must be at most 16777216 for LinUCB"
+    ):
         jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **played)
     with pytest.raises(InputError, match="shared: True given"):
         jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **played)

@@ -1,4 +1,6 @@
-"""The continuum: outcomes by address, means, noise, checks before anything runs; bids in logged auctions."""
+"""The continuum: outcomes by address, means, noise, checks before anything runs; bids in logged
+auctions.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ def level(x: jax.Array, p: Any) -> jax.Array:
 
 
 def world(**more: Any) -> Continuum:
-    given: dict[str, Any] = {"lipschitz_reward": 0.5, "lipschitz_cost": 0.0, "parameters": {"level": [0.3, 0.8]}} | more
+    given: dict[str, Any] = {
+        "lipschitz_reward": 0.5,
+        "lipschitz_cost": 0.0,
+        "parameters": {"level": [0.3, 0.8]},
+    } | more
     return Continuum.of(line, level, **given)
 
 
@@ -80,7 +86,9 @@ def test_the_best_rate_is_that_of_the_continuum() -> None:
 
 
 def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
-    """Whatever else is played in between; and two points that are new in different rounds meet different outcomes."""
+    """Whatever else is played in between; and two points that are new in different rounds meet
+    different outcomes.
+    """
     lane, key = at_instance(jax.tree.map(jnp.asarray, world()), jnp.int32(1)), jax.random.key(4)
 
     @jax.jit
@@ -99,8 +107,13 @@ def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
 
 
 def test_beta_noise_has_the_law_and_the_mean() -> None:
-    """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated one."""
-    noise, words = Beta(3.0), jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15)
+    """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated
+    one.
+    """
+    noise, words = (
+        Beta(3.0),
+        jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15),
+    )
     outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))
     drawn = np.sort(np.asarray(outcomes(jnp.int32(ticks.ONE * 24 // 64), words)) / ticks.ONE)
     exact = laws.beta(3 * 24 / 64, 3 * 40 / 64).cdf(drawn)
@@ -120,14 +133,23 @@ def wrong(**more: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"parameters": {"level": [0.3, 1.2]}}, r"mean_cost: 1.2 at x = 0 in instance 1; it must be in \[0, 1\]"),
+        (
+            {"parameters": {"level": [0.3, 1.2]}},
+            r"mean_cost: 1.2 at x = 0 in instance 1; it must be in \[0, 1\]",
+        ),
         ({"parameters": {"level": [np.nan]}}, "mean_cost: nan at x = 0 in instance 0"),
         ({"parameters": {"level": [0.0]}}, "an arm with mean cost 0 given"),
         ({"parameters": {"level": 0.5}}, "parameters: .* it must be arrays"),
         ({"parameters": {"level": [0.5], "other": [1, 2]}}, "parameters: .* of one length"),
-        ({"lipschitz_reward": -1.0}, "lipschitz_reward: -1.0 given; it must be finite and at least 0"),
+        (
+            {"lipschitz_reward": -1.0},
+            "lipschitz_reward: -1.0 given; it must be finite and at least 0",
+        ),
         ({"lipschitz_cost": [1, 2, 3]}, "lipschitz_cost: .* it must be one number"),
-        ({"cost_noise": Beta(0.0)}, "Beta.concentration: 0.0 given; it must be a finite number above 0"),
+        (
+            {"cost_noise": Beta(0.0)},
+            "Beta.concentration: 0.0 given; it must be a finite number above 0",
+        ),
         ({"remembered": 0}, "remembered: 0 given; it must be a whole number from 1 to 4096"),
     ],
 )
@@ -139,7 +161,8 @@ def test_impossible_worlds(more: dict[str, Any], message: str) -> None:
 
 def test_a_steeper_place_is_a_warning() -> None:
     with pytest.warns(
-        UserWarning, match="lipschitz_reward: 0.1 given for instance 0, but the mean reward has a slope of 0.5"
+        UserWarning,
+        match="lipschitz_reward: 0.1 given for instance 0, but the mean reward has a slope of 0.5",
     ):
         wrong(lipschitz_reward=0.1)
 
@@ -149,7 +172,10 @@ def test_points_as_arms() -> None:
     reward, cost = finite.values()
     np.testing.assert_allclose(cost, [[0.1, 0.3], [0.7, 0.5]], atol=1e-6)
     assert reward.shape == (2, 2)
-    for points, message in (([1.2], r"points: 1.2.* in \[0, 1\]"), (np.zeros((3, 2)), "points: .* an array")):
+    for points, message in (
+        ([1.2], r"points: 1.2.* in \[0, 1\]"),
+        (np.zeros((3, 2)), "points: .* an array"),
+    ):
         with pytest.raises(jb.InputError, match=message):
             cost_valley([0.2, 0.6], 0.5).at(points)
     with pytest.raises(jb.InputError, match=r"cost_noise: NoNoise\(\) given; it must be Bernoulli"):
@@ -160,8 +186,12 @@ def test_auctions_are_paid_only_if_won() -> None:
     """Means of three bids by hand, and the same auction in the same round whoever bids."""
     log = LoggedAuctions.of([10, 20, 40], [1.0, 0.5, 0.25], low=5, top=50)
     reward, cost = (x[0] for x in log.values())
-    np.testing.assert_allclose(reward[[9 - 5, 10 - 5, 20 - 5, 40 - 5]], [0, 1 / 3, 0.5, 1.75 / 3], atol=1e-7)
-    np.testing.assert_allclose(cost[[9 - 5, 10 - 5, 20 - 5, 40 - 5]], [0, 10 / 150, 30 / 150, 70 / 150], atol=1e-7)
+    np.testing.assert_allclose(
+        reward[[9 - 5, 10 - 5, 20 - 5, 40 - 5]], [0, 1 / 3, 0.5, 1.75 / 3], atol=1e-7
+    )
+    np.testing.assert_allclose(
+        cost[[9 - 5, 10 - 5, 20 - 5, 40 - 5]], [0, 10 / 150, 30 / 150, 70 / 150], atol=1e-7
+    )
     lane = at_instance(jax.tree.map(jnp.asarray, log), jnp.int32(0))
     bids = [int(lane.bid(jnp.float32(x))) for x in (0.0, 0.5, 0.9999, 1.0)]
     assert bids == [5, 23, 40, 40]

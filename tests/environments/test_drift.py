@@ -1,4 +1,6 @@
-"""Worlds that change: a standing one gives today's bits, draws keep their address, benchmarks are exact."""
+"""Worlds that change: a standing one gives today's bits, draws keep their address, benchmarks are
+exact.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,25 @@ BUDGET = jb.TotalBudget(30.0, last_pull="counts")
     ],
 )
 @pytest.mark.integration_rows("bernoulli-changes1-constraint1", "beta-changes2-constraint2")
-def test_a_world_that_stands_gives_its_own_bits(name: str, changes: tuple[int, ...], constraint: Any) -> None:
+def test_a_world_that_stands_gives_its_own_bits(
+    name: str, changes: tuple[int, ...], constraint: Any
+) -> None:
     inside = world(name)
     standing = Piecewise.of([inside] * (1 + len(changes)), at=changes)
-    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 3, "engine": "scan", "max_rounds": 400}
+    how: dict[str, Any] = {
+        "key": KEY,
+        "replicates": 3,
+        "marks": 3,
+        "engine": "scan",
+        "max_rounds": 400,
+    }
     one, other = (jb.simulate(OmegaUCB(), w, constraint, **how) for w in (inside, standing))
     possible = {name for name in other.ledger if name.startswith(("moving:", "fixed:"))}
     assert len(possible) == 4
     plain = {name: x for name, x in other.ledger.items() if name not in possible}
-    assert_same_results(one, dataclasses.replace(other, ledger=plain), "the world, and a standing one")
+    assert_same_results(
+        one, dataclasses.replace(other, ledger=plain), "the world, and a standing one"
+    )
     # the regrets are those of today, up to a tick
     for ours in (other.regret, other.fixed_regret):
         np.testing.assert_allclose(ours, one.regret, atol=2.0**-23)
@@ -49,12 +61,21 @@ def test_a_world_that_stands_gives_its_own_bits(name: str, changes: tuple[int, .
 
 
 def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> None:
-    """The n-th pull of an arm is the same uniform in every segment: with a larger mean it never brings less."""
+    """The n-th pull of an arm is the same uniform in every segment: with a larger mean it never
+    brings less.
+    """
     low, high = (FiniteArms.bernoulli([m, 0.5], [0.5, 0.5]) for m in (0.3, 0.7))
     both = Piecewise.of([low, high], at=[101])
     only = Schedule(at=[1], arms=[0])
-    how: dict[str, Any] = {"key": KEY, "replicates": 4, "marks": np.arange(1, 201) / 200, "engine": "scan"}
-    found = [jb.simulate(only, w, jb.Horizon(200), **how).ledger["reward"] for w in (low, both, high)]
+    how: dict[str, Any] = {
+        "key": KEY,
+        "replicates": 4,
+        "marks": np.arange(1, 201) / 200,
+        "engine": "scan",
+    }
+    found = [
+        jb.simulate(only, w, jb.Horizon(200), **how).ledger["reward"] for w in (low, both, high)
+    ]
     each = [np.diff(x, axis=-1, prepend=0) for x in found]
     np.testing.assert_array_equal(each[1][..., :100], each[0][..., :100])
     np.testing.assert_array_equal(each[1][..., 100:], each[2][..., 100:])
@@ -62,11 +83,15 @@ def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> Non
 
 
 def test_an_instance_has_changes_of_its_own_and_batches_change_nothing() -> None:
-    first, second = (jb.environments.random_bernoulli(jax.random.key(i), instances=3, arms=4) for i in (1, 2))
+    first, second = (
+        jb.environments.random_bernoulli(jax.random.key(i), instances=3, arms=4) for i in (1, 2)
+    )
     moving = Piecewise.of([first, second], at=[[5], [20], [300]])
     whole = jb.simulate(MUCB(), moving, jb.Horizon(50), key=KEY, replicates=2, marks=2)
     alone = jax.tree.map(lambda x: np.asarray(x)[1:2], moving)
-    part = jb.simulate(MUCB(), alone, jb.Horizon(50), key=KEY, replicates=2, marks=2, instance_ids=[1])
+    part = jb.simulate(
+        MUCB(), alone, jb.Horizon(50), key=KEY, replicates=2, marks=2, instance_ids=[1]
+    )
     assert_same_results(pick(whole, instances=[1]), part, "in the whole and alone")
 
 
@@ -76,7 +101,12 @@ def test_bits_of_delay_and_null_arm_around_or_inside() -> None:
     moving = Piecewise.bernoulli(drift.linear([0.2, 0.8], [0.8, 0.2], 5), [0.5, 0.5], every=20)
     plain = jb.simulate(OmegaUCB(), moving, jb.Horizon(100), key=KEY, replicates=2, marks=2)
     late = jb.simulate(
-        InFlight(OmegaUCB()), Delayed(moving, FixedDelay(0), room=1), jb.Horizon(100), key=KEY, replicates=2, marks=2
+        InFlight(OmegaUCB()),
+        Delayed(moving, FixedDelay(0), room=1),
+        jb.Horizon(100),
+        key=KEY,
+        replicates=2,
+        marks=2,
     )
     np.testing.assert_array_equal(plain.regret, late.regret)
     assert (plain.regret.values[..., -1] > 0).all()
@@ -132,16 +162,26 @@ def test_the_benchmark_is_the_value_of_the_linear_program() -> None:
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore:.*round_cap")
 def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
-    """200 worlds with random costs, with a null arm and without, at every mark: the oracle's lanes and others'."""
+    """200 worlds with random costs, with a null arm and without, at every mark: the oracle's lanes
+    and others'.
+    """
     rng, worlds, budget = np.random.default_rng(55), 200, jb.TotalBudget(20.0, last_pull="counts")
     reward, cost = rng.random((2, 4, worlds, 3))
     at = np.sort(rng.permuted(np.tile(np.arange(2, 90), (worlds, 1)), axis=1)[:, :3], axis=1)
     parts = [FiniteArms.bernoulli(r, 0.02 + 0.98 * c) for r, c in zip(reward, cost, strict=True)]
     for null in (False, True):
         moving = Piecewise.of([WithNullArm(part) for part in parts] if null else parts, at=at)
-        policies = [Schedule(*moving.best_schedule(budget)), Schedule([1], [0]), Schedule([1, 30], [1, 2])]
-        result = jb.simulate(policies, moving, budget, key=KEY, replicates=50, marks=4, max_rounds=2000)
-        assert result.regret.shape == (3, worlds, 50, 4) and float(result.regret.min()) >= -(2.0**-23)
+        policies = [
+            Schedule(*moving.best_schedule(budget)),
+            Schedule([1], [0]),
+            Schedule([1, 30], [1, 2]),
+        ]
+        result = jb.simulate(
+            policies, moving, budget, key=KEY, replicates=50, marks=4, max_rounds=2000
+        )
+        assert result.regret.shape == (3, worlds, 50, 4) and float(result.regret.min()) >= -(
+            2.0**-23
+        )
         assert result.fixed_regret.values[1:2].min() >= -(2.0**-23)  # of one arm alone
         lost = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
         assert lost < 0.01  # and who plays the program loses next to nothing
@@ -155,7 +195,9 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
 
 
 def test_luck_with_random_costs_is_no_regret_below_0() -> None:
-    """One arm: who plays it plays the best there is, though lucky costs take it to the cheap segment beyond V(B)."""
+    """One arm: who plays it plays the best there is, though lucky costs take it to the cheap
+    segment beyond V(B).
+    """
     only, budget = Schedule([1], [0]), jb.TotalBudget(40.0, last_pull="counts")
     moving = Piecewise.bernoulli([[0.5], [1.0]], [[0.5], [0.01]], at=[81])
     result = jb.simulate(only, moving, budget, key=KEY, replicates=2000, marks=1)
@@ -164,7 +206,9 @@ def test_luck_with_random_costs_is_no_regret_below_0() -> None:
     # 80 rounds cost binomial(80, 1/2); what is left then buys 100 times as many rounds
     spent = np.arange(81)
     chance = np.array([math.comb(80, int(n)) for n in spent]) / 2.0**80
-    assert abs(earned.mean() - (40 + (chance * 100 * np.maximum(40 - spent, 0)).sum())) < 4 * error + 1
+    assert (
+        abs(earned.mean() - (40 + (chance * 100 * np.maximum(40 - spent, 0)).sum())) < 4 * error + 1
+    )
     ready = budget.prepare(moving)
     assert moving.benchmarks(ready, np.array([[40.0]]))["moving"](
         np.zeros(1, int), np.array([[40.0]])
@@ -176,10 +220,16 @@ def test_luck_with_random_costs_is_no_regret_below_0() -> None:
 def test_by_rounds_the_benchmark_is_a_sum() -> None:
     reward = np.array([[0.2, 0.6, 0.1], [0.9, 0.1, 0.3], [0.4, 0.5, 0.7]])
     moving = Piecewise.bernoulli(reward, [0.5, 0.5, 0.5], at=[11, 31])
-    result = jb.simulate(Schedule(at=[1], arms=[0]), moving, jb.Horizon(50), key=KEY, marks=[0.2, 0.5, 1.0])
+    result = jb.simulate(
+        Schedule(at=[1], arms=[0]), moving, jb.Horizon(50), key=KEY, marks=[0.2, 0.5, 1.0]
+    )
     mean = np.repeat(reward, [10, 20, 20], axis=0)
     for mark, rounds in enumerate((10, 25, 50)):
-        best, fixed, own = mean[:rounds].max(1).sum(), mean[:rounds].sum(0).max(), mean[:rounds, 0].sum()
+        best, fixed, own = (
+            mean[:rounds].max(1).sum(),
+            mean[:rounds].sum(0).max(),
+            mean[:rounds, 0].sum(),
+        )
         assert result.regret.values[0, 0, 0, mark] == pytest.approx(best - own, abs=1e-5)
         assert result.fixed_regret.values[0, 0, 0, mark] == pytest.approx(fixed - own, abs=1e-5)
 
@@ -197,10 +247,14 @@ def some_worlds() -> list[Piecewise]:
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.quick_rows("0")
 def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
-    """By rounds at every mark; by money where the run ends inside a segment, whatever its costs were."""
+    """By rounds at every mark; by money where the run ends inside a segment, whatever its costs
+    were.
+    """
     moving = some_worlds()[number]
     horizon = jb.Horizon(200)
-    result = jb.simulate(Schedule(*moving.best_schedule(horizon)), moving, horizon, key=KEY, replicates=4, marks=5)
+    result = jb.simulate(
+        Schedule(*moving.best_schedule(horizon)), moving, horizon, key=KEY, replicates=4, marks=5
+    )
     assert (result.regret == 0).all()
     assert (result.fixed_regret <= 0).all() and (result.fixed_regret < 0).any()
 
@@ -209,12 +263,16 @@ def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
     ends = jb.simulate([exact, OmegaUCB()], moving, budget, key=KEY, replicates=8, marks=1)
     value = ends.ledger["moving:expected_clock"][:, :, :, 0] / 2.0**24
     lost = ends.regret.values[..., 0] / value
-    assert np.abs(lost[0]).max() < 0.02 and np.median(np.abs(lost[0])) == 0.0  # the fraction of a pull at a boundary
+    assert (
+        np.abs(lost[0]).max() < 0.02 and np.median(np.abs(lost[0])) == 0.0
+    )  # the fraction of a pull at a boundary
     assert lost[1].mean() > 0.02
 
 
 def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:
-    """Cheap now, good later: who knows waits with the cheap arm, and the null arm makes waiting free."""
+    """Cheap now, good later: who knows waits with the cheap arm, and the null arm makes waiting
+    free.
+    """
 
     def certain(*arms: tuple[float, float]) -> FiniteArms:
         return FiniteArms.empirical([[([r], [c]) for r, c in arms]])
@@ -224,18 +282,25 @@ def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:
     moving = Piecewise.of([poor, rich], at=[33])
     schedule = moving.best_schedule(budget)
     assert [x.ravel().tolist() for x in schedule] == [[1, 33], [1, 0]]
-    result = jb.simulate([Schedule(*schedule), Schedule([1], [0])], moving, budget, key=KEY, marks=1)
-    # 32 rounds of waiting cost 4, and the 16 that are left buy 32; who does not wait has 4 for the good times
+    result = jb.simulate(
+        [Schedule(*schedule), Schedule([1], [0])], moving, budget, key=KEY, marks=1
+    )
+    # 32 rounds of waiting cost 4, and the 16 that are left buy 32; who does not wait has 4 for the
+    # good times
     assert result.reward.values.ravel().tolist() == [32.0, 16.0]
     assert result.regret.values.ravel().tolist() == [0.0, 32.0 - 16.0]
     free = Piecewise.of([WithNullArm(poor), WithNullArm(rich)], at=[33])
-    result = jb.simulate(Schedule(*free.best_schedule(budget)), free, budget, key=KEY, marks=1, max_rounds=1000)
+    result = jb.simulate(
+        Schedule(*free.best_schedule(budget)), free, budget, key=KEY, marks=1, max_rounds=1000
+    )
     assert (float(result.reward.max()), float(result.regret.max())) == (40.0, 0.0)
 
 
 def test_other_constraints_have_no_benchmark_and_say_so() -> None:
     moving = Piecewise.of([WithNullArm(world("bernoulli"))] * 2, at=[20])
-    result = jb.simulate(jb.policies.SUAK(c=0.5), moving, jb.AverageCost(c=0.5, rounds=40), key=KEY, marks=1)
+    result = jb.simulate(
+        jb.policies.SUAK(c=0.5), moving, jb.AverageCost(c=0.5, rounds=40), key=KEY, marks=1
+    )
     assert np.isnan(result.regret).all()
     with pytest.raises(InputError, match="fixed_regret"):
         _ = result.fixed_regret
@@ -254,8 +319,12 @@ def test_a_sweep_has_the_same_regret() -> None:
         marks=2,
     )
     swept = jb.sweep(spec, progress=False)
-    again = jb.simulate(UCB1(), moving, jb.Horizon(60), key=jax.random.key(4), replicates=3, marks=2)
-    np.testing.assert_array_equal(np.squeeze(swept.data["regret"].values), np.squeeze(again.regret.values))
+    again = jb.simulate(
+        UCB1(), moving, jb.Horizon(60), key=jax.random.key(4), replicates=3, marks=2
+    )
+    np.testing.assert_array_equal(
+        np.squeeze(swept.data["regret"].values), np.squeeze(again.regret.values)
+    )
 
 
 def test_paths_keep_to_their_law() -> None:
@@ -266,7 +335,9 @@ def test_paths_keep_to_their_law() -> None:
     path = drift.random_walk(key, [[0.5, 0.1], [0.5, 0.9]], 0.05, 4000)
     assert path.shape == (2, 4000, 2) and (path >= 0).all() and (path <= 1).all()
     # by address: a longer walk with more arms and fewer instances begins as this one
-    np.testing.assert_array_equal(drift.random_walk(key, [[0.5, 0.1, 0.5]], 0.05, 50)[0, :, :2], path[0, :50])
+    np.testing.assert_array_equal(
+        drift.random_walk(key, [[0.5, 0.1, 0.5]], 0.05, 50)[0, :, :2], path[0, :50]
+    )
     inside = (path[:, :-1] > 0.05) & (path[:, :-1] < 0.95)
     moves = np.diff(path, axis=1)[inside]
     error = moves.std() / np.sqrt(moves.size)
@@ -301,7 +372,10 @@ def test_a_null_arm_belongs_inside() -> None:
 
 
 def test_arms_may_not_come_or_go() -> None:
-    whole, part = (FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], there) for there in ([True, True], [True, False]))
+    whole, part = (
+        FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], there)
+        for there in ([True, True], [True, False])
+    )
     with pytest.raises(InputError, match="come or go"):
         jb.simulate(OmegaUCB(), Piecewise.of([whole, part], at=[5]), BUDGET, key=KEY)
 
@@ -309,6 +383,9 @@ def test_arms_may_not_come_or_go() -> None:
 def test_prices_that_change_are_no_prices() -> None:
     """Certain costs of one cost and of several: those that are the same in all segments."""
     for d in (1, 2):
-        segments = [FiniteArms.empirical([[([0.5], [[cost] * d]), ([0.5], [[0.5] * d])]]) for cost in (0.1, 0.3)]
+        segments = [
+            FiniteArms.empirical([[([0.5], [[cost] * d]), ([0.5], [[0.5] * d])]])
+            for cost in (0.1, 0.3)
+        ]
         prices = Piecewise.of(segments, at=[33]).prices()
         assert prices is not None and prices.tolist() == [[[0] * d, [2**23] * d]]

@@ -14,14 +14,21 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import ticks
-from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments import (
+    FiniteArms,
+    random_bernoulli,
+    random_beta,
+    random_generalised_bernoulli,
+)
 from tests.contract.threefry import threefry
 from tests.contract.worlds import KEY, world
 
 DRAWS = 20_000
 
 
-def draws(arms: FiniteArms, arm: int, n: int = DRAWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def draws(
+    arms: FiniteArms, arm: int, n: int = DRAWS, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Rewards and costs of an arm's first n pulls in instance 0, in ticks."""
     key = jax.random.key(seed)
     tables = jax.tree.map(jnp.asarray, arms)
@@ -69,10 +76,14 @@ def test_generalised_bernoulli_states_the_mean_of_what_it_draws() -> None:
     shares = weights / weights.sum(-1, keepdims=True)
     assert np.abs(arms.values()[0] - shares @ (np.arange(5) / 4)).max() < 4 / ticks.ONE
     exact = 4 * ticks.ONE - np.asarray(arms.law.reward, np.int64).sum(-1)  # type: ignore[attr-defined]
-    assert np.array_equal(exact, 4 * np.asarray(arms.mean_reward, np.int64)), "the mean is exactly that of the law"
+    assert np.array_equal(exact, 4 * np.asarray(arms.mean_reward, np.int64)), (
+        "the mean is exactly that of the law"
+    )
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(0.5, 0.5), (2.0, 5.0), (0.1, 3.0), (40.0, 1.0), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(0.5, 0.5), (2.0, 5.0), (0.1, 3.0), (40.0, 1.0), (1.0, 1.0)]
+)
 def test_beta_arms_follow_their_law(alpha: float, beta: float) -> None:
     arms = FiniteArms.beta([alpha], [beta], [beta], [alpha])
     reward, cost = draws(arms, 0)
@@ -100,7 +111,9 @@ def test_empirical_rows_stay_together_and_are_equally_likely() -> None:
     arms = FiniteArms.empirical([[([0.0], [0.1]), (rewards, costs)]])
     reward, cost = draws(arms, 1)
     pairs, counts = np.unique(np.stack([reward, cost]), axis=1, return_counts=True)
-    expected = {(round(r * ticks.ONE), round(c * ticks.ONE)) for r, c in zip(rewards, costs, strict=True)}
+    expected = {
+        (round(r * ticks.ONE), round(c * ticks.ONE)) for r, c in zip(rewards, costs, strict=True)
+    }
     assert {tuple(pair) for pair in pairs.T.tolist()} == expected
     assert laws.chisquare(counts).pvalue > 0.01
     assert arms.values()[0][0, 1] == pytest.approx(np.mean(rewards), abs=1 / ticks.ONE)
@@ -108,7 +121,9 @@ def test_empirical_rows_stay_together_and_are_equally_likely() -> None:
 
 
 def pull(arms: Any, action: Any, instance: int = 0) -> Any:
-    return _pulled(jax.tree.map(jnp.asarray, arms), jnp.asarray(action, jnp.int32), jnp.int32(instance))
+    return _pulled(
+        jax.tree.map(jnp.asarray, arms), jnp.asarray(action, jnp.int32), jnp.int32(instance)
+    )
 
 
 @jax.jit
@@ -129,7 +144,9 @@ def test_a_set_of_arms_is_one_round_of_several_pulls() -> None:
     assert not bool(pull(arms, [1, 1])[1].valid), "an arm twice in a set"
 
 
-@pytest.mark.parametrize(("action", "instance"), [(-1, 0), (4, 0), (2**31 - 1, 0), (-(2**31), 0), (3, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("action", "instance"), [(-1, 0), (4, 0), (2**31 - 1, 0), (-(2**31), 0), (3, 1), (1, 2)]
+)
 def test_an_action_that_does_not_exist_is_not_valid(action: int, instance: int) -> None:
     assert not bool(pull(world("bernoulli"), action, instance=instance)[1].valid)
 
@@ -139,7 +156,9 @@ def test_the_null_arm_and_a_skip_do_nothing() -> None:
         state, outcome, feedback, empty = pull(world("null_arm"), action)
         assert not state.any() and bool(empty) and bool(outcome.valid)
         assert not any(int(x) for x in (outcome.reward, outcome.cost, *feedback))
-        assert {name: int(x) for name, x in outcome.events.items()} == {"null": 0, "skips": 0} | {event: 1}
+        assert {name: int(x) for name, x in outcome.events.items()} == {"null": 0, "skips": 0} | {
+            event: 1
+        }
 
 
 def test_absent_arms() -> None:
@@ -186,7 +205,9 @@ def test_bad_parameters_are_refused_in_one_line(make: Any) -> None:
 @pytest.mark.parametrize("make", [random_bernoulli, random_generalised_bernoulli, random_beta])
 def test_random_instances_are_addressed(make: Any) -> None:
     small, large = make(KEY, 2, 3), make(KEY, 4, 5)
-    chex.assert_trees_all_equal(small, jax.tree.map(lambda x: x[:2, :3], large))  # more change not the others
+    chex.assert_trees_all_equal(
+        small, jax.tree.map(lambda x: x[:2, :3], large)
+    )  # more change not the others
     again, other = make(KEY, 2, 3), make(jax.random.key(1), 2, 3)
     assert np.array_equal(small.mean_reward, again.mean_reward)
     assert not np.array_equal(small.mean_reward, other.mean_reward)

@@ -1,4 +1,6 @@
-"""Requests in flight and budgets that renew: against a plain twin, and the service against the simulator."""
+"""Requests in flight and budgets that renew: against a plain twin, and the service against the
+simulator.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,14 @@ from jaxbandits.policies import (
 from jaxbandits.policies.wrappers import Known
 from jaxbandits.testing import check_constraint, check_environment
 from jaxbandits.testing.lanes import domain_words
-from tests.policies.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
+from tests.policies.reference.service import (
+    Budget,
+    Pacer,
+    Twin,
+    even_line,
+    expected_left,
+    with_returns,
+)
 
 KEY = jax.random.key(26)
 BOUNDS = (0.25, 0.5, 1.0)
@@ -57,7 +66,10 @@ def logs() -> list[list[tuple[Any, Any]]]:
     quality = (0.3, 0.6, 0.9)
     return [
         [
-            (np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1), b * np.rint(512 * rng.random(9)) / 512)  # whole billionths
+            (
+                np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1),
+                b * np.rint(512 * rng.random(9)) / 512,
+            )  # whole billionths
             for q, b in zip(quality, BOUNDS, strict=True)
         ]
     ]
@@ -66,7 +78,9 @@ def logs() -> list[list[tuple[Any, Any]]]:
 @cache
 def world() -> Delayed:
     law = TableDelay.geometric(4.0, lost=0.1)
-    return Delayed(FiniteArms.empirical(logs()), law, room=32, arrivals=M, patience=PATIENCE, groups=GROUPS)
+    return Delayed(
+        FiniteArms.empirical(logs()), law, room=32, arrivals=M, patience=PATIENCE, groups=GROUPS
+    )
 
 
 RENEWING = jb.Renewing(AMOUNT, EVERY, REQUESTS, EXPECTED, CARRIES)
@@ -90,7 +104,9 @@ POLICIES = {
     "even_pace": EvenPace(OmegaUCB()),
     "window": Windowed(PricePacer(eta=0.05, budgets=2), window=15),
     "discount": Discounted(OmegaUCB(), gamma=0.9),
-    "restarts": Restarting(BudgetedThompson(), CUSUM(threshold=0.5, first=3), explore=0.1, whole=False),
+    "restarts": Restarting(
+        BudgetedThompson(), CUSUM(threshold=0.5, first=3), explore=0.1, whole=False
+    ),
 }
 SLOTS = np.repeat(np.arange(len(REQUESTS)), REQUESTS)
 SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
@@ -128,14 +144,20 @@ class Round(NamedTuple):
     can: list[int]  # arms that every budget can pay
 
 
-def replayed(name: str, run: int, booked: Callable[[Round], None] = lambda now: None) -> Iterator[Round]:
-    """A lane's decisions, round by round; ``booked`` is told of each when the twin has booked it, before arrivals."""
+def replayed(
+    name: str, run: int, booked: Callable[[Round], None] = lambda now: None
+) -> Iterator[Round]:
+    """A lane's decisions, round by round; ``booked`` is told of each when the twin has booked it,
+    before arrivals.
+    """
     lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
     wait = delays(run, lane.action)
     for i, arm in enumerate(lane.action.tolist()):
         slot, here = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
         arrived: list[tuple[int, int, int, int, bool]] = []
-        yield (now := Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot)))
+        yield (
+            now := Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot))
+        )
         if arm >= 0:
             cost = int(here.outcome.cost.max())
             twin.play(i + 1, slot, arm, int(here.outcome.reward), cost, int(wait[i]))
@@ -144,7 +166,9 @@ def replayed(name: str, run: int, booked: Callable[[Round], None] = lambda now: 
 
 
 def test_the_simulator_agrees_with_a_plain_twin():
-    """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64 scores."""
+    """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64
+    scores.
+    """
     skips, arrived, late = 0, [], False
 
     def booked(now: Round) -> None:
@@ -166,14 +190,22 @@ def test_the_simulator_agrees_with_a_plain_twin():
                 scores = twin.scores(now.number, 0.25)
                 new = [k for k in can if twin.n[k] + twin.open[k] == 0]
                 best = max(scores[k] for k in can)
-                assert now.arm == new[0] if new else now.arm in can and scores[now.arm] >= best * (1 - 1e-5), now
+                assert (
+                    now.arm == new[0]
+                    if new
+                    else now.arm in can and scores[now.arm] >= best * (1 - 1e-5)
+                ), now
             skips += now.arm < 0
             late |= sum(x[0] < now.number for x in twin.waiting) > 0
             arrived.append(now.arrived)
-        violation, spent = (ticks.join(x) for x in (now.lane.ledger.audit["violation"], now.lane.ledger.spent))
+        violation, spent = (
+            ticks.join(x) for x in (now.lane.ledger.audit["violation"], now.lane.ledger.spent)
+        )
         assert violation.tolist() == [0, 0] == [budget.overspent() for budget in twin.budgets]
         assert spent.tolist() == [sum(budget.paid.values()) for budget in twin.budgets]
-    assert skips and late and any(lost for told in arrived for *_, lost in told)  # or nothing was tried
+    assert (
+        skips and late and any(lost for told in arrived for *_, lost in told)
+    )  # or nothing was tried
 
 
 class Forecast:
@@ -194,11 +226,16 @@ class Forecast:
         seen, slot = seen if int(now) == self.slot else 0, int(now)
         ends = [(slot // every + 1) * every for every in EVERY]
         ahead = [expected_left(slot, seen, every, EXPECTED) for every in EVERY]
-        return [ahead, [sum(EXPECTED[end - every : end]) for every, end in zip(EVERY, ends, strict=True)]]
+        return [
+            ahead,
+            [sum(EXPECTED[end - every : end]) for every, end in zip(EVERY, ends, strict=True)],
+        ]
 
 
 def serve(name: str, run: int) -> None:
-    """The same requests and arrivals, delays, losses and reservations included: the same decisions and state."""
+    """The same requests and arrivals, delays, losses and reservations included: the same decisions
+    and state.
+    """
     rounds, now = list(replayed(name, run)), [0.0]
     key = jax.random.wrap_key_data(domain_words(streams.root_key(KEY), 0, run, Domain.POLICY))
     names = ("a", "b", "c")
@@ -235,7 +272,10 @@ def serve(name: str, run: int) -> None:
             ledger.service,
             np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
         )
-        paid = [ledger.balance(account, now[0])[1] * ticks.ONE // setup.unit for account in setup.accounts]
+        paid = [
+            ledger.balance(account, now[0])[1] * ticks.ONE // setup.unit
+            for account in setup.accounts
+        ]
     learnt = setup.program.state(service["learnt"])
     known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
@@ -272,8 +312,12 @@ def test_the_pacer_agrees_with_its_twin():
                 assert arm < 0
                 continue
             left = with_returns(twin, pacer, now.slot)
-            ahead = [expected_left(now.slot, now.seen, budget.every, EXPECTED) for budget in twin.budgets]
-            targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
+            ahead = [
+                expected_left(now.slot, now.seen, budget.every, EXPECTED) for budget in twin.budgets
+            ]
+            targets = [
+                max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)
+            ]
             net = pacer.play(twin, now.number, targets, can)
             new, best = [k for k in can if net[k] == np.inf], max(net[k] for k in can)
             if arm < 0:
@@ -292,7 +336,10 @@ def test_an_even_pace_stays_under_its_line():
         skips = 0
         for now in replayed("even_pace", run):
             line = [even_line(budget, now.slot, now.seen, EXPECTED) for budget in now.twin.budgets]
-            least = [min(x for x, b in zip(line, now.twin.budgets, strict=True) if k in b.arms) for k in range(3)]
+            least = [
+                min(x for x, b in zip(line, now.twin.budgets, strict=True) if k in b.arms)
+                for k in range(3)
+            ]
             fits = [k for k, bound in enumerate(now.twin.bounds) if bound <= least[k] + 8]
             assert now.arm in fits if now.arm >= 0 else not fits, now
             skips += now.arm < 0
@@ -302,10 +349,14 @@ def test_an_even_pace_stays_under_its_line():
 def test_without_delay_it_is_the_policy_itself():
     arms, rounds = FiniteArms.empirical(logs()), 60
     plain = jb.rollout(OmegaUCB(), arms, jb.Horizon(rounds), key=KEY, rounds=rounds)
-    flying = jb.rollout(InFlight(OmegaUCB()), Delayed(arms), jb.Horizon(rounds), key=KEY, rounds=rounds)
+    flying = jb.rollout(
+        InFlight(OmegaUCB()), Delayed(arms), jb.Horizon(rounds), key=KEY, rounds=rounds
+    )
     assert np.array_equal(plain.action, flying.action)
     assert np.array_equal(plain.outcome.reward, flying.outcome.reward)
-    for mine, own in zip(jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True):
+    for mine, own in zip(
+        jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True
+    ):
         assert np.array_equal(mine, own)
 
 
@@ -316,19 +367,27 @@ def dear() -> FiniteArms:
     return FiniteArms.bernoulli([[0.3, 0.6, 0.9]], [[[0.2, 0.5], [0.6, 0.4], [0.9, 0.7]]])
 
 
-@pytest.mark.parametrize("policy", [PrimalDualBwK(), UCBBwK(), ThompsonLP()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "policy", [PrimalDualBwK(), UCBBwK(), ThompsonLP()], ids=lambda x: type(x).__name__
+)
 @pytest.mark.quick_rows("PrimalDualBwK")
 def test_several_costs_without_delay_are_the_policy_itself(policy: jb.Policy) -> None:
     limit, rounds = jb.TotalBudget([20.0, 25.0], last_pull="counts", rounds=60), 60
     plain = jb.rollout(policy, dear(), limit, key=KEY, rounds=rounds)
     flying = jb.rollout(InFlight(policy), Delayed(dear()), limit, key=KEY, rounds=rounds)
-    assert np.array_equal(plain.action, flying.action) and np.array_equal(plain.outcome.cost, flying.outcome.cost)
-    for mine, own in zip(jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True):
+    assert np.array_equal(plain.action, flying.action) and np.array_equal(
+        plain.outcome.cost, flying.outcome.cost
+    )
+    for mine, own in zip(
+        jax.tree.leaves(flying.state.memory.learnt), jax.tree.leaves(plain.state), strict=True
+    ):
         assert np.array_equal(mine, own)
 
 
 def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
-    """What is known of every cost are the outcomes of six rounds ago; budgets are charged these, and open bounds."""
+    """What is known of every cost are the outcomes of six rounds ago; budgets are charged these,
+    and open bounds.
+    """
     rounds, bound = 40, (1.0, 1.0, 1.0)
     late = Delayed(dear(), FixedDelay(5), room=8)
     limit = jb.TotalBudget([60.0, 60.0], last_pull="counts", rounds=60)
@@ -338,27 +397,44 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     known = ticks.join(lane.state.memory.learnt.learnt.cost)
     assert np.array_equal(known[6:], costs[:-6]) and not known[:6].any() and known[-1].all()
     day = jb.Renewing([9.0, 7.0], [2, 1], [10] * 4)
-    lane = jb.rollout(InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds)
+    lane = jb.rollout(
+        InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds
+    )
     cost, played = np.asarray(lane.outcome.cost).astype(np.int64), np.asarray(lane.action) >= 0
     charged = ticks.join(lane.state.memory.budgets.charged)
     for j, slots in enumerate((2, 1)):
         for t in range(rounds):
             first = t // (10 * slots) * 10 * slots  # of this period
-            paid = sum(int(cost[s, j]) if s <= t - 6 else ticks.ONE * int(played[s]) for s in range(first, t + 1))
+            paid = sum(
+                int(cost[s, j]) if s <= t - 6 else ticks.ONE * int(played[s])
+                for s in range(first, t + 1)
+            )
             assert charged[t, j] == paid, (j, t)
-    assert not ticks.join(lane.ledger.audit["violation"]).any() and not played.all() and played.sum() > 20
-    with pytest.raises(jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"):
+    assert (
+        not ticks.join(lane.ledger.audit["violation"]).any()
+        and not played.all()
+        and played.sum() > 20
+    )
+    with pytest.raises(
+        jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"
+    ):
         Delayed(dear(), groups=(None, (1,))).check()
 
 
 def test_decisions_of_a_batch_see_nothing_of_each_other():
-    """Statistics change between batches only, and an index policy spreads: all arms before any comes twice."""
+    """Statistics change between batches only, and an index policy spreads: all arms before any
+    comes twice.
+    """
     rounds, size = 24, 6
     batches = Delayed(FiniteArms.empirical(logs()), Batched(size), room=size)
     lane = jb.rollout(InFlight(OmegaUCB()), batches, jb.Horizon(rounds), key=KEY, rounds=rounds)
     pulls = np.asarray(lane.state.memory.learnt.pulls).sum(1)
     assert pulls.tolist() == [t // size * size for t in range(rounds)]
-    assert sorted(lane.action[:3].tolist()) == [0, 1, 2] and sorted(lane.action[3:6].tolist()) == [0, 1, 2]
+    assert sorted(lane.action[:3].tolist()) == [0, 1, 2] and sorted(lane.action[3:6].tolist()) == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_too_many_open_requests_end_the_lane_with_a_status():
@@ -373,18 +449,25 @@ def test_open_pulls_count_at_their_arms_means():
     reward, cost = (np.array([rng.integers(0, x * ticks.ONE + 1) for x in n]) for _ in range(2))
     cost[3] = 7 * ticks.ONE
     open_ = np.array([0, 3, 1000, 5, 10**6, 10**6])
-    stats = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), ticks.split(reward), ticks.split(cost), None, None)
+    stats = arm_statistics.ArmStatistics(
+        jnp.asarray(n, jnp.int32), ticks.split(reward), ticks.split(cost), None, None
+    )
     got = arm_statistics.counted(stats, jnp.asarray(open_, jnp.int32))
     known = np.maximum(n, 1)
     assert ticks.join(got.reward).tolist() == (reward + open_ * (reward // known)).tolist()
-    assert ticks.join(got.cost).tolist() == (cost + open_ * np.where(n > 0, cost // known, ticks.ONE)).tolist()
+    assert (
+        ticks.join(got.cost).tolist()
+        == (cost + open_ * np.where(n > 0, cost // known, ticks.ONE)).tolist()
+    )
     assert got.pulls.tolist() == (n + open_).tolist()
 
 
 @pytest.mark.integration
 def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
     assert check_environment(world(), key=KEY, counted=False) < 5
-    late = Delayed(dear(), TableDelay.geometric(4.0, lost=0.1), room=32, arrivals=M, patience=PATIENCE)
+    late = Delayed(
+        dear(), TableDelay.geometric(4.0, lost=0.1), room=32, arrivals=M, patience=PATIENCE
+    )
     assert check_environment(late, key=KEY, counted=False) < 5
     check_constraint(RENEWING, world(), InFlight(OmegaUCB(), bound=BOUNDS), key=KEY)
 
@@ -394,7 +477,10 @@ def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
     [
         (lambda: Delayed(FiniteArms.empirical(logs()), room=0), r"^room: 0 given"),
         (lambda: Delayed(FiniteArms.empirical(logs()), FixedDelay(-1)), r"^rounds: -1 given"),
-        (lambda: Delayed(FiniteArms.empirical(logs()), groups=((3,),)), r"^groups: \(3,\) given; .* arms from 0 to 2"),
+        (
+            lambda: Delayed(FiniteArms.empirical(logs()), groups=((3,),)),
+            r"^groups: \(3,\) given; .* arms from 0 to 2",
+        ),
     ],
 )
 def test_a_delayed_world_is_checked(make: Any, message: str) -> None:
@@ -420,14 +506,20 @@ def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> N
 
 def test_those_who_pace_say_what_they_miss():
     with pytest.raises(jb.InputError, match=r"it must be Renewing, and the policy in InFlight"):
-        jb.simulate(InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY)
-    with pytest.raises(jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"):
+        jb.simulate(
+            InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY
+        )
+    with pytest.raises(
+        jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"
+    ):
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 
 @pytest.mark.parametrize("carries", [False, True])
 def test_amounts_without_end_do_not_wrap(carries: bool) -> None:
-    """10⁹ in each of 600 periods is more than a total holds: it is as much as one holds, and never less than before."""
+    """10⁹ in each of 600 periods is more than a total holds: it is as much as one holds, and never
+    less than before.
+    """
     prepared = jb.Renewing([1e9, 2.0], [1, 1], [1] * 600, carry_over=carries).prepare(world())
     granted = ticks.join(prepared.granted)
     assert (granted > 0).all() and (np.diff(granted, axis=1) >= 0).all()
@@ -448,7 +540,9 @@ def test_what_draws_and_what_weighs_count_open_requests_too() -> None:
 
 def test_an_arm_whose_only_answer_was_lost_is_tried_again() -> None:
     state = arm_statistics.empty(4)._replace(pulls=jnp.array([3, 0, 2, 0]))
-    taken = ArmIncreasing(RCB(), beta=1.0).admits(state, View(jnp.int32(100), None, jnp.ones(4, bool)))
+    taken = ArmIncreasing(RCB(), beta=1.0).admits(
+        state, View(jnp.int32(100), None, jnp.ones(4, bool))
+    )
     assert taken.tolist() == [True, True, True, False]
 
 
@@ -457,14 +551,21 @@ def test_a_reservoir_may_answer_late() -> None:
     late.check()
     reward, cost = late.values()
     assert cost.shape == (*reward.shape, 1)
-    named = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4, groups=((1,),))
+    named = Delayed(
+        Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0),
+        FixedDelay(2),
+        room=4,
+        groups=((1,),),
+    )
     with pytest.raises(jb.InputError, match=r"groups: \(\(1,\),\) given; it must be \(None,\)"):
         named.check()
 
 
 def test_an_outcome_that_comes_when_patience_ends_is_not_lost() -> None:
     def lost(delay: int) -> int:
-        late = Delayed(FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5]), FixedDelay(delay), room=8, patience=3)
+        late = Delayed(
+            FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5]), FixedDelay(delay), room=8, patience=3
+        )
         result = jb.simulate(InFlight(OmegaUCB()), late, jb.Horizon(20), key=KEY, marks=1)
         return int(result.ledger["event:lost"].item())
 
@@ -491,12 +592,17 @@ def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> N
         return jb.rollout(policy, late, money_and_tokens(30, 6.0, 6.0), key=KEY, rounds=300).action
 
     twice = [[(r, np.repeat(c[:, None], 2, axis=1)) for r, c in arms] for arms in logs()]
-    one, both = actions(FiniteArms.empirical(logs()), groups=(None, None)), actions(FiniteArms.empirical(twice))
+    one, both = (
+        actions(FiniteArms.empirical(logs()), groups=(None, None)),
+        actions(FiniteArms.empirical(twice)),
+    )
     assert np.array_equal(one, both) and len(set(one.tolist())) > 2
 
 
 def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
-    """Either may be the scarce one: nothing is overspent, the scarce one is used up, and little is lost."""
+    """Either may be the scarce one: nothing is overspent, the scarce one is used up, and little is
+    lost.
+    """
     for amounts in ((40.0, 90.0), (90.0, 40.0)):
         limit, late = money_and_tokens(200, *amounts), Delayed(dear(), FixedDelay(3), room=8)
         policy = InFlight(PricePacer(budgets=2))
@@ -505,7 +611,9 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         spent, scarce = result.spent.values[0, 0, :, 0], int(np.argmin(amounts))
         assert (spent[:, scarce] > 0.93 * 10 * amounts[scarce]).all()
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
-    with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"):
+    with pytest.raises(
+        jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"
+    ):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
 
 
@@ -534,7 +642,10 @@ def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> N
         return int(ticks.join(jb.TotalBudget(budget, last_pull=last_pull).prepare(world).budget)[0])
 
     tenth, seven = round(0.1 * ticks.ONE), round(0.7 * ticks.ONE)  # 0.4 too many, 0.2 too few
-    assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth and whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
+    assert (
+        whole(7.0, [[0.1], [0.7]]) == 70 * tenth
+        and whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
+    )
     for costs in ([[0.1, 0.2]], [[0.3]]):
         assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
     assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth

@@ -1,4 +1,6 @@
-"""Tables of requests: the cells that are played, against plain Python, and orders that are random enough."""
+"""Tables of requests: the cells that are played, against plain Python, and orders that are random
+enough.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ KEY = jax.random.key(36)
 
 def table(rows: int = 11, arms: int = 3, order: RowOrder | None = None) -> RequestTable:
     rng = np.random.default_rng(rows)
-    return RequestTable.of(rng.random((2, rows, arms)), 0.1 + 0.9 * rng.random((2, rows, arms)), order)
+    return RequestTable.of(
+        rng.random((2, rows, arms)), 0.1 + 0.9 * rng.random((2, rows, arms)), order
+    )
 
 
 # --- The twin: orders in plain Python, with Python's own whole numbers
@@ -71,14 +75,21 @@ def twin_row(order: RowOrder, world: Words, round: int, rows: int) -> int:
     raise AssertionError("no part has this place")
 
 
-@pytest.mark.parametrize("order", [DrawnRows(), RowsInOrder(), ShuffledRows(), ShuffledRows(parts=(7, 1, 3))])
+@pytest.mark.parametrize(
+    "order", [DrawnRows(), RowsInOrder(), ShuffledRows(), ShuffledRows(parts=(7, 1, 3))]
+)
 def test_every_cell_played_is_the_twins(order: RowOrder) -> None:
     """All rounds of every arm in both instances and two replicates, in exact ticks."""
     world = table(order=order)
     always = jb.policies.FixedSplit(np.eye(3))
     rounds = 30
     result = jb.simulate(
-        always, world, jb.Horizon(rounds), key=KEY, replicates=2, marks=np.arange(1, rounds + 1) / rounds
+        always,
+        world,
+        jb.Horizon(rounds),
+        key=KEY,
+        replicates=2,
+        marks=np.arange(1, rounds + 1) / rounds,
     )
     for instance in range(2):
         for replicate in range(2):
@@ -88,12 +99,16 @@ def test_every_cell_played_is_the_twins(order: RowOrder) -> None:
             assert met == world.rows(KEY, rounds, replicate, instance).tolist()
             for name in ("reward", "cost"):
                 cells = np.asarray(getattr(world, name))[instance][met].astype(np.int64)
-                got = result.ledger[{"reward": "reward", "cost": "spent"}[name]][:, instance, replicate]
+                got = result.ledger[{"reward": "reward", "cost": "spent"}[name]][
+                    :, instance, replicate
+                ]
                 np.testing.assert_array_equal(got, cells.cumsum(axis=0).T)
 
 
 def test_all_policies_meet_the_same_request_in_a_round_and_a_rest_lets_it_pass() -> None:
-    """Two models that are right on complementary requests: their rewards add up to 1 in every round."""
+    """Two models that are right on complementary requests: their rewards add up to 1 in every
+    round.
+    """
     right = np.random.default_rng(3).integers(0, 2, 50)
     world = WithNullArm(RequestTable.of(np.stack([right, 1 - right], 1), np.full((50, 2), 0.5)))
     rests = jb.policies.FluidOracle([0.5, 0.5], [0.5, 0.5], c=0.25)  # half of the rounds go by
@@ -112,7 +127,9 @@ def test_every_order_of_few_rows_is_equally_likely(n: int) -> None:
     draws = 200 * math.factorial(n)
     words = jax.random.bits(jax.random.key(n), (draws, 2), jnp.uint32)
     places = jnp.arange(n, dtype=jnp.int32)
-    orders = jax.jit(jax.vmap(lambda w: jax.vmap(lambda x: permuted(x, jnp.int32(n), w))(places)))(words)
+    orders = jax.jit(jax.vmap(lambda w: jax.vmap(lambda x: permuted(x, jnp.int32(n), w))(places)))(
+        words
+    )
     found, counts = np.unique(np.asarray(orders), axis=0, return_counts=True)
     assert (np.sort(found, axis=1) == np.arange(n)).all() and len(found) == math.factorial(n)
     assert n == 1 or stats.chisquare(counts).pvalue > 0.01 / 5
@@ -121,33 +138,50 @@ def test_every_order_of_few_rows_is_equally_likely(n: int) -> None:
 def test_where_two_neighbours_go_is_independent_of_where_they_stand() -> None:
     """n = 97: the distance of the images of places 0 and 1, and the image of 0, are uniform."""
     words = jax.random.bits(jax.random.key(97), (20_000, 2), jnp.uint32)
-    go = jax.jit(jax.vmap(lambda w: jax.vmap(lambda x: permuted(x, jnp.int32(97), w))(jnp.arange(2))))
+    go = jax.jit(
+        jax.vmap(lambda w: jax.vmap(lambda x: permuted(x, jnp.int32(97), w))(jnp.arange(2)))
+    )
     first, second = np.asarray(go(words)).T
     assert stats.chisquare(np.bincount(first, minlength=97)).pvalue > 0.005
     assert stats.chisquare(np.bincount((second - first) % 97, minlength=97)[1:]).pvalue > 0.005
 
 
 def test_prices_may_change_while_the_requests_stay() -> None:
-    """Segments of one table: the same rows, another price; and late answers come of the row of their round."""
+    """Segments of one table: the same rows, another price; and late answers come of the row of
+    their round.
+    """
     usual, cheap = table(order=ShuffledRows()), table(order=ShuffledRows())
-    cheap = RequestTable.of(*(np.asarray(x) / 2.0**24 for x in (usual.reward, usual.cost // 2)), ShuffledRows())
+    cheap = RequestTable.of(
+        *(np.asarray(x) / 2.0**24 for x in (usual.reward, usual.cost // 2)), ShuffledRows()
+    )
     world = Piecewise.of([usual, cheap, usual], at=[4, 8])
     marks = np.arange(1, 12) / 11
     always = jb.policies.FixedSplit([0.0, 1.0, 0.0])
-    spent = jb.simulate(always, world, jb.Horizon(11), key=KEY, marks=marks).ledger["spent"][0, 0, 0]
+    spent = jb.simulate(always, world, jb.Horizon(11), key=KEY, marks=marks).ledger["spent"][
+        0, 0, 0
+    ]
     plain = np.asarray(usual.cost)[0, usual.rows(KEY, 11), 1]
     paid = np.where((np.arange(1, 12) >= 4) & (np.arange(1, 12) < 8), plain // 2, plain)
     np.testing.assert_array_equal(spent, paid.cumsum())
     late = Delayed(usual, FixedDelay(3), room=4)
-    reward = jb.simulate(jb.policies.InFlight(always), late, jb.Horizon(11), key=KEY, marks=marks).ledger["reward"]
-    np.testing.assert_array_equal(reward[0, 0, 0], np.asarray(usual.reward)[0, usual.rows(KEY, 11), 1].cumsum())
+    reward = jb.simulate(
+        jb.policies.InFlight(always), late, jb.Horizon(11), key=KEY, marks=marks
+    ).ledger["reward"]
+    np.testing.assert_array_equal(
+        reward[0, 0, 0], np.asarray(usual.reward)[0, usual.rows(KEY, 11), 1].cumsum()
+    )
 
 
 def test_what_is_no_table_is_refused_by_name() -> None:
     for reward, cost, order, said in (
         ([[0.5]], [[0.5, 0.5]], None, r"shapes \(1, 1\) and \(1, 2\) given"),
         ([[1.5]], [[0.5]], None, "reward: 1.5 given"),
-        ([[0.5]], [[1e-9]], None, "cost: 1e-09 given; it must be on average 0, or at least half a tick"),
+        (
+            [[0.5]],
+            [[1e-9]],
+            None,
+            "cost: 1e-09 given; it must be on average 0, or at least half a tick",
+        ),
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(1, 1)), r"parts: \(1, 1\) given"),
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(4,)), "parts: 4 given"),
     ):

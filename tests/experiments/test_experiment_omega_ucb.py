@@ -1,4 +1,6 @@
-"""The ω-UCB experiment without its simulations: closed forms, verdicts on made-up curves, the Beta laws of the ads."""
+"""The ω-UCB experiment without its simulations: closed forms, verdicts on made-up curves, the Beta
+laws of the ads.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from experiments.common import Options, ranking
 from experiments.omega_ucb import EXPERIMENT
 from experiments.omega_ucb.figures import _best_rho, best, less, somewhere, statistic
 from experiments.omega_ucb.intervals import arms_of, bounds, example2, figure5
-from experiments.omega_ucb.play import GROUPS, MARKS, RHOS, SETTINGS, SHOWN, Curves, _beta_ads, omega
+from experiments.omega_ucb.play import (
+    GROUPS,
+    MARKS,
+    RHOS,
+    SETTINGS,
+    SHOWN,
+    Curves,
+    _beta_ads,
+    omega,
+)
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.policies.base import evaluate_arms
 
@@ -22,7 +33,9 @@ UNITS = 80
 
 def made(**means: float) -> Curves:
     """Regrets of some policies around given means, in worlds that they share."""
-    noise = RANDOM.normal(0, 30, size=(1, UNITS, 1, 1)) + RANDOM.normal(0, 5, size=(len(means), UNITS, 1, 1))
+    noise = RANDOM.normal(0, 30, size=(1, UNITS, 1, 1)) + RANDOM.normal(
+        0, 5, size=(len(means), UNITS, 1, 1)
+    )
     level = np.array(list(means.values()))[:, None, None, None]
     values = (level + noise) * MARKS**0.5
     coords = {"instance": np.arange(UNITS), "replicate": [0], "mark": MARKS}
@@ -34,7 +47,10 @@ def made(**means: float) -> Curves:
 
 
 def test_example_2() -> None:
-    verdicts = {row.item.removeprefix("example2: "): (row.measured, row.verdict) for row in example2(Options())}
+    verdicts = {
+        row.item.removeprefix("example2: "): (row.measured, row.verdict)
+        for row in example2(Options())
+    }
     assert verdicts["ω-UCB, exact normal quantile of α(t), arm 1"] == ("5.504", "yes")
     assert verdicts["ω-UCB, exact normal quantile of α(t), arm 2"] == ("2.142", "yes")
     assert verdicts["ω-UCB, z = √(2 ln t) as in the policy, arm 1"] == ("5.607", "no")
@@ -107,7 +123,9 @@ def test_beta_laws_of_the_ads_have_the_means() -> None:
         np.testing.assert_allclose(found, 0.99 * mean, atol=2e-4)
 
 
-def test_a_missing_ads_file_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_ads_file_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     EXPERIMENT.run(Options(quick=True, only="figure3d", out=tmp_path, data=tmp_path / "nowhere"))
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("omega_ucb figure3d: skipped") and said[1:] == []
@@ -117,14 +135,21 @@ def test_a_missing_ads_file_is_said_in_one_line(tmp_path: Path, capsys: pytest.C
 def test_declarations_are_consistent() -> None:
     assert set(SHOWN) <= set(MARKS)
     for setting in SETTINGS.values():
-        labels = [label for group in setting.groups for family in GROUPS[group].values() for label in family]
+        labels = [
+            label
+            for group in setting.groups
+            for family in GROUPS[group].values()
+            for label in family
+        ]
         assert len(set(labels)) == len(labels) and {omega(0.25), omega(1.0)} <= set(labels)
 
 
 def test_equation_23_is_the_square_of_what_it_defines(tmp_path: Path) -> None:
     verdicts = {row.item: row.verdict for row in figure5(Options(out=tmp_path))}
     assert verdicts["figure5: Eq. (23) as printed, largest distance from its definition"] == "no"
-    assert verdicts["figure5: Eq. (23) its square root, largest distance from its definition"] == "yes"
+    assert (
+        verdicts["figure5: Eq. (23) its square root, largest distance from its definition"] == "yes"
+    )
     assert (tmp_path / "figure5.png").is_file()
 
 
@@ -136,6 +161,10 @@ def test_somewhere_finds_a_place_where_the_difference_is_clear() -> None:
     assert somewhere("", found, "a", "b").verdict == "unclear"
     worse = found.regret | {"b": found.regret["b"] + 50}
     assert somewhere("", Curves(found.setting, worse, worse), "a", "b").verdict == "no"
-    fewer = found.regret | {"b": found.regret["b"].isel(instance=slice(30))}  # compared on the runs that both have
+    fewer = found.regret | {
+        "b": found.regret["b"].isel(instance=slice(30))
+    }  # compared on the runs that both have
     assert Curves(found.setting, fewer, fewer).at(1.0, "a", "b").sizes["instance"] == 30
-    assert less("", "", found.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
+    assert (
+        less("", "", found.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
+    )

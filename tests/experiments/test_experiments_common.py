@@ -1,4 +1,6 @@
-"""What all experiments share: items by name, rows that stay, verdicts by size, and what was played before."""
+"""What all experiments share: items by name, rows that stay, verdicts by size, and what was played
+before.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,16 @@ MADE = Experiment("made", {name: item(name) for name in ("one", "two_a", "two_b"
 
 def written(folder: Path) -> dict[str, tuple[str, str]]:
     with (folder / "summary.csv").open(newline="", encoding="utf-8") as file:
-        return {row["item"].split(":")[0]: (row["verdict"], row["note"]) for row in csv.DictReader(file)}
+        return {
+            row["item"].split(":")[0]: (row["verdict"], row["note"]) for row in csv.DictReader(file)
+        }
 
 
 def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> None:
     MADE.run(Options(full=True, out=tmp_path))
-    (tmp_path / "summary.csv").write_text((tmp_path / "summary.csv").read_text().replace("a note", "an old note"))
+    (tmp_path / "summary.csv").write_text(
+        (tmp_path / "summary.csv").read_text().replace("a note", "an old note")
+    )
     rows = MADE.run(Options(full=True, only="two", out=tmp_path))
     assert written(tmp_path) == {
         "one": ("no", "an old note"), "two_a": ("no", "a note"), "two_b": ("no", "a note")
@@ -57,7 +63,8 @@ def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
 
 def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?"
+        InputError,
+        match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?",
     ):
         MADE.run(Options(only="one_", out=tmp_path / "new"))
     assert not list(tmp_path.iterdir())
@@ -67,7 +74,10 @@ def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["omega_ucb", "--only", "figre1"], "--only: 'figre1' given; .*; did you mean figure1\\?"),
-        (["suakk"], "NAME: 'suakk' given; it must be one of b_zoom, .*, suak; did you mean suak\\?"),
+        (
+            ["suakk"],
+            "NAME: 'suakk' given; it must be one of b_zoom, .*, suak; did you mean suak\\?",
+        ),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(
@@ -88,40 +98,66 @@ def test_every_experiment_bears_its_name() -> None:
 
 
 def test_a_quick_run_leaves_out_and_does_not_judge(tmp_path: Path) -> None:
-    made = Experiment("made", MADE.items, not_in_quick=("one",), any_size=lambda each: "two_a" in each.item)
+    made = Experiment(
+        "made", MADE.items, not_in_quick=("one",), any_size=lambda each: "two_a" in each.item
+    )
     made.run(Options(quick=True, out=tmp_path))
-    assert written(tmp_path) == {"two_a": ("no", "a note"), "two_b": ("unclear", "a note; not --full")}
+    assert written(tmp_path) == {
+        "two_a": ("no", "a note"),
+        "two_b": ("unclear", "a note; not --full"),
+    }
     made.run(Options(quick=True, only="one", out=tmp_path))
     assert written(tmp_path)["one"] == ("unclear", "a note; not --full")
 
 
 def test_rows_about_the_whole_run_come_last(tmp_path: Path) -> None:
     made = Experiment("made", MADE.items, closing=lambda: [row("seconds: all", 1.26, digits=".1f")])
-    assert made.run(Options(full=True, out=tmp_path))[-1] == Row("seconds: all", "", "1.3", "", "unclear")
+    assert made.run(Options(full=True, out=tmp_path))[-1] == Row(
+        "seconds: all", "", "1.3", "", "unclear"
+    )
     assert list(written(tmp_path)) == [*MADE.items, "seconds"]
 
 
 def test_numbers_of_a_row_are_rounded_and_text_stands() -> None:
     assert row("x", 123456, "0.10") == Row("x", "", "123456", "0.10", "unclear")
-    assert row("x", np.float32(1.23456), 0.0456, published=0.5) == Row("x", "0.5", "1.235", "0.046", "unclear")
-    assert row("x", 1.23456, holds=np.bool_(True), note="n", digits=".1f") == Row("x", "", "1.2", "", "yes", "n")
+    assert row("x", np.float32(1.23456), 0.0456, published=0.5) == Row(
+        "x", "0.5", "1.235", "0.046", "unclear"
+    )
+    assert row("x", 1.23456, holds=np.bool_(True), note="n", digits=".1f") == Row(
+        "x", "", "1.2", "", "yes", "n"
+    )
     assert mean_row("x", [1, 2, 3], "> 0", holds=False) == Row("x", "> 0", "2", "0.58", "no")
 
 
-@pytest.mark.parametrize(("value", "expected"), [(2.1, True), (-2.1, False), (2.0, None), (-1.9, None), (0.0, None)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(2.1, True), (-2.1, False), (2.0, None), (-1.9, None), (0.0, None)]
+)
 def test_a_sign_is_clear_beyond_two_standard_errors(value: float, expected: bool | None) -> None:
     assert above_zero(value, 1.0) is expected
 
 
-def test_what_was_played_is_read_the_next_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arms, constraint = FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3]), jb.TotalBudget(20.0, last_pull="counts")
+def test_what_was_played_is_read_the_next_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms, constraint = (
+        FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3]),
+        jb.TotalBudget(20.0, last_pull="counts"),
+    )
     options = Options(full=True, out=tmp_path)
-    sweep = {"policies": UCB1(), "environments": arms, "constraint": constraint, "replicates": 4, "seed": 3}
+    sweep = {
+        "policies": UCB1(),
+        "environments": arms,
+        "constraint": constraint,
+        "replicates": 4,
+        "seed": 3,
+    }
     plain: dict[str, Any] = {"key": jax.random.key(3), "replicates": 4}
     for _ in range(2):
         found = swept(options, "some/thing", **sweep)
         result, cost = simulated(options, "a/file", UCB1(), arms, constraint, **plain)
-    np.testing.assert_array_equal(found["regret"].values[0, 0, 0, 0], result.regret.values[0, 0, :, -1:])
+    np.testing.assert_array_equal(
+        found["regret"].values[0, 0, 0, 0], result.regret.values[0, 0, :, -1:]
+    )
     assert found.attrs["rounds"] == cost["rounds"] > 0
     assert (tmp_path / "runs/full/some over thing/result.nc").is_file()
     (tmp_path / "runs/full/a over file.npz").unlink()
@@ -131,8 +167,13 @@ def test_what_was_played_is_read_the_next_time(tmp_path: Path, capsys: pytest.Ca
     assert not (tmp_path / "new").exists(), "a quick run is kept nowhere"
 
 
-def test_an_item_without_its_data_is_skipped_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_item_without_its_data_is_skipped_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = Experiment("made", MADE.items, needs={"one": "some.csv"})
     made.run(Options(full=True, out=tmp_path, data=tmp_path / "data"))
-    assert f"made one: skipped, {tmp_path / 'data' / 'some.csv'} is not there" in capsys.readouterr().out
+    assert (
+        f"made one: skipped, {tmp_path / 'data' / 'some.csv'} is not there"
+        in capsys.readouterr().out
+    )
     assert list(written(tmp_path)) == ["two_a", "two_b"]

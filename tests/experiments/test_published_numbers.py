@@ -9,10 +9,26 @@ import pytest
 
 from benchmarks import policies_page
 from experiments import published
-from experiments.published import BLOCK, DOCS, PAPER, TABLES, cell, found, lines, one, pages, quote, quoted, rendered
+from experiments.published import (
+    BLOCK,
+    DOCS,
+    PAPER,
+    TABLES,
+    cell,
+    found,
+    lines,
+    one,
+    pages,
+    quote,
+    quoted,
+    rendered,
+)
 from jaxbandits.apps.comparison.plan import POLICIES
 
-PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+PAGES = {
+    str(path.relative_to(DOCS)): path.read_text(encoding="utf-8")
+    for path in sorted(DOCS.rglob("*.md"))
+}
 PAGES["../README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 
 
@@ -30,7 +46,9 @@ def test_every_table_is_on_a_page() -> None:
     assert set(shown) == set(TABLES) and len(pages()) >= 8
 
 
-@pytest.mark.parametrize("entry", lines("findings/quotes.csv"), ids=lambda x: f"{x['page']}: {x['text'][:30]}")
+@pytest.mark.parametrize(
+    "entry", lines("findings/quotes.csv"), ids=lambda x: f"{x['page']}: {x['text'][:30]}"
+)
 def test_sentences_quote_the_numbers(entry: dict[str, str]) -> None:
     assert words(quote(entry)) in words(PAGES[entry["page"]])
 
@@ -48,19 +66,27 @@ def times_the_least(where: str) -> dict[tuple[int, int, int], dict[str, float]]:
         if place and place[4] != "LP oracle":
             arms, resources, budget = map(int, place.groups()[:3])
             regrets.setdefault((arms, resources, budget), {})[place[4]] = float(row["measured"])
-    return {at: {name: x / min(of.values()) for name, x in of.items()} for at, of in regrets.items()}
+    return {
+        at: {name: x / min(of.values()) for name, x in of.items()} for at, of in regrets.items()
+    }
 
 
 def test_what_policies_for_several_resources_lose_is_said_with_its_budgets() -> None:
     grown, large = times_the_least("growth"), times_the_least("large")
 
-    def range_of(rows: dict[tuple[int, int, int], dict[str, float]], name: str, *budgets: int) -> str:
+    def range_of(
+        rows: dict[tuple[int, int, int], dict[str, float]], name: str, *budgets: int
+    ) -> str:
         each = [of for (_, _, budget), of in rows.items() if budget in budgets]
         ratios = [x for of in each for policy, x in of.items() if policy.startswith(name)]
         return " to ".join(f"{x:.{int(x < 10)}f}" for x in (min(ratios), max(ratios)))
 
     pd, lagrange = (
-        [range_of(grown, name, 100), range_of(grown, name, 1_000, 10_000), range_of(large, name, 1_000_000)]
+        [
+            range_of(grown, name, 100),
+            range_of(grown, name, 1_000, 10_000),
+            range_of(large, name, 1_000_000),
+        ]
         for name in ("PD-BwK", "LagrangeBwK")
     )
     page = words(PAGES["findings/knapsacks.md"])
@@ -96,7 +122,9 @@ def claims() -> list[tuple[str, str, str, str]]:
         if link := re.match(r"\[Page\]\((\w+)\.md\)", line):
             paper = link[1]
         elif line.startswith("| ") and not line.startswith("| where"):
-            _, claim, verdict, by = (cell.strip() for cell in re.split(r"(?<!\\) \| ", line.strip("| ")))
+            _, claim, verdict, by = (
+                cell.strip() for cell in re.split(r"(?<!\\) \| ", line.strip("| "))
+            )
             found.append((paper, claim, verdict, by))
     return found
 
@@ -110,14 +138,23 @@ def test_verdicts_of_claims_are_those_of_the_rows() -> None:
         assert by and "could be" not in by, f"{claim}: neither judged nor listed with a reason"
         assert {name: rows.get(name) for name in named} == dict.fromkeys(named, verdict), claim
         judged += bool(named)
-    assert judged >= 100 and {paper for paper, *_ in claims()} == {"b_zoom", "omega_ucb", "rcb", "rcucb", "suak"}
+    assert judged >= 100 and {paper for paper, *_ in claims()} == {
+        "b_zoom",
+        "omega_ucb",
+        "rcb",
+        "rcucb",
+        "suak",
+    }
 
 
 def test_a_changed_number_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     line = one("S-Br-10", "ω-UCB", 0.25)
     changed = {
         "findings/omega_ucb_tails.md": (f"{float(line['mean']):,.0f} (", "402 ("),
-        "reproductions/rcb.md": (cell(found("rcb", "far: regret: RCB-I, β = 1, B = 316000")), "1 ± 1"),
+        "reproductions/rcb.md": (
+            cell(found("rcb", "far: regret: RCB-I, β = 1, B = 316000")),
+            "1 ± 1",
+        ),
     }
     for page, (number, other) in changed.items():
         wrong = PAGES[page].replace(number, other, 1)
@@ -153,11 +190,15 @@ def test_the_speed_of_the_leap_is_told_with_its_policy_as_it_was_measured() -> N
     def table(page: str, head: str) -> tuple[str, list[list[str]]]:
         above, below = PAGES[page].split(head)
         rows = below.split("\n\n")[0].splitlines()[2:]
-        return above.split("\n\n")[-2], [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+        return above.split("\n\n")[-2], [
+            [cell.strip() for cell in row.strip("| ").split("|")] for row in rows
+        ]
 
     said, shown = table("../README.md", "| arms | `leap` engine |")
     said_there, measured = table("benchmarks.md", "| K | leap | scan | textbook |")
     assert "ω-UCB with ρ = ¼" in said and "ω-UCB, ρ = ¼" in said_there
-    for (arms, leap, scan, textbook, native, numpy, ratio), there in zip(shown, measured, strict=True):
+    for (arms, leap, scan, textbook, native, numpy, ratio), there in zip(
+        shown, measured, strict=True
+    ):
         assert [arms, leap, scan, textbook, numpy, native] == there[:6]
         assert ratio == f"{float(leap) / float(scan):.2g}"

@@ -1,4 +1,6 @@
-"""The router experiment: its programs against a solver, its rules against plain loops, its data, and its verdict."""
+"""The router experiment: its programs against a solver, its rules against plain loops, its data,
+and its verdict.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ N = 60
 
 
 def split(n: int = N, seed: int = 0) -> Split:
-    """Made up: a cheap, a middle and a dear model; the dear one is right where the middle one is wrong."""
+    """Made up: a cheap, a middle and a dear model; the dear one is right where the middle one is
+    wrong.
+    """
     rng = np.random.default_rng(seed)
     hard = rng.random(n)
     quality = np.stack([1 - hard, 0.9 - 0.2 * hard, 0.85 + 0.15 * hard], axis=1)
@@ -43,9 +47,13 @@ def test_the_best_mixture_and_its_price_are_the_solvers(budget: float) -> None:
         lp = linprog(-quality, [dollars, np.ones(4)], [budget, 1])
         found = programs.mixture(quality, dollars, budget)
         assert found.quality == pytest.approx(-lp.fun, abs=1e-9)
-        assert found.shares[:-1] @ dollars <= budget * (1 + 1e-9) and found.shares.sum() == pytest.approx(1)
+        assert found.shares[:-1] @ dollars <= budget * (
+            1 + 1e-9
+        ) and found.shares.sum() == pytest.approx(1)
         more = linprog(-quality, [dollars, np.ones(4)], [budget * 1.001, 1])
-        assert found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9  # concave: the right slope
+        assert (
+            found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
+        )  # concave: the right slope
 
 
 @pytest.mark.parametrize("budget", [5e-5, 5e-4, 2e-3, 2e-2])
@@ -63,7 +71,8 @@ def test_the_price_that_fits_pays_the_budget_and_no_smaller_one_does() -> None:
     for budget in (3e-4, 2e-3):
         price = programs.fitting_price(one.quality, one.dollars, budget)
         paid = [
-            one.dollars[rows, programs.by_price(one.quality, one.dollars, p)].mean() for p in (price, 0.999 * price)
+            one.dollars[rows, programs.by_price(one.quality, one.dollars, p)].mean()
+            for p in (price, 0.999 * price)
         ]
         assert paid[0] <= budget < paid[1] * 1.05 and paid[1] >= paid[0]
     assert programs.fitting_price(one.quality, one.dollars, 1.0) == 0.0
@@ -89,7 +98,9 @@ def ucb(worth: np.ndarray, price: float) -> Any:
     def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, left: float) -> int:
         if (pulls == 0).any():
             return int(np.argmin(pulls))
-        return int(np.argmax(worth * r / pulls - price * c / pulls + np.sqrt(2 * np.log(t) / pulls)))
+        return int(
+            np.argmax(worth * r / pulls - price * c / pulls + np.sqrt(2 * np.log(t) / pulls))
+        )
 
     return choose
 
@@ -103,7 +114,11 @@ def commit(each: int, limit: float) -> Any:
         frozen.setdefault("r", r / pulls)
         frozen.setdefault("c", c / pulls)
         fits = frozen["c"] <= limit
-        return int(np.argmax(np.where(fits, frozen["r"], -1.0))) if fits.any() else int(np.argmin(frozen["c"]))
+        return (
+            int(np.argmax(np.where(fits, frozen["r"], -1.0)))
+            if fits.any()
+            else int(np.argmin(frozen["c"]))
+        )
 
     return choose
 
@@ -138,7 +153,9 @@ def test_a_rule_plays_what_its_sentence_says(name: str) -> None:
 
 
 def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
-    policy = rules.AdaptiveRouter(cheapness=jnp.array([1.0, 0.5, 0.0]), prior=jnp.array([3, 5, 7]), quality_weight=0.7)
+    policy = rules.AdaptiveRouter(
+        cheapness=jnp.array([1.0, 0.5, 0.0]), prior=jnp.array([3, 5, 7]), quality_weight=0.7
+    )
     spec = jb.environments.FiniteSpec(arms=3)
     state, key = policy.init(spec), jax.random.key(1)
     update, select = jax.jit(policy.update), jax.jit(policy.select)
@@ -149,13 +166,16 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
         state = update(state, key, jb.Observation(at, jnp.int32(1), seen, jnp.bool_(False)))
     assert state.successes.tolist() == [0, 190, 0] and state.failures.tolist() == [0, 0, 0]
     played = [int(select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
-    # 0.7 Beta(3, 7) + 0.3 beats 0.7 · 0.975 + 0.15 where Beta(3, 7) > 0.761: once in 770; 0.7 Beta(7, 3) never does
+    # 0.7 Beta(3, 7) + 0.3 beats 0.7 · 0.975 + 0.15 where Beta(3, 7) > 0.761: once in 770; 0.7
+    # Beta(7, 3) never does
     assert np.mean(np.array(played) == 1) > 0.97
     rng = np.random.default_rng(0)
     draws = 0.7 * rng.beta([3, 5, 7], [7, 5, 3], (20_000, 3)) + 0.3 * np.array([1.0, 0.5, 0.0])
     share = np.bincount(draws.argmax(1), minlength=3) / 20_000
     none = policy.init(spec)
-    chosen = jax.jit(jax.vmap(lambda t: policy.select(none, key, view._replace(round=t))[1]))(jnp.arange(4000))
+    chosen = jax.jit(jax.vmap(lambda t: policy.select(none, key, view._replace(round=t))[1]))(
+        jnp.arange(4000)
+    )
     found = np.bincount(np.asarray(chosen), minlength=3) / 4000
     assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
 
@@ -163,7 +183,9 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("name", ["tiers", "commit", "cap", "adaptive"])
 def test_a_rule_keeps_the_contract(name: str) -> None:
-    arms = WithNullArm(FiniteArms.bernoulli([[0.5, 0.6, 0.9], [0.6, 0.3, 0.5]], [[0.1, 0.3, 0.8], [0.2, 0.5, 0.4]]))
+    arms = WithNullArm(
+        FiniteArms.bernoulli([[0.5, 0.6, 0.9], [0.6, 0.3, 0.5]], [[0.1, 0.3, 0.8], [0.2, 0.5, 0.4]])
+    )
     adaptive = rules.AdaptiveRouter(cheapness=[1.0, 0.5, 0.0], prior=[3, 5, 7])
     policy = adaptive if name == "adaptive" else RULES[name][0]
     check_policy(policy, arms, jb.AverageCost(c=0.4, rounds=80), key=jax.random.key(5))
@@ -172,21 +194,29 @@ def test_a_rule_keeps_the_contract(name: str) -> None:
 # --- Data, and the verdict
 
 
-def test_without_the_wheel_one_line_says_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_wheel_one_line_says_what_brings_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(jb.InputError, match=r"^paretobandit: not installed; python -m pip install [^\n]*$"):
+    with pytest.raises(
+        jb.InputError, match=r"^paretobandit: not installed; python -m pip install [^\n]*$"
+    ):
         data.load()
     with pytest.raises(jb.InputError, match=r"^all_minilm_l6_v2: not installed; [^\n]*$"):
         features.embedded(["a prompt"], tmp_path / "kept.npz")
 
 
-def test_another_file_is_refused_by_its_checksum(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_file_is_refused_by_its_checksum(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     folder = tmp_path / "data" / "examples"
     folder.mkdir(parents=True)
     (folder / "val.jsonl").write_text("{}\n")
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(jb.InputError, match=r"val.jsonl: sha256 ca3d163b[0-9a-f]*; it must be 9590556e"):
+    with pytest.raises(
+        jb.InputError, match=r"val.jsonl: sha256 ca3d163b[0-9a-f]*; it must be 9590556e"
+    ):
         data.load()
 
 
@@ -208,14 +238,18 @@ def test_the_verdict_can_say_yes_and_no(small: router.World) -> None:
     worst = programs.by_price(1 - small.test.quality, small.test.dollars, price)
     rng = np.random.default_rng(0)
     by_chance = rng.choice(
-        3, size=(200, n), p=programs.mixture(*(x.mean(0) for x in small.test[1:]), budget).shares[:3]
+        3,
+        size=(200, n),
+        p=programs.mixture(*(x.mean(0) for x in small.test[1:]), budget).shares[:3],
     )
     for model, says in ((best[None], 1), (worst[None], -1), (by_chance, 0)):
         gap, low, high, _ = router.pays(small, model, draws=200)
         assert low <= gap <= high and (np.sign(low) + np.sign(high)) / 2 == says
 
 
-def test_a_router_that_sees_difficulty_gains_and_one_that_sees_noise_does_not(small: router.World) -> None:
+def test_a_router_that_sees_difficulty_gains_and_one_that_sees_noise_does_not(
+    small: router.World,
+) -> None:
     rng = np.random.default_rng(4)
 
     def gains(seen: np.ndarray) -> np.ndarray:
@@ -224,7 +258,8 @@ def test_a_router_that_sees_difficulty_gains_and_one_that_sees_noise_does_not(sm
 
     hard = np.concatenate([1 - small.train.quality[:, 0], 1 - small.test.quality[:, 0]])
     one = np.ones_like(hard)
-    # At the smallest budget it can only take the cheapest, at the largest it is free to take the best.
+    # At the smallest budget it can only take the cheapest, at the largest it is free to take the
+    # best.
     assert (gains(np.stack([hard, one], 1))[2:] > 0.005).all()
     assert np.abs(gains(np.stack([rng.standard_normal(306), one], 1))).max() < 0.02
 
@@ -242,8 +277,12 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
     orders = np.array([[table.rows(router.RUN_KEY, 306, o, b) for o in range(2)] for b in range(7)])
     loop = router.account(small, small.both.quality[orders, 1], small.both.dollars[orders, 1])
     for name in ("quality", "dollars", "kept", "served"):
-        np.testing.assert_allclose(getattr(lanes, name), getattr(loop, name), rtol=1e-5, err_msg=name)
-    np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)  # every prompt once
+        np.testing.assert_allclose(
+            getattr(lanes, name), getattr(loop, name), rtol=1e-5, err_msg=name
+        )
+    np.testing.assert_allclose(
+        lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6
+    )  # every prompt once
 
 
 @pytest.mark.integration
@@ -254,7 +293,9 @@ def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) ->
     assert (tmp_path / "router.png").stat().st_size > 10_000
     by_item = {each.item: float(each.measured) for each in rows}
     best = [by_item[f"fixed: best mixture at ${label}"] for label in router.PUBLISHED]
-    most = [by_item[f"fixed: best choice for every request at ${label}"] for label in router.PUBLISHED]
+    most = [
+        by_item[f"fixed: best choice for every request at ${label}"] for label in router.PUBLISHED
+    ]
     assert (np.diff(best) >= 0).all() and (np.array(most) >= best).all()
 
 
@@ -264,17 +305,27 @@ def test_your_own_log_is_played(tmp_path: Path) -> None:
     lines = [f"{0.6 + 0.1 * x:.6f},{0.8 + 0.1 * x:.6f},{0.001},{0.01}" for x in rng.random(400)]
     text = "\n".join(["quality small,quality large,dollars small,dollars large", *lines])
     (tmp_path / "requests.csv").write_text(text, encoding="utf-8")
-    rows = {x.item: x for x in router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))}
+    rows = {
+        x.item: x
+        for x in router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))
+    }
     alone = [float(rows[f"own: always {name}: quality"].measured) for name in ("small", "large")]
     for dollars, label in ((10**-2.5, "3.2e-03"), (10**-2.0, "1.0e-02")):
         best = alone[0] + (alone[1] - alone[0]) * (dollars - 0.001) / 0.009
-        assert float(rows[f"own: best mixture at ${label}"].measured) == pytest.approx(best, abs=1e-4)
+        assert float(rows[f"own: best mixture at ${label}"].measured) == pytest.approx(
+            best, abs=1e-4
+        )
         played = rows[f"own: UCB-Simplex at ${label}: quality"]
         assert float(played.measured) == pytest.approx(best, abs=0.01)
     (tmp_path / "requests.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(jb.InputError, match=r"requests.csv: 'other columns' given; it must be a CSV file with columns"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"requests.csv: 'other columns' given; it must be a CSV file with columns",
+    ):
         router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))
-    ran = router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path / "nothing"))
+    ran = router.EXPERIMENT.run(
+        Options(quick=True, only="own", out=tmp_path, data=tmp_path / "nothing")
+    )
     assert ran == []
 
 

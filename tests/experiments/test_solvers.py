@@ -39,10 +39,14 @@ two,2,slow,12,ok
 """
 
 
-def folder(data: Path, name: str, cutoff: object = 10, kind: str = "runtime", measure: str = "runtime") -> None:
+def folder(
+    data: Path, name: str, cutoff: object = 10, kind: str = "runtime", measure: str = "runtime"
+) -> None:
     place = data / "aslib" / name
     place.mkdir(parents=True)
-    (place / "description.txt").write_text(DESCRIPTION.format(cutoff=cutoff, kind=kind, measure=measure))
+    (place / "description.txt").write_text(
+        DESCRIPTION.format(cutoff=cutoff, kind=kind, measure=measure)
+    )
     (place / "algorithm_runs.arff").write_text(RUNS.format(measure=measure))
 
 
@@ -51,7 +55,9 @@ def test_a_scenario_as_aslib_ships_it(tmp_path: Path, measure: str) -> None:
     folder(tmp_path, "SAT18-EXP", measure=measure)
     found = read(tmp_path, "SAT18-EXP")
     assert (found.cutoff, found.solvers) == (10.0, ("quick", "slow"))
-    np.testing.assert_array_equal(found.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]])  # 12 s is too late
+    np.testing.assert_array_equal(
+        found.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]]
+    )  # 12 s is too late
     assert found.virtual_best == pytest.approx((2.5 + 1.5 + 100) / 3)
     assert found.single_best == pytest.approx((7 + 1.5 + 100) / 3)
 
@@ -77,7 +83,9 @@ def test_without_a_description_only_known_scenarios_have_a_cutoff(tmp_path: Path
         read(tmp_path, "NO-SUCH")
 
 
-@pytest.mark.parametrize(("cutoff", "kind"), [("?", "runtime"), (0, "runtime"), (10, "solution_quality")])
+@pytest.mark.parametrize(
+    ("cutoff", "kind"), [("?", "runtime"), (0, "runtime"), (10, "solution_quality")]
+)
 def test_what_has_no_seconds_is_refused(tmp_path: Path, cutoff: object, kind: str) -> None:
     folder(tmp_path, "ODD", cutoff=cutoff, kind=kind)
     with pytest.raises(InputError, match="ODD"):

@@ -1,4 +1,6 @@
-"""The theorems' bounds, as the experiments compute them: against the policy's score, simulation and numbers by hand."""
+"""The theorems' bounds, as the experiments compute them: against the policy's score, simulation and
+numbers by hand.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from experiments.omega_ucb.intervals import (
     three_valued,
     wilson,
 )
-from experiments.rcb import _above_the_lower_bound, _as_printed, _in_closed_form, best_ratio_alone, eta
+from experiments.rcb import (
+    _above_the_lower_bound,
+    _as_printed,
+    _in_closed_form,
+    best_ratio_alone,
+    eta,
+)
 from experiments.rcucb import StoOOPairs, smooth_arms
 from experiments.rcucb import regret_bound as of_rcucb
 from experiments.suak import MEANS, SkipFirst, beta_arms
@@ -49,10 +57,15 @@ def test_probabilities_of_a_miss_are_those_of_simulation() -> None:
     assert missed(n, 0.6, z) == pytest.approx(outside.mean(), abs=0.004)
     with np.errstate(divide="ignore"):
         above = upper[reward] / lower[cost] < 0.6 / 0.1
-    assert exceeded(n, 0.6, 0.1, z) == pytest.approx(above.mean(), abs=0.004) and above.mean() > 0.02
+    assert (
+        exceeded(n, 0.6, 0.1, z) == pytest.approx(above.mean(), abs=0.004) and above.mean() > 0.02
+    )
     with np.errstate(divide="ignore"):
         other = upper[reward] / lower[cost] < 12.0  # a ratio that is not this arm's
-    assert exceeded(n, 0.6, 0.1, z, 12.0) == pytest.approx(other.mean(), abs=0.004) and 0.1 < other.mean() < 0.9
+    assert (
+        exceeded(n, 0.6, 0.1, z, 12.0) == pytest.approx(other.mean(), abs=0.004)
+        and 0.1 < other.mean() < 0.9
+    )
 
 
 def test_theorem_4_by_hand() -> None:
@@ -71,16 +84,23 @@ def test_a_bound_can_be_broken() -> None:
     assert held("", values, bound).verdict == "yes"
     assert held("", values, bound - 15 * (np.arange(3) == 1)[:, None, None]).verdict == "no"
     assert held("", values, bound - 10).verdict == "unclear"
-    assert [_worst("", np.array([0.01, x]), 0.05, [0.1, 0.2]).verdict for x in (0.05, 0.0501)] == ["yes", "no"]
+    assert [_worst("", np.array([0.01, x]), 0.05, [0.1, 0.2]).verdict for x in (0.05, 0.0501)] == [
+        "yes",
+        "no",
+    ]
 
 
 def test_intervals_of_the_papers_generalisation() -> None:
-    """With η = 1 on [0, 1] they are Wilson's; three values have the mean, the variance and the law that is said."""
+    """With η = 1 on [0, 1] they are Wilson's; three values have the mean, the variance and the law
+    that is said.
+    """
     n, z = 30, 2.1
     ours, theirs = score_interval(n, np.arange(n + 1) / n, z, 1.0, 0.0, 1.0), wilson(n, z)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
     shifted = score_interval(n, 1 + 2 * np.arange(n + 1) / n, z, 0.6, 1.0, 3.0)
-    np.testing.assert_allclose(shifted, 1 + 2 * np.array(score_interval(n, np.arange(n + 1) / n, z, 0.6, 0.0, 1.0)))
+    np.testing.assert_allclose(
+        shifted, 1 + 2 * np.array(score_interval(n, np.arange(n + 1) / n, z, 0.6, 0.0, 1.0))
+    )
     for mean in (0.05, 0.3, 0.9):
         law, eta = three_valued(n, mean)
         x = np.arange(2 * n + 1) / (2 * n)
@@ -92,16 +112,22 @@ def test_theorem_1_of_rcucb_by_hand() -> None:
     value, penalty = np.array([0.5, 0.1, 0.3, 0.2]), np.array([0.0, 1.0])  # two arms, two limits
     rest = 1 + 8 / np.log(1.5) * 9
     log = np.log(1000)
-    by_hand = sum(16 * (1 + lam) ** 2 * log / gap + gap * rest for gap, lam in ((0.4, 1.0), (0.2, 0.0), (0.3, 1.0)))
+    by_hand = sum(
+        16 * (1 + lam) ** 2 * log / gap + gap * rest
+        for gap, lam in ((0.4, 1.0), (0.2, 0.0), (0.3, 1.0))
+    )
     assert of_rcucb(value, penalty, 2.0, 1000) == pytest.approx(by_hand)
 
 
 def test_theorem_3_2_of_suak_by_hand() -> None:
-    # bases: (1, 2): 0.5·0.4 + 0.5·0.8 = 0.6 is best; 1 and skipping: 0.4; skipping and 2: 0.8·0.5/0.75
+    # bases: (1, 2): 0.5·0.4 + 0.5·0.8 = 0.6 is best; 1 and skipping: 0.4; skipping and 2:
+    # 0.8·0.5/0.75
     best, skipping = 0.6, 0.8 * 0.5 / 0.75
     gaps, delta, log = (best - 0.4, best - skipping), 0.25, np.log(1000)
     by_hand = sum(432 * best * 25 * log / (delta * gap**2) for gap in gaps)
-    by_hand += 241 * 2 * best * log / (0.5 * delta**2) + 3 * np.pi**2 * best / delta**2 + 8 * np.pi**2
+    by_hand += (
+        241 * 2 * best * log / (0.5 * delta**2) + 3 * np.pi**2 * best / delta**2 + 8 * np.pi**2
+    )
     assert of_suak([0.4, 0.8], [0.25, 0.75], 0.5, 1000) == pytest.approx(by_hand)
 
 
@@ -114,21 +140,35 @@ def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:
 def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     unclean, gap, active = _in_phases(6, 20)
     assert unclean.tolist() == [0] * 6 and 0 < gap < 1
-    assert active.shape == (20, 6) and (active[:, 0] == 1).all() and (active <= 2.0 ** np.arange(6)).all()
-    monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n))  # a hundredth of what is proved
+    assert (
+        active.shape == (20, 6)
+        and (active[:, 0] == 1).all()
+        and (active <= 2.0 ** np.arange(6)).all()
+    )
+    monkeypatch.setattr(
+        BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n)
+    )  # a hundredth of what is proved
     unclean, closer, more = _in_phases(6, 20)
     assert (unclean[1:] > 0).all() and closer > 5 * gap and more.mean() > active.mean()
 
 
 def test_a_case_is_worse_only_if_every_step_is() -> None:
     noise = np.random.default_rng(7).normal(0, 0.01, (3, 50))
-    for levels, verdict in (((0.9, 0.5, 0.1), "yes"), ((0.5, 0.9, 0.1), "no"), ((0.9, 0.5, 0.5), "unclear")):
+    for levels, verdict in (
+        ((0.9, 0.5, 0.1), "yes"),
+        ((0.5, 0.9, 0.1), "no"),
+        ((0.9, 0.5, 0.5), "unclear"),
+    ):
         assert _falls("", "", np.arange(3), np.array(levels)[:, None] + noise)[0].verdict == verdict
 
 
 def test_exponents_are_held_against_both_bounds() -> None:
     middle, se = np.array([1e3, 1e4, 1e5]), np.full(3, 0.01)
-    for slope, verdict in (((0.9, 0.8, 0.7), "yes"), ((0.9, 0.4, 0.7), "no"), ((0.9, 0.5, 0.7), "unclear")):
+    for slope, verdict in (
+        ((0.9, 0.8, 0.7), "yes"),
+        ((0.9, 0.4, 0.7), "no"),
+        ((0.9, 0.5, 0.7), "unclear"),
+    ):
         assert _above_the_lower_bound("RCB-I", 1.0, middle, np.array(slope), se).verdict == verdict
     # β = 2 as printed: 1/2 + 2/ln 10⁵ = 0.674; as read it would be 2/3 more than that half
     for last, verdict in ((0.6, "yes"), (0.75, "no"), (0.674, "unclear")):
@@ -151,11 +191,16 @@ def test_stooo_on_pairs_learns_of_its_own_limit_alone() -> None:
     for policy in (ZRCUCB("legal", horizon=300), StoOOPairs("legal", horizon=300)):
         lane = jb.rollout(policy, world, jb.Horizon(301), key=jax.random.key(0), rounds=301)
         pair = np.asarray(lane.action.arm * 8 + lane.action.limit)[:300]
-        states[type(policy)] = np.asarray(lane.state.sums.reach[-1]), np.bincount(pair, minlength=16)
+        states[type(policy)] = (
+            np.asarray(lane.state.sums.reach[-1]),
+            np.bincount(pair, minlength=16),
+        )
     reach, pulls = states[StoOOPairs]
     np.testing.assert_array_equal(reach, pulls)
     reach, pulls = states[ZRCUCB]
-    np.testing.assert_array_equal(reach, pulls.reshape(2, 8)[:, ::-1].cumsum(axis=1)[:, ::-1].ravel())
+    np.testing.assert_array_equal(
+        reach, pulls.reshape(2, 8)[:, ::-1].cumsum(axis=1)[:, ::-1].ravel()
+    )
 
 
 def test_a_savings_account_is_never_spent() -> None:
@@ -165,6 +210,8 @@ def test_a_savings_account_is_never_spent() -> None:
     for first in (0, 100):
         policy = SkipFirst(c=0.5, horizon=400, first=first)
         lane = jb.rollout(policy, arms, limit, key=jax.random.key(0), rounds=400)
-        assert (np.asarray(lane.action[:first]) == SKIP).all() and (np.asarray(lane.action[first:]) != SKIP).any()
+        assert (np.asarray(lane.action[:first]) == SKIP).all() and (
+            np.asarray(lane.action[first:]) != SKIP
+        ).any()
         spent.append(float(ticks.to_float(lane.ledger.spent)[-1]))
     assert spent[0] > 190 and spent[1] < spent[0] - 25, "of the 50 saved most is there at the end"

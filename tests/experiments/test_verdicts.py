@@ -1,4 +1,6 @@
-"""Every rule that judges a published statement says no to data that contradict it; unclear where data cannot tell."""
+"""Every rule that judges a published statement says no to data that contradict it; unclear where
+data cannot tell.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ import pytest
 import xarray
 
 from experiments.b_zoom.tables import COLUMNS, inside, lead_grows, most
-from experiments.common import BY_CONSTRUCTION, OURS, Experiment, Options, Row, all_of, is_within, row
+from experiments.common import (
+    BY_CONSTRUCTION,
+    OURS,
+    Experiment,
+    Options,
+    Row,
+    all_of,
+    is_within,
+    row,
+)
 from experiments.gradients import gain, judged
 from experiments.omega_ucb import figures as statements
 from experiments.omega_ucb.figures import _best_rho
@@ -22,8 +33,12 @@ from experiments.rcucb import _gap, estimate
 UNITS = 80
 
 
-def curves(powers: dict[str, tuple[float, float]], noise: float = 5.0, setting: str = "S-Br-10") -> Curves:
-    """Regrets 100·level·share^power of policies, by name a (level, power), with noise in each instance."""
+def curves(
+    powers: dict[str, tuple[float, float]], noise: float = 5.0, setting: str = "S-Br-10"
+) -> Curves:
+    """Regrets 100·level·share^power of policies, by name a (level, power), with noise in each
+    instance.
+    """
     random = np.random.default_rng(0)
     coords = {"instance": np.arange(UNITS), "replicate": [0], "mark": MARKS}
     data = {}
@@ -45,7 +60,8 @@ def test_asymptotics_can_be_refuted_up_to_the_budget() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "noise", "verdict"), [(1.05, 5.0, "yes"), (2.0, 5.0, "no"), (1.0, 300.0, "unclear"), (0.5, 5.0, "no")]
+    ("level", "noise", "verdict"),
+    [(1.05, 5.0, "yes"), (2.0, 5.0, "no"), (1.0, 300.0, "unclear"), (0.5, 5.0, "no")],
 )
 def test_comparable_is_no_word_for_noise(level: float, noise: float, verdict: str) -> None:
     found = curves({"m-UCB": (level, 0.5), omega(0.25): (1, 0.5)}, noise, "S-Bt-100")
@@ -54,7 +70,9 @@ def test_comparable_is_no_word_for_noise(level: float, noise: float, verdict: st
 
 def test_what_is_equal_by_construction_is_not_a_finding() -> None:
     found = curves({omega(0.25): (1, 0.5)})
-    same = Curves(found.setting, found.regret | {omega_star(0.25): found.regret[omega(0.25)]}, found.share)
+    same = Curves(
+        found.setting, found.regret | {omega_star(0.25): found.regret[omega(0.25)]}, found.share
+    )
     assert statements._almost_equal("S-Br-10", same).verdict == BY_CONSTRUCTION
     for level, verdict in ((1.001, "yes"), (1.3, "no")):
         apart = curves({omega(0.25): (1, 0.5), omega_star(0.25): (level, 0.5)}, noise=0.1)
@@ -62,7 +80,9 @@ def test_what_is_equal_by_construction_is_not_a_finding() -> None:
 
 
 def test_easier_and_harder_have_intervals() -> None:
-    here, there = (curves({"BTS": (x, 0.5), "m-UCB": (x, 0.5), omega(0.25): (1, 0.5)}) for x in (2, 4))
+    here, there = (
+        curves({"BTS": (x, 0.5), "m-UCB": (x, 0.5), omega(0.25): (1, 0.5)}) for x in (2, 4)
+    )
     same = curves({"BTS": (2, 0.5), omega(0.25): (1, 0.5)}, noise=60)
     assert statements._relative("", "", here, there, "BTS").verdict == "yes"
     assert statements._relative("", "", there, here, "BTS").verdict == "no"
@@ -73,7 +93,8 @@ def test_easier_and_harder_have_intervals() -> None:
 def test_regret_above_the_published_axis_is_a_no() -> None:
     level = SETTINGS["S-Br-10"].published_top / 100
     verdicts = [
-        statements.magnitudes("S-Br-10", curves({omega(0.25): (x * level, 0.5)}))[0].verdict for x in (0.5, 1.5, 1.0)
+        statements.magnitudes("S-Br-10", curves({omega(0.25): (x * level, 0.5)}))[0].verdict
+        for x in (0.5, 1.5, 1.0)
     ]
     assert verdicts == ["yes", "no", "unclear"]
 
@@ -83,7 +104,9 @@ def test_the_best_rho_is_no_argmin() -> None:
     valley = np.abs(np.log2(RHOS / 0.25))[:, None] * 50 + 100 + np.zeros((RHOS.size, 40))
     clear, noisy = (valley + random.normal(0, s, valley.shape) for s in (1.0, 400.0))
     best = np.flatnonzero(RHOS == 0.25)[0]
-    noisy[best] -= noisy[best].mean() - noisy.mean(axis=1).min() + 1  # the least in the sample, by chance
+    noisy[best] -= (
+        noisy[best].mean() - noisy.mean(axis=1).min() + 1
+    )  # the least in the sample, by chance
     assert _best_rho("", "S-Br", "ω-UCB", clear).verdict == "yes"
     assert _best_rho("", "S-Br", "ω-UCB", noisy).verdict == "unclear"
     assert _best_rho("", "S-Br", "ω-UCB", np.roll(clear, 1, axis=0)).verdict == "no"
@@ -92,8 +115,13 @@ def test_the_best_rho_is_no_argmin() -> None:
 def test_a_type_of_interval_is_judged_by_all_its_members() -> None:
     broken = {name: [0.15] * len(SIZES) for name in TYPES}
     assert _of_type("united", "u", broken, 10_000).verdict == "yes"
-    assert _of_type("united", "u", broken | {"UCB-SC+": [0.001] * len(SIZES)}, 10_000).verdict == "no"
-    assert _of_type("united", "u", broken | {"UCB-SC+": [0.011] * len(SIZES)}, 10_000).verdict == "unclear"
+    assert (
+        _of_type("united", "u", broken | {"UCB-SC+": [0.001] * len(SIZES)}, 10_000).verdict == "no"
+    )
+    assert (
+        _of_type("united", "u", broken | {"UCB-SC+": [0.011] * len(SIZES)}, 10_000).verdict
+        == "unclear"
+    )
 
 
 def test_a_gap_is_none_where_rcucb_loses() -> None:
@@ -112,7 +140,9 @@ def test_a_gap_is_none_where_rcucb_loses() -> None:
 
 def test_a_published_share_is_not_met_by_being_near() -> None:
     values = 0.7671 + np.random.default_rng(3).normal(0, 0.002, 100)
-    assert estimate("", 0.77, values, "").verdict == "no"  # 0.003 apart at a standard error of 0.0002
+    assert (
+        estimate("", 0.77, values, "").verdict == "no"
+    )  # 0.003 apart at a standard error of 0.0002
     assert estimate("", 0.7671, values, "").verdict == "yes"
     assert estimate("", "", values, "").verdict == "unclear"
 
@@ -122,7 +152,10 @@ def test_small_runs_do_not_judge_large_claims(
     experiment: Experiment, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     name = "fig4" if experiment is RCUCB else "regret"
-    made = [row("table: share", 0.5, published=said, holds=False), row("asked by us", 0.5, published=OURS, holds=True)]
+    made = [
+        row("table: share", 0.5, published=said, holds=False),
+        row("asked by us", 0.5, published=OURS, holds=True),
+    ]
     monkeypatch.setitem(experiment.items, name, lambda options: made)  # type: ignore[arg-type]
     monkeypatch.setattr("experiments.rcb.CLOCK", {})
     small = experiment.run(Options(quick=True, only=name, out=tmp_path))
@@ -131,7 +164,9 @@ def test_small_runs_do_not_judge_large_claims(
 
 
 def columns(**means: float) -> dict[str, np.ndarray]:
-    """Pulls ``[budget, λ, instance]`` of all columns; means of BZ by budget: ``at=…`` and the others' 100."""
+    """Pulls ``[budget, λ, instance]`` of all columns; means of BZ by budget: ``at=…`` and the
+    others' 100.
+    """
     random = np.random.default_rng(4)
     pulls = {name: 100 + random.uniform(0, 1, (2, 3, 100)) for name in COLUMNS}
     pulls["BZ"] = pulls["BZ"] + np.array([means["first"], means["last"]])[:, None, None]
@@ -173,7 +208,11 @@ def test_a_large_z_is_played_again() -> None:
 
 
 def test_tuning_is_judged_over_keys() -> None:
-    near, worse, wild = np.array([0.01, -0.02, 0.0, 0.02]), np.array([-0.5, -0.4, -0.45, -0.5]), np.array([0.4, -0.6])
+    near, worse, wild = (
+        np.array([0.01, -0.02, 0.0, 0.02]),
+        np.array([-0.5, -0.4, -0.45, -0.5]),
+        np.array([0.4, -0.6]),
+    )
     assert [gain("", x, -0.1, "").verdict for x in (near, worse, wild)] == ["yes", "no", "unclear"]
     assert gain("", np.array([0.3]), -0.1, "").verdict == "unclear"
 
@@ -181,4 +220,8 @@ def test_tuning_is_judged_over_keys() -> None:
 def test_limits_and_joint_statements() -> None:
     assert [is_within(x, 0.1, 0, 1) for x in (0.5, 1.5, 1.0)] == [True, False, None]
     assert is_within(0.5, 0.4, 0, 1) is None, "noise makes no yes"
-    assert (all_of([True, None]), all_of([True, None, False]), all_of([True, True])) == (None, False, True)
+    assert (all_of([True, None]), all_of([True, None, False]), all_of([True, True])) == (
+        None,
+        False,
+        True,
+    )

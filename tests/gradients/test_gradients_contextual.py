@@ -21,7 +21,9 @@ ROWS = np.array([[-1.0], [1.0]])
 
 @jb.pytree
 class Counting(jb.Policy):
-    """Arm 0 or 1 by what was seen so far: 1 for each reward, 2 for each unit of money, and 1 where x is above 0."""
+    """Arm 0 or 1 by what was seen so far: 1 for each reward, 2 for each unit of money, and 1 where
+    x is above 0.
+    """
 
     plays: ClassVar[type] = jb.environments.FiniteSpec
 
@@ -32,7 +34,9 @@ class Counting(jb.Policy):
         reward, cost = (x >> 24 for x in observation.feedback)
         return state + reward + 2 * jnp.sum(cost)
 
-    def select(self, state: jax.Array, key: jax.Array, view: jb.View) -> tuple[jax.Array, jax.Array]:
+    def select(
+        self, state: jax.Array, key: jax.Array, view: jb.View
+    ) -> tuple[jax.Array, jax.Array]:
         return state, jnp.where((state + (view.context[0] > 0)) % 4 < 2, 0, 1).astype(jnp.int32)
 
 
@@ -47,11 +51,17 @@ def best(r: np.ndarray, c: np.ndarray, limits: np.ndarray) -> float:
     n, k = r.shape
     once = np.kron(np.eye(n), np.ones(k))
     table = np.vstack([c.reshape(n * k, -1).T / n, once])
-    return -optimize.linprog(-r.ravel() / n, table, np.append(limits, np.ones(n)), method="highs").fun
+    return -optimize.linprog(
+        -r.ravel() / n, table, np.append(limits, np.ones(n)), method="highs"
+    ).fun
 
 
-def expected_regret(reward: np.ndarray, cost: np.ndarray, link: str, rounds: int, money: Any) -> float:
-    """Σ over all histories of ``Counting``; ``money`` a list for resources with rounds, a number alone, or None."""
+def expected_regret(
+    reward: np.ndarray, cost: np.ndarray, link: str, rounds: int, money: Any
+) -> float:
+    """Σ over all histories of ``Counting``; ``money`` a list for resources with rounds, a number
+    alone, or None.
+    """
     r, c = means(reward, link)[..., 0], means(cost, link)
     budget = np.atleast_1d(np.inf if money is None else money)
     if money is None:
@@ -59,7 +69,9 @@ def expected_regret(reward: np.ndarray, cost: np.ndarray, link: str, rounds: int
     elif isinstance(money, list):
         rate = best(r, c, budget / rounds) * rounds / budget[0]
     else:
-        rules = [[r[[0, 1], rule].sum(), c[[0, 1], rule].sum()] for rule in product(range(2), repeat=2)]
+        rules = [
+            [r[[0, 1], rule].sum(), c[[0, 1], rule].sum()] for rule in product(range(2), repeat=2)
+        ]
         rate = max(gain / paid for gain, paid in rules)
 
     @cache
@@ -81,7 +93,9 @@ def expected_regret(reward: np.ndarray, cost: np.ndarray, link: str, rounds: int
     return ahead(0, (0,) * c.shape[-1], 0)
 
 
-def slopes(reward: np.ndarray, cost: np.ndarray, *how: Any, step: float = 1e-6) -> dict[str, np.ndarray]:
+def slopes(
+    reward: np.ndarray, cost: np.ndarray, *how: Any, step: float = 1e-6
+) -> dict[str, np.ndarray]:
     found = {"reward": np.zeros_like(reward), "cost": np.zeros_like(cost)}
     for name, gradient in found.items():
         for place in np.ndindex(gradient.shape):
@@ -150,7 +164,9 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
     theta = {"reward": rng.normal(size=(3, 3)), "cost": rng.normal(size=(3, resources or 1, 3))}
 
     def world(reward: np.ndarray, cost: np.ndarray) -> ContextualArms:
-        return ContextualArms.logistic(reward, cost if resources else cost[:, 0], contexts, resources=resources)
+        return ContextualArms.logistic(
+            reward, cost if resources else cost[:, 0], contexts, resources=resources
+        )
 
     def value(**theta: np.ndarray) -> Any:
         return world(**theta).value_of_context(limit, 2**14)
@@ -159,7 +175,12 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
     assert (best[0].price > 0.1).all()  # the budget is felt
     _, found = contextual._rates(here, best, limit.prepare(here), ("reward", "cost"))
     units = 0.3 if resources else 1.0
-    for name, place in (("reward", (0, 1)), ("reward", (1, 0)), ("cost", (1, 0, 0)), ("cost", (2, 0, 2))):
+    for name, place in (
+        ("reward", (0, 1)),
+        ("reward", (1, 0)),
+        ("cost", (1, 0, 0)),
+        ("cost", (2, 0, 2)),
+    ):
         ends = []
         for sign in (1, -1):
             moved = {key: x.copy() for key, x in theta.items()}
@@ -167,13 +188,23 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
             ends.append(value(**moved)[0].contextual / units)
         slope = (ends[0] - ends[1]) / 2e-3
         got = found[name][(0, place[0], 0, place[-1])]
-        assert abs(got - slope) < (2e-4 if law is Rows else 5e-3) * max(1, abs(slope)), (name, place, got, slope)
+        assert abs(got - slope) < (2e-4 if law is Rows else 5e-3) * max(1, abs(slope)), (
+            name,
+            place,
+            got,
+            slope,
+        )
 
 
 @pytest.mark.parametrize(
     ("given", "limit", "wrt", "sentence"),
     [
-        ({"noise": jb.environments.noise.Tent(0.1)}, jb.Horizon(3), "reward", "it must be Bernoulli noise"),
+        (
+            {"noise": jb.environments.noise.Tent(0.1)},
+            jb.Horizon(3),
+            "reward",
+            "it must be Bernoulli noise",
+        ),
         ({}, jb.Horizon(3), "mean_reward", "one of reward, cost"),
         ({}, jb.TotalBudget(2.0, last_pull="forfeits"), "cost", "last_pull='counts'"),
     ],
@@ -181,4 +212,6 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
 def test_refusals(given: dict, limit: Any, wrt: str, sentence: str) -> None:
     world = ContextualArms.linear([[0.5, 0.2]] * 2, [[0.5, 0.2]] * 2, Rows.of(ROWS), **given)
     with pytest.raises(jb.InputError, match=sentence):
-        score_function.estimate(Counting(), world, limit, wrt=wrt, key=jax.random.key(0), replicates=5)
+        score_function.estimate(
+            Counting(), world, limit, wrt=wrt, key=jax.random.key(0), replicates=5
+        )

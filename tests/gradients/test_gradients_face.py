@@ -71,7 +71,10 @@ REFUSALS = [
 @pytest.mark.parametrize(
     ("estimator", "policy", "environment", "constraint", "wrt", "sentence"),
     REFUSALS,
-    ids=[f"{row[0].__name__.rsplit('.', 1)[-1]}-{type(row[1]).__name__}-{i}" for i, row in enumerate(REFUSALS)],
+    ids=[
+        f"{row[0].__name__.rsplit('.', 1)[-1]}-{type(row[1]).__name__}-{i}"
+        for i, row in enumerate(REFUSALS)
+    ],
 )
 @pytest.mark.integration_rows("score_function-MRCB-11")
 def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt, sentence) -> None:
@@ -103,7 +106,13 @@ def test_few_directions_are_told() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"replicates": 1}, {"replicates": 2.5}, {"baseline": "best"}, {"wrt": ()}, {"wrt": ("mean_cost", "mean_cost")}],
+    [
+        {"replicates": 1},
+        {"replicates": 2.5},
+        {"baseline": "best"},
+        {"wrt": ()},
+        {"wrt": ("mean_cost", "mean_cost")},
+    ],
 )
 def test_bad_options(options: dict) -> None:
     with pytest.raises(jb.InputError):
@@ -112,12 +121,18 @@ def test_bad_options(options: dict) -> None:
 
 @pytest.mark.integration
 def test_settings_and_instances_are_axes_and_equal_single_calls() -> None:
-    both = gradients.score_function.estimate(OmegaUCB(rho=[0.25, 1.0]), ARMS, BUDGET, key=KEY, replicates=6)
+    both = gradients.score_function.estimate(
+        OmegaUCB(rho=[0.25, 1.0]), ARMS, BUDGET, key=KEY, replicates=6
+    )
     one = gradients.score_function.estimate(OmegaUCB(rho=1.0), ARMS, BUDGET, key=KEY, replicates=6)
     assert both.gradient["mean_cost"].shape == (2, 2, 2)
     assert (both.gradient["mean_cost"][1] == one.gradient["mean_cost"][0]).all()
-    soft = gradients.policy_score.estimate(SoftElim(theta=[0.5, 1.0]), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6)
-    alone = gradients.policy_score.estimate(SoftElim(theta=1.0), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6)
+    soft = gradients.policy_score.estimate(
+        SoftElim(theta=[0.5, 1.0]), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6
+    )
+    alone = gradients.policy_score.estimate(
+        SoftElim(theta=1.0), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6
+    )
     assert soft.gradient["theta"].shape == (2, 2)
     np.testing.assert_array_equal(soft.gradient["theta"][1], alone.gradient["theta"][0])
 
@@ -142,11 +157,15 @@ class TurnsBack(jb.Policy):
 
 def test_a_budget_of_as_many_resources_as_instances_is_no_instance_axis() -> None:
     """Smoothing copies instances: by length alone a budget ``[d]`` looks like ``[instance]``."""
-    arms = FiniteArms.bernoulli(ARMS.values()[0], np.random.default_rng(0).uniform(0.3, 0.9, (2, 2, 2)))
+    arms = FiniteArms.bernoulli(
+        ARMS.values()[0], np.random.default_rng(0).uniform(0.3, 0.9, (2, 2, 2))
+    )
     options = {"wrt": "turn", "key": KEY, "replicates": 6, "directions": 3, "slots": 8}
     budgets = [np.array([3.0, 4.0]), [[3.0, 4.0], [3.0, 4.0]]]
     found = [
-        gradients.smoothed.estimate(TurnsBack(2.0), arms, jb.TotalBudget(b, last_pull="counts"), **options)
+        gradients.smoothed.estimate(
+            TurnsBack(2.0), arms, jb.TotalBudget(b, last_pull="counts"), **options
+        )
         for b in budgets
     ]
     assert np.ptp([x.value for x in found], axis=0).max() == 0 < np.ptp(found[0].value)
@@ -164,19 +183,24 @@ def test_absent_arms_have_no_gradient() -> None:
 
 
 def test_draws_follow_the_softmax() -> None:
-    """First draws of SoftElim are uniform; a frozen state gives its own probabilities (chi-square at 1e-4)."""
+    """First draws of SoftElim are uniform; a frozen state gives its own probabilities (chi-square
+    at 1e-4).
+    """
     policy, spec = SoftElim(theta=jnp.float32(0.5)), jb.environments.FiniteSpec(arms=3)
     state = policy.init(spec)
     full = jb.core.ticks.Total
     known = state._replace(
-        pulls=jnp.array([9, 4, 2], jnp.int32), reward=full(jnp.array([5, 2, 0], jnp.int32), jnp.zeros(3, jnp.int32))
+        pulls=jnp.array([9, 4, 2], jnp.int32),
+        reward=full(jnp.array([5, 2, 0], jnp.int32), jnp.zeros(3, jnp.int32)),
     )
     runs = 20_000
     for now, must in ((state, np.full(3, 1 / 3)), (known, None)):
         view = jb.View(jnp.int32(7), None, jnp.ones(3, bool))
 
         def draw(run: jax.Array, now=now, view=view) -> jax.Array:
-            return policy.select(now, jax.random.wrap_key_data(jnp.stack([run, run]), impl="threefry2x32"), view)[1]
+            return policy.select(
+                now, jax.random.wrap_key_data(jnp.stack([run, run]), impl="threefry2x32"), view
+            )[1]
 
         arms = np.asarray(jax.jit(jax.vmap(draw))(jnp.arange(runs, dtype=jnp.uint32)))
         if must is None:
@@ -189,7 +213,9 @@ def test_draws_follow_the_softmax() -> None:
 def test_a_cold_softmax_is_the_index_policy() -> None:
     arms = jb.environments.random_beta(jax.random.key(0), 4, 5)
     hard = jb.simulate(OmegaUCB(rho=0.25), arms, BUDGET, key=KEY, replicates=3, marks=1)
-    soft = jb.simulate(SoftIndex(OmegaUCB(rho=0.25), 1e-6), arms, BUDGET, key=KEY, replicates=3, marks=1)
+    soft = jb.simulate(
+        SoftIndex(OmegaUCB(rho=0.25), 1e-6), arms, BUDGET, key=KEY, replicates=3, marks=1
+    )
     assert (hard.final["pulls"] == soft.final["pulls"]).all()
 
 
@@ -240,7 +266,9 @@ def suak_bound(mu: np.ndarray, rho: np.ndarray, c: float, rounds: int) -> float:
                 bases[(i, j)] = w * m[i] + (1 - w) * m[j]
     best = max(bases.values())
     d = abs(rho - c)
-    total = 241 * k * best * math.log(rounds) / (c * min(d) ** 2) + 3 * math.pi**2 * best / min(d) ** 2
+    total = (
+        241 * k * best * math.log(rounds) / (c * min(d) ** 2) + 3 * math.pi**2 * best / min(d) ** 2
+    )
     for i in range(k):
         least = min(best - r for base, r in bases.items() if i in base and r < best)
         total += 432 * best * ((d[i] + 1) / d[i]) ** 2 * math.log(rounds) / (min(d) * least**2)
@@ -252,7 +280,10 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
     arms = FiniteArms.bernoulli(r, c)
     r, c = (x[0] for x in arms.values())
     found = gradients.bound.estimate(
-        OmegaUCB(rho=0.5), arms, jb.TotalBudget(300.0, last_pull="counts"), wrt=("rho", "mean_reward", "mean_cost")
+        OmegaUCB(rho=0.5),
+        arms,
+        jb.TotalBudget(300.0, last_pull="counts"),
+        wrt=("rho", "mean_reward", "mean_cost"),
     )
     tau = int(600 / c.min())
     assert abs(found.value[0, 0] / omega_bound(0.5, r, c, tau) - 1) < 1e-10
@@ -279,20 +310,31 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
 
 
 def test_bounds_of_the_other_settings_have_gradients() -> None:
-    found = gradients.bound.estimate(RCUCB("legal", alpha=1.5), jb.environments.g1(), jb.Horizon(100), wrt="values")
+    found = gradients.bound.estimate(
+        RCUCB("legal", alpha=1.5), jb.environments.g1(), jb.Horizon(100), wrt="values"
+    )
     assert found.gradient["values"].shape == (1, 3, 10, 10)
     arms = WithNullArm(FiniteArms.bernoulli([0.45, 0.7, 0.8], [0.3, 0.75, 0.8]))
-    suak = gradients.bound.estimate(SUAK(c=0.5), arms, jb.AverageCost(c=0.5, rounds=1000), wrt=("c", "mean_cost"))
+    suak = gradients.bound.estimate(
+        SUAK(c=0.5), arms, jb.AverageCost(c=0.5, rounds=1000), wrt=("c", "mean_cost")
+    )
     assert np.isfinite(suak.gradient["mean_cost"]).all() and not suak.standard_error["c"].any()
 
 
 def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
     """Whose last reward was forfeited matters to rewards only."""
-    alike, limit = FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.8]), jb.TotalBudget(2.5, last_pull="forfeits")
-    found = gradients.score_function.estimate(OmegaUCB(), alike, limit, wrt="mean_cost", key=KEY, replicates=64)
+    alike, limit = (
+        FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.8]),
+        jb.TotalBudget(2.5, last_pull="forfeits"),
+    )
+    found = gradients.score_function.estimate(
+        OmegaUCB(), alike, limit, wrt="mean_cost", key=KEY, replicates=64
+    )
     assert np.isfinite(found.gradient["mean_cost"]).all()
     with pytest.raises(jb.InputError, match="two arms of equal mean reward"):
-        gradients.score_function.estimate(OmegaUCB(), alike, limit, wrt="mean_reward", key=KEY, replicates=64)
+        gradients.score_function.estimate(
+            OmegaUCB(), alike, limit, wrt="mean_reward", key=KEY, replicates=64
+        )
 
 
 def test_a_parameter_with_a_range_is_moved_within_it() -> None:
@@ -300,5 +342,7 @@ def test_a_parameter_with_a_range_is_moved_within_it() -> None:
     leaves = Settings.of(EpsilonFirst(epsilon=0.5), 1).policy
     there = np.asarray(smoothed.antithetic(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
     assert there.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
-    found = gradients.smoothed.estimate(EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64)
+    found = gradients.smoothed.estimate(
+        EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64
+    )
     assert np.isfinite(found.gradient["epsilon"]).all()

@@ -1,4 +1,6 @@
-"""Every estimator that says it is unbiased, against the exact gradient on 20 random instances, one Bonferroni test."""
+"""Every estimator that says it is unbiased, against the exact gradient on 20 random instances, one
+Bonferroni test.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from jaxbandits.policies import OmegaUCB, SoftElim, SoftIndex
 
 I = 20  # noqa: E741
 _RNG = np.random.default_rng(20)
-ARMS = jb.environments.FiniteArms.bernoulli(_RNG.uniform(0.15, 0.85, (I, 2)), _RNG.uniform(0.6, 0.95, (I, 2)))
+ARMS = jb.environments.FiniteArms.bernoulli(
+    _RNG.uniform(0.15, 0.85, (I, 2)), _RNG.uniform(0.6, 0.95, (I, 2))
+)
 HORIZON = jb.Horizon(10)
 COUNTS = jb.TotalBudget(3.0, last_pull="counts")
 FORFEITS = jb.TotalBudget(2.5, last_pull="forfeits")
@@ -29,7 +33,9 @@ def z_values(got: jb.gradients.GradientEstimate, must: jb.gradients.GradientEsti
     names = [name for name in got.gradient if name in must.gradient]
     assert names
     parts = [(got.gradient[n] - must.gradient[n]) / got.standard_error[n] for n in names]
-    return np.concatenate([x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]])
+    return np.concatenate(
+        [x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]]
+    )
 
 
 @pytest.mark.integration
@@ -46,14 +52,23 @@ def test_unbiased_estimators(record_property: Callable[[str, object], None]) -> 
         truth = exact.estimate(policy, ARMS, constraint, wrt=MEANS + wrt)
         assert truth.about["missing"] < 1e-6
         if not wrt or name.endswith("forfeits"):
-            z[f"score_function, {name}"] = z_values(score_function.estimate(policy, ARMS, constraint, **runs), truth)
+            z[f"score_function, {name}"] = z_values(
+                score_function.estimate(policy, ARMS, constraint, **runs), truth
+            )
         if wrt and not name.endswith("forfeits"):
             z[f"policy_score, {name}"] = z_values(
                 policy_score.estimate(policy, ARMS, constraint, wrt=wrt, **runs), truth
             )
     short = jb.Horizon(8)
     found = smoothed.estimate(
-        OmegaUCB(rho=0.25), ARMS, short, wrt="rho", sigma=0.5, key=KEY, replicates=2000, directions=2000
+        OmegaUCB(rho=0.25),
+        ARMS,
+        short,
+        wrt="rho",
+        sigma=0.5,
+        key=KEY,
+        replicates=2000,
+        directions=2000,
     )
     truth = exact_smoothed(OmegaUCB(rho=0.25), ARMS, {"rounds": 8}, sigma=0.5, width=1e-3)
     assert truth.gradient["rho"].any()
@@ -71,7 +86,9 @@ def test_baselines_do_not_bias_and_help() -> None:
     truth = exact.estimate(OmegaUCB(rho=0.25), ARMS, HORIZON)
     errors = {}
     for baseline in ("leave_one_out", "self_play", "none"):
-        found = score_function.estimate(OmegaUCB(rho=0.25), ARMS, HORIZON, key=KEY, replicates=4000, baseline=baseline)
+        found = score_function.estimate(
+            OmegaUCB(rho=0.25), ARMS, HORIZON, key=KEY, replicates=4000, baseline=baseline
+        )
         z = z_values(found, truth)
         assert np.abs(z).max() < stats.norm.isf(0.005 / (3 * z.size)), baseline
         errors[baseline] = found.standard_error["mean_reward"].mean()
@@ -80,7 +97,9 @@ def test_baselines_do_not_bias_and_help() -> None:
 
 def test_straight_through_is_biased_and_says_so() -> None:
     truth = exact.estimate(SoftElim(theta=0.5), ARMS, HORIZON, wrt="theta")
-    found = straight_through.estimate(SoftElim(theta=0.5), ARMS, HORIZON, wrt="theta", key=KEY, replicates=1000)
+    found = straight_through.estimate(
+        SoftElim(theta=0.5), ARMS, HORIZON, wrt="theta", key=KEY, replicates=1000
+    )
     assert found.about["unbiased_for"] == "nothing"
     z = np.abs(found.gradient["theta"] - truth.gradient["theta"]) / found.standard_error["theta"]
     assert z.max() > 5, "the bias that the docs state has vanished"
@@ -95,9 +114,15 @@ def test_replay_gives_back_the_ledger_exactly() -> None:
             engine=engine, instance_ids=range(7, 7 + arms.instances),
         )  # fmt: skip
         ids = np.arange(7, 7 + arms.instances)
-        totals = score_function.sums(arms, score_function._outcome, KEY, ids, np.arange(5), result.final["pulls"])
-        assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 0]) == result.ledger["reward"][..., -1]).all()
-        assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]).all()
+        totals = score_function.sums(
+            arms, score_function._outcome, KEY, ids, np.arange(5), result.final["pulls"]
+        )
+        assert (
+            jb.core.ticks.from_units(totals.sum(axis=3)[..., 0]) == result.ledger["reward"][..., -1]
+        ).all()
+        assert (
+            jb.core.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]
+        ).all()
 
 
 @pytest.mark.integration
@@ -109,13 +134,17 @@ def test_beta_scores_have_mean_zero_and_the_right_covariance_with_the_outcome() 
     pulls = np.ones((1, 1, runs, 3), int)
     of = (KEY, np.arange(1), np.arange(runs), pulls)
     x = score_function.sums(arms, score_function._outcome, *of)
-    scores = score_function._beta_scores(arms, pulls, score_function.sums(arms, score_function._logs, *of))
+    scores = score_function._beta_scores(
+        arms, pulls, score_function.sums(arms, score_function._logs, *of)
+    )
     z = []
     for i, (kind, al, be) in enumerate((("reward", a, b), ("cost", b, a))):
         for name, by in (("alpha", be / (al + be) ** 2), ("beta", -al / (al + be) ** 2)):
             score = scores[f"{kind}_{name}"][0, 0]
             for samples, must in ((score, np.zeros(3)), (x[0, 0, :, :, i] * score, by[0])):
-                z.append((samples.mean(axis=0) - must) / (samples.std(axis=0, ddof=1) / np.sqrt(runs)))
+                z.append(
+                    (samples.mean(axis=0) - must) / (samples.std(axis=0, ddof=1) / np.sqrt(runs))
+                )
     assert np.abs(z).max() < stats.norm.isf(0.005 / np.size(z)), np.abs(z).max()
 
 
@@ -125,14 +154,21 @@ def test_score_function_of_several_resources_against_dynamic_programming() -> No
     limit = jb.TotalBudget([[budget, budget]], rounds=rounds, last_pull="counts")
 
     def expected(reward: np.ndarray, cost: np.ndarray) -> float:
-        """Regret of a fair draw of one of the two arms in every round, until a resource or the time is gone."""
+        """Regret of a fair draw of one of the two arms in every round, until a resource or the time
+        is gone.
+        """
         rate = float(limit.prepare(two_arms).best_rate(reward[None], cost[None])[0])
         ahead = np.zeros((budget + 1, budget + 1))  # by what is left of both resources
         for _ in range(rounds):
             now = np.zeros_like(ahead)
             for a, b in np.ndindex(budget, budget):
                 p, q = cost[:, 0], cost[:, 1]
-                left = [((1 - p) * (1 - q), (1, 1)), (p * (1 - q), (0, 1)), ((1 - p) * q, (1, 0)), (p * q, (0, 0))]
+                left = [
+                    ((1 - p) * (1 - q), (1, 1)),
+                    (p * (1 - q), (0, 1)),
+                    ((1 - p) * q, (1, 0)),
+                    (p * q, (0, 0)),
+                ]
                 later = sum(chance * ahead[a + i, b + j] for chance, (i, j) in left)
                 now[a + 1, b + 1] = (rate * p - reward + later).mean()
             ahead = now
@@ -156,6 +192,8 @@ def test_score_function_of_several_resources_against_dynamic_programming() -> No
     z += [(found.gradient[name] - truth[name]) / found.standard_error[name] for name in MEANS]
     assert found.gradient["mean_cost"].shape == (1, 1, 2, 2)
     assert max(float(np.abs(x).max()) for x in z) < stats.norm.isf(0.005 / 7)
-    beside_a_null_arm = score_function.estimate(split, jb.environments.WithNullArm(two_arms), limit, **how)
+    beside_a_null_arm = score_function.estimate(
+        split, jb.environments.WithNullArm(two_arms), limit, **how
+    )
     for name in MEANS:
         np.testing.assert_array_equal(beside_a_null_arm.gradient[name], found.gradient[name])

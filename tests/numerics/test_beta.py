@@ -1,4 +1,6 @@
-"""Beta draws from words, and tabulated Beta laws: laws against scipy, integer parts against exact sums."""
+"""Beta draws from words, and tabulated Beta laws: laws against scipy, integer parts against exact
+sums.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,24 @@ look_up = jax.jit(jax.vmap(beta.quantile_of_word, in_axes=(0, None)))
 def lattice_words() -> jax.Array:
     """uint32[2, LATTICE]: an additive recurrence with the plastic number's steps.
 
-    Its discrepancy gives CDFs of smooth functions of two uniforms to about 4e-5 (measured, shapes below).
+    Its discrepancy gives CDFs of smooth functions of two uniforms to about 4e-5 (measured, shapes
+    below).
     """
     plastic = 1.32471795724474602596
     i = np.arange(LATTICE, dtype=np.uint64)
-    rows = [(i * np.uint64(int(2**64 / plastic**k)) + np.uint64(1 << 40)) >> np.uint64(32) for k in (1, 2)]
+    rows = [
+        (i * np.uint64(int(2**64 / plastic**k)) + np.uint64(1 << 40)) >> np.uint64(32)
+        for k in (1, 2)
+    ]
     return jnp.asarray(np.stack(rows).astype(np.uint32))
 
 
 WORDS = lattice_words()
 
 
-def beta_cdf(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+def beta_cdf(
+    a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
+) -> NDArray[np.float64]:
     left = special.betainc(a, b, np.clip(x, 0, 1))
     return np.where(x < 0.5, left, 1 - special.betainc(b, a, np.clip(1 - x, 0, 1)))
 
@@ -51,7 +59,9 @@ def test_gamma_quantile_bound() -> None:
     z = np.linspace(-6.76, 6.76, 4001).astype(np.float32)
     f = jax.jit(beta._log_gamma_over_shape)
     exact_z = z.astype(np.float64)
-    shapes = np.concatenate([10 ** np.linspace(0, 7, 150), np.linspace(1, 3, 50)]).astype(np.float32)
+    shapes = np.concatenate([10 ** np.linspace(0, 7, 150), np.linspace(1, 3, 50)]).astype(
+        np.float32
+    )
     for a in shapes:
         log_x = np.asarray(f(z, jnp.full_like(z, a)), np.float64)
         shape = float(a)
@@ -60,8 +70,8 @@ def test_gamma_quantile_bound() -> None:
         right = special.ndtr(-exact_z) - special.gammaincc(shape, x)
         assert np.abs(np.where(z < 0, left, right)).max() < 5e-6, a
         assert np.all(np.diff(log_x[::20]) > 0), a
-        # Relative accuracy of the left tail: 1 % of the probability, down to 7e-12.  Above a = 1000 float32's
-        # rounding of log x alone is more than that.
+        # Relative accuracy of the left tail: 1 % of the probability, down to 7e-12.  Above a = 1000
+        # float32's rounding of log x alone is more than that.
         if shape <= 1000:
             ratio = special.gammainc(shape, x) / special.ndtr(exact_z)
             assert np.abs(ratio[z < 0] - 1).max() < 0.01, a
@@ -87,7 +97,9 @@ def test_draw_cdf(a: float, b: float) -> None:
 
 
 def test_draw_extremes() -> None:
-    ends = jnp.array([0, 1, 2**29 - 1, 2**29, 2**30, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32)
+    ends = jnp.array(
+        [0, 1, 2**29 - 1, 2**29, 2**30, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32
+    )
     shapes = jnp.array([1, 1.5, 2, 1e3, 1e6, 1e7], jnp.float32)
     w0, w1, a, b = jnp.meshgrid(ends, ends, shapes, shapes)
     x = np.asarray(draw(jnp.stack([w0, w1]), a, b))
@@ -119,7 +131,9 @@ def test_cell_of() -> None:
     words = np.concatenate([EDGES[:-1], EDGES[1:] - 1, uniform, small, 2**32 - 1 - small])
     cell, fraction = jax.jit(beta.cell_of)(jnp.asarray(words.astype(np.uint32)))
     assert cell.dtype == jnp.int32 and fraction.dtype == jnp.uint32
-    for word, c, f in zip(words.tolist(), np.asarray(cell).tolist(), np.asarray(fraction).tolist(), strict=True):
+    for word, c, f in zip(
+        words.tolist(), np.asarray(cell).tolist(), np.asarray(fraction).tolist(), strict=True
+    ):
         assert (c, f) == reference_cell(word)
 
 
@@ -134,7 +148,8 @@ def test_interpolate_is_exact() -> None:
     lo, hi = (jnp.asarray(p.astype(np.int32)) for p in pairs.T)
     got = np.asarray(beta.interpolate(lo, hi, jnp.asarray(fractions.astype(np.uint32))))
     expected = [
-        a + ((b - a) * f >> beta.FRACTION_BITS) for (a, b), f in zip(pairs.tolist(), fractions.tolist(), strict=True)
+        a + ((b - a) * f >> beta.FRACTION_BITS)
+        for (a, b), f in zip(pairs.tolist(), fractions.tolist(), strict=True)
     ]
     assert got.tolist() == expected
 
@@ -162,12 +177,16 @@ def probe_words() -> NDArray[np.uint32]:
 def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
     """Largest CDF error and largest mean error of the tabulated laws.
 
-    An outcome of t ticks stands for a value in (t - 0.5, t + 1.5) ticks: half a tick for the knots' rounding
-    and one for the interpolation's floor.
+    An outcome of t ticks stands for a value in (t - 0.5, t + 1.5) ticks: half a tick for the knots'
+    rounding and one for the interpolation's floor.
     """
     knots, mean = beta.quantile_table(a, b)
     assert knots.dtype == np.int32 and knots.shape == (a.size, beta.KNOTS) and mean.shape == a.shape
-    assert np.all(knots[:, 0] == 0) and np.all(knots[:, -1] == 2**24) and np.all(np.diff(knots, axis=1) >= 0)
+    assert (
+        np.all(knots[:, 0] == 0)
+        and np.all(knots[:, -1] == 2**24)
+        and np.all(np.diff(knots, axis=1) >= 0)
+    )
     words = probe_words()
     ticks = np.asarray(look_up(jnp.asarray(knots), jnp.asarray(words)), np.float64)
     assert np.all(np.diff(ticks, axis=1) >= 0)
@@ -177,7 +196,9 @@ def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, fl
     return float(max(over.max(), under.max())), float(np.abs(mean / 2**24 - a / (a + b)).max())
 
 
-NAMED = np.array([(0.01, 0.01), (0.01, 0.05), (0.01, 1e3), (1e3, 1e3), (1, 1), (1e-3, 5), (1e-3, 1e3)]).T
+NAMED = np.array(
+    [(0.01, 0.01), (0.01, 0.05), (0.01, 1e3), (1e3, 1e3), (1, 1), (1e-3, 5), (1e-3, 1e3)]
+).T
 
 
 def shapes(kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -196,7 +217,12 @@ def shapes(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(
     ("kind", "cdf", "mean"),
-    [("random", 1e-4, 1e-5), ("extreme", 1e-4, 1e-5), ("one tiny", 1.5e-4, 1e-5), ("two tiny", 8e-4, 1e-4)],
+    [
+        ("random", 1e-4, 1e-5),
+        ("extreme", 1e-4, 1e-5),
+        ("one tiny", 1.5e-4, 1e-5),
+        ("two tiny", 8e-4, 1e-4),
+    ],
 )
 @pytest.mark.quick_rows("two tiny-0.0008-0.0001")
 def test_laws_of_the_tables(kind: str, cdf: float, mean: float) -> None:

@@ -16,9 +16,12 @@ from jaxbandits.policies.zooming import uncovered_point
 from tests.policies.reference.continuum import uncovered
 
 BALLS = 12
-first_hole, holes, pick = (jax.jit(f) for f in (covering.first_hole, covering.holes, covering.nth_hole_point))
+first_hole, holes, pick = (
+    jax.jit(f) for f in (covering.first_hole, covering.holes, covering.nth_hole_point)
+)
 
-# Coarse numbers, so that ends meet; fine ones, so that gaps of one point occur; and balls that hold nothing.
+# Coarse numbers, so that ends meet; fine ones, so that gaps of one point occur; and balls that hold
+# nothing.
 coarse = st.integers(-2, 10).map(lambda k: k * ticks.ONE // 8)
 near = st.builds(lambda k, d: k * ticks.ONE // 8 + d, st.integers(-2, 10), st.integers(-2, 2))
 ends = st.one_of(coarse, near, st.integers(-ticks.ONE, 2 * ticks.ONE))
@@ -46,9 +49,15 @@ def test_the_whole_interval(pairs: list[tuple[int, int]]) -> None:
 
 
 @given(balls, ends, ends, st.integers(0, 2**30))
-def test_a_span_and_every_point_of_it(pairs: list[tuple[int, int]], a: int, b: int, number: int) -> None:
+def test_a_span_and_every_point_of_it(
+    pairs: list[tuple[int, int]], a: int, b: int, number: int
+) -> None:
     low, high = max(min(a, b), 0), min(max(a, b), ticks.ONE)
-    gaps, ours, span = gaps_within(pairs, low, high), arrays(pairs), Span(jnp.int32(low), jnp.int32(high))
+    gaps, ours, span = (
+        gaps_within(pairs, low, high),
+        arrays(pairs),
+        Span(jnp.int32(low), jnp.int32(high)),
+    )
     total = sum(q - p + 1 for p, q in gaps)
     assert int(holes(ours, span)) == total
     first = int(first_hole(ours, span))
@@ -63,22 +72,39 @@ def test_a_span_and_every_point_of_it(pairs: list[tuple[int, int]], a: int, b: i
 
 
 def test_a_hole_between_the_ends_of_an_annulus_is_seen() -> None:
-    """Both new end points are covered and a point between them is not: the test that is not exact (SPEC D.5)."""
+    """Both new end points are covered and a point between them is not: the test that is not exact
+    (SPEC D.5).
+    """
     one = ticks.ONE
-    ours = arrays([(one // 2 - 100, one // 2 + 100), (one // 2 + 90, one // 2 + 200), (one // 2 + 300, one + 1)])
+    ours = arrays(
+        [
+            (one // 2 - 100, one // 2 + 100),
+            (one // 2 + 90, one // 2 + 200),
+            (one // 2 + 300, one + 1),
+        ]
+    )
     annulus = Span(jnp.int32(one // 2 + 100), jnp.int32(one // 2 + 400))
     assert int(first_hole(ours, annulus)) == one // 2 + 200
     assert int(holes(ours, annulus)) == 101
 
 
 def test_points_are_drawn_uniformly_over_all_gaps() -> None:
-    """Two spans, three gaps: shares of 20,000 draws against the gaps' lengths, and no point that is covered."""
+    """Two spans, three gaps: shares of 20,000 draws against the gaps' lengths, and no point that is
+    covered.
+    """
     one = ticks.ONE
-    pairs = [(-1, one // 8), (one // 4, one // 2), (one // 2 - 5, one * 3 // 4), (one * 7 // 8, one + 1)]
+    pairs = [
+        (-1, one // 8),
+        (one // 4, one // 2),
+        (one // 2 - 5, one * 3 // 4),
+        (one * 7 // 8, one + 1),
+    ]
     ours, middle = arrays(pairs), jnp.int32(one // 2)
     spans = Span(jnp.int32(0), middle), Span(middle + 1, jnp.int32(one))
     rounds = jnp.arange(1, 20_001)
-    points, needed = jax.jit(jax.vmap(lambda t: uncovered_point(ours, *spans, jax.random.key(3), t)))(rounds)
+    points, needed = jax.jit(
+        jax.vmap(lambda t: uncovered_point(ours, *spans, jax.random.key(3), t))
+    )(rounds)
     assert bool(needed.all())
     gaps = uncovered(pairs)
     counts = np.array([((points >= a) & (points <= b)).sum() for a, b in gaps])

@@ -22,8 +22,12 @@ def test_an_address_is_what_the_page_says() -> None:
     assert jax.random.key_data(draws.key(KEY, 5, 1, 2)).tolist() == [3820967083, 2467704204]
     one, other = draws.normal(KEY, 5, 1, 3, pair=True)
     assert [round(float(x[2]), 6) for x in (one, other)] == [0.431511, -0.218356]
-    assert float(draws.beta(KEY, 5, 1, jnp.full(3, 3), jnp.full(3, 5))[2]) == pytest.approx(0.448868, abs=1e-6)
-    assert float(draws.beta(KEY, 5, 1, jnp.full(3, 3.0), jnp.full(3, 5.0))[2]) == pytest.approx(0.448868, abs=1e-6)
+    assert float(draws.beta(KEY, 5, 1, jnp.full(3, 3), jnp.full(3, 5))[2]) == pytest.approx(
+        0.448868, abs=1e-6
+    )
+    assert float(draws.beta(KEY, 5, 1, jnp.full(3, 3.0), jnp.full(3, 5.0))[2]) == pytest.approx(
+        0.448868, abs=1e-6
+    )
     assert float(draws.gamma(KEY, 5, 1, jnp.full(3, 4.0))[2]) == pytest.approx(4.555321, abs=1e-5)
     assert draws.Role.USER == 34
 
@@ -32,7 +36,11 @@ def test_it_is_the_draw_of_the_built_in_sampler() -> None:
     counts = Posterior(jnp.array([9, 4, 30]), jnp.array([3, 4, 11]), jnp.array([5, 0, 2]))
     theta, _ = jb.policies.BudgetedThompson().draws(counts, KEY, jnp.int32(7))
     own = draws.beta(
-        KEY, jnp.int32(7), streams.Role.THETA_REWARD, 1 + counts.rewards, 1 + counts.pulls - counts.rewards
+        KEY,
+        jnp.int32(7),
+        streams.Role.THETA_REWARD,
+        1 + counts.rewards,
+        1 + counts.pulls - counts.rewards,
     )
     np.testing.assert_array_equal(theta, own)
 
@@ -41,7 +49,12 @@ def test_it_is_the_draw_of_the_built_in_sampler() -> None:
 def test_further_arms_change_no_draw_and_rounds_and_roles_do(draw: str) -> None:
     def drawn(arms: int, round: int = 3, role: int = draws.Role.USER) -> np.ndarray:
         shapes = jnp.linspace(0.5, 6.5, 40)[:arms]
-        given: Any = {"uniform": (arms,), "normal": (arms,), "beta": (shapes, shapes + 1), "gamma": (shapes,)}[draw]
+        given: Any = {
+            "uniform": (arms,),
+            "normal": (arms,),
+            "beta": (shapes, shapes + 1),
+            "gamma": (shapes,),
+        }[draw]
         return np.asarray(getattr(draws, draw)(KEY, round, role, *given))
 
     np.testing.assert_array_equal(drawn(7), drawn(40)[:7])

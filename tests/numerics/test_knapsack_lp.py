@@ -54,7 +54,11 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
         assert (int(best.high), int(best.low)) == (ref.high if ref.high >= 0 else ref.low, ref.low)
         return int(best.high), int(best.low), float(best.weight)
 
-    assert choice([1.0, 1.0, 1.0], [0.9, 0.3, 0.3]) == (1, 1, 1.0)  # the pair (0, 1) has the same value
+    assert choice([1.0, 1.0, 1.0], [0.9, 0.3, 0.3]) == (
+        1,
+        1,
+        1.0,
+    )  # the pair (0, 1) has the same value
     assert choice([0.75, 0.75], [0.75, 0.75]) == (0, 2, pytest.approx(2 / 3))
     assert choice([0.0, 0.0], [0.25, 0.75]) == (0, 0, 1.0)
     assert choice([0.5], [0.5]) == (0, 0, 1.0)  # a cost of exactly c is below
@@ -62,12 +66,17 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
 
 @pytest.mark.parametrize(("arms", "most"), [(2, 9), (7, 9), (100, 10_000)])
 def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, most):
-    """Bounds clipped to [0, 1], costs of exactly c; and few pulls each, so that lines of several arms coincide."""
+    """Bounds clipped to [0, 1], costs of exactly c; and few pulls each, so that lines of several
+    arms coincide.
+    """
     rng = np.random.default_rng(arms)
     pulls = rng.integers(1, most, (1000, arms))
     mean = rng.binomial(pulls, rng.random((2, 1000, arms))) / pulls
     radius = np.where(rng.random((1000, 1)) < 0.5, 0.3 / np.sqrt(pulls), 0)
-    mu, rho = np.minimum(mean[0] + radius, 1).astype(np.float32), np.maximum(mean[1] - radius, 0).astype(np.float32)
+    mu, rho = (
+        np.minimum(mean[0] + radius, 1).astype(np.float32),
+        np.maximum(mean[1] - radius, 0).astype(np.float32),
+    )
     c = (rng.integers(1, 9, 1000) / 8).astype(np.float32)
     allowed = rng.random((1000, arms + 1)) < 0.9
     best = jax.device_get(jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c, allowed))
@@ -79,7 +88,9 @@ def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, most):
     order = np.sort(table, axis=1)
     clear = np.flatnonzero(feasible & (order[:, -1] > order[:, -2] + 2 * EPS))
     assert clear.size > 200
-    np.testing.assert_array_equal((best.high * (arms + 1) + best.low)[clear], table.argmax(1)[clear])
+    np.testing.assert_array_equal(
+        (best.high * (arms + 1) + best.low)[clear], table.argmax(1)[clear]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -115,13 +126,25 @@ def test_host_values_of_padded_instances_and_of_several_resources():
     cost = np.array([[0.3, 0.75, 0.8], [0.25, np.nan, 0.75]])
     values = lp.mixture_values(reward, cost, np.array([0.5, 0.5]))
     np.testing.assert_allclose(values, [0.59, 0.7], atol=1e-15)
-    np.testing.assert_allclose(lp.mixture_values(reward, cost[..., None], np.full((2, 1), 0.5)), values, atol=1e-15)
+    np.testing.assert_allclose(
+        lp.mixture_values(reward, cost[..., None], np.full((2, 1), 0.5)), values, atol=1e-15
+    )
     twice = np.stack([cost, cost], axis=-1)
-    np.testing.assert_allclose(lp.mixture_values(reward, twice, np.full((2, 2), 0.5)), values, atol=1e-12)
-    np.testing.assert_allclose(lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12)
+    np.testing.assert_allclose(
+        lp.mixture_values(reward, twice, np.full((2, 2), 0.5)), values, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12
+    )
 
 
 def test_many_arms_and_resources_go_by_the_simplex_method():
     rng = np.random.default_rng(5)
-    reward, cost, budget = rng.random((1, 60)), rng.uniform(0.1, 1, (1, 60, 4)), np.full((1, 4), 10.0)
-    assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(highs(reward[0], cost[0].T, budget[0])[0])
+    reward, cost, budget = (
+        rng.random((1, 60)),
+        rng.uniform(0.1, 1, (1, 60, 4)),
+        np.full((1, 4), 10.0),
+    )
+    assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(
+        highs(reward[0], cost[0].T, budget[0])[0]
+    )

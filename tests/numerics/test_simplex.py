@@ -14,14 +14,32 @@ from scipy.optimize import linprog
 from jaxbandits._numerics import knapsack_lp as lp
 
 KINDS = ("random", "degenerate", "time", "equal rows", "equal ratios")
-SHAPES = ((1, 1), (3, 1), (3, 2), (10, 2), (10, 3), (20, 6), (8, 9), (100, 3), (40, 9))  # arms, rows
+SHAPES = (
+    (1, 1),
+    (3, 1),
+    (3, 2),
+    (10, 2),
+    (10, 3),
+    (20, 6),
+    (8, 9),
+    (100, 3),
+    (40, 9),
+)  # arms, rows
 
 
-def programs(kind: str, arms: int, rows: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def programs(
+    kind: str, arms: int, rows: int, count: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    mu, cost, limit = rng.random((count, arms)), rng.random((count, rows, arms)), rng.uniform(0.02, 1, (count, rows))
+    mu, cost, limit = (
+        rng.random((count, arms)),
+        rng.random((count, rows, arms)),
+        rng.uniform(0.02, 1, (count, rows)),
+    )
     if kind == "degenerate":  # many equal numbers, costs of 0, some budgets of 0
-        mu, cost, limit = (np.round(x * 4) / 4 for x in (mu, cost * (rng.random(cost.shape) < 0.8), limit))
+        mu, cost, limit = (
+            np.round(x * 4) / 4 for x in (mu, cost * (rng.random(cost.shape) < 0.8), limit)
+        )
         limit = np.where(rng.random(limit.shape) < 0.15, 0, limit)
     if kind == "time":
         cost[:, -1] = limit[:, -1] = 1
@@ -49,13 +67,25 @@ def against_highs(count: int, seed: int) -> int:
             found = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
             exact[i] = -found.fun if found.status == 0 else np.inf
         bounded = np.isfinite(exact)
-        assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(host.optimal, bounded), (kind, arms)
+        assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(
+            host.optimal, bounded
+        ), (kind, arms)
         size = np.maximum(exact, 1)[bounded]
         prices = (host.price * limit).sum(-1)
-        for value in (host.value, (mu * x).sum(-1), prices):  # the optimum of the program and of its dual
-            assert (np.abs(value[bounded] - exact[bounded]) <= 1e-9 * size).all(), (kind, arms, rows)
+        for value in (
+            host.value,
+            (mu * x).sum(-1),
+            prices,
+        ):  # the optimum of the program and of its dual
+            assert (np.abs(value[bounded] - exact[bounded]) <= 1e-9 * size).all(), (
+                kind,
+                arms,
+                rows,
+            )
         assert (x >= 0).all() and ((cost @ x[..., None])[..., 0] <= limit + 1e-9)[bounded].all()
-        usual = bounded & (exact < 1e3)  # beyond it some arm's costs are so small that float32 takes them for 0
+        usual = bounded & (
+            exact < 1e3
+        )  # beyond it some arm's costs are so small that float32 takes them for 0
         assert traced.optimal[usual].all()
         error = np.abs(traced.value[usual] - exact[usual])
         assert (error <= 2e-6 * np.maximum(exact, 1)[usual]).all(), (kind, arms, rows)
@@ -76,10 +106,15 @@ def test_a_hundred_thousand_programs_against_highs() -> None:
 PRICES = ("each its own", "arms are dear or cheap", "some are free")
 
 
-def decades(kind: str, arms: int, rows: int, timed: bool, count: int, seed: int) -> list[np.ndarray]:
+def decades(
+    kind: str, arms: int, rows: int, timed: bool, count: int, seed: int
+) -> list[np.ndarray]:
     """Costs and limits from 10⁻⁶ to 1, alike in every decade; numbers of float32."""
     rng = np.random.default_rng(seed)
-    mu, cost, limit = rng.random((count, arms)), *(10 ** rng.uniform(-6, 0, (count, rows, n)) for n in (arms, 1))
+    mu, cost, limit = (
+        rng.random((count, arms)),
+        *(10 ** rng.uniform(-6, 0, (count, rows, n)) for n in (arms, 1)),
+    )
     if kind == "arms are dear or cheap":
         cost = np.maximum(cost[:, :1] * rng.uniform(0.2, 1, cost.shape), 1e-6)
     if kind == "some are free":
@@ -101,7 +136,9 @@ def over_six_decades(count: int, seed: int) -> int:
         gain = mu / size
         exact, most = np.full(count, np.inf), gain.max(1)
         for i in range(count):
-            one = linprog(-gain[i] / most[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs")
+            one = linprog(
+                -gain[i] / most[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs"
+            )
             exact[i] = -one.fun * most[i] if one.status == 0 else np.inf
         bounded, solved = ((cost > 0).any(1) | (mu <= 0)).all(1), np.isfinite(exact)
         # the general solver errs on a few: it gives up, or takes a gain of 1e-7 for none; what is
@@ -111,13 +148,19 @@ def over_six_decades(count: int, seed: int) -> int:
         host = lp.simplex(mu, cost, limit, xp=np)
         traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
         for found, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
-            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(found.optimal, bounded), kind
+            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(
+                found.optimal, bounded
+            ), kind
             x = solution(found, arms).astype(np.float64)[both]
             used = (scaled[both] @ x[..., None])[..., 0].max(-1)
             brings = (mu[both] * x).sum(-1) / np.maximum(used, 1)
-            off = [np.abs(value - exact[both]) > rounding * exact[both] for value in (brings, found.value[both])]
+            off = [
+                np.abs(value - exact[both]) > rounding * exact[both]
+                for value in (brings, found.value[both])
+            ]
             assert not off[0].any(), (kind, arms, rows, timed)  # what is played
-            # prices that fall by six decades may cancel in the float32 value itself, though not in what is played
+            # prices that fall by six decades may cancel in the float32 value itself, though not in
+            # what is played
             assert off[1].sum() <= (0 if found is host else count / 500), (kind, arms, rows, timed)
     return number
 
@@ -136,7 +179,9 @@ def test_many_programs_over_six_decades_against_highs() -> None:
 
 def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
     rng = np.random.default_rng(3)
-    mu, rho, c = (x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500)))
+    mu, rho, c = (
+        x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500))
+    )
     rows = np.stack([rho, np.ones_like(rho)], axis=1)
     found = jax.jit(jax.vmap(lp.simplex))(mu, rows, np.stack([c, np.ones_like(c)], axis=1))
     best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
@@ -150,7 +195,11 @@ def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
 
 def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
     mu, cost, limit = (x.astype(np.float32) for x in programs("random", 7, 3, 40, 5))
-    wide = [np.pad(mu, [(0, 0), (0, 5)], mode="edge"), np.pad(cost, [(0, 0), (0, 0), (0, 5)], mode="edge"), limit]
+    wide = [
+        np.pad(mu, [(0, 0), (0, 5)], mode="edge"),
+        np.pad(cost, [(0, 0), (0, 0), (0, 5)], mode="edge"),
+        limit,
+    ]
     solve = jax.jit(jax.vmap(lp.simplex, in_axes=(0, 0, 0, None)))
     one = solve(mu, cost, limit, jnp.ones(7, bool))
     other = solve(*wide, jnp.arange(12) < 7)
@@ -163,7 +212,9 @@ def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
 
 
 def test_no_cycle_is_possible() -> None:
-    """Nothing may be spent, so no exchange moves anything; the largest gain alone goes in circles in one of these."""
+    """Nothing may be spent, so no exchange moves anything; the largest gain alone goes in circles
+    in one of these.
+    """
     rng = np.random.default_rng(0)
     mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
     those = slice(870, 890)
@@ -173,10 +224,21 @@ def test_no_cycle_is_possible() -> None:
 
 
 def test_edges() -> None:
-    free = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 2.0]), xp=np)
-    assert free.value == np.inf and free.arm.tolist() == [1, -1] and free.level.tolist() == [1, 0] and not free.optimal
-    broke = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np)
-    assert broke.value == 0.5 and solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
+    free = lp.simplex(
+        np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 2.0]), xp=np
+    )
+    assert (
+        free.value == np.inf
+        and free.arm.tolist() == [1, -1]
+        and free.level.tolist() == [1, 0]
+        and not free.optimal
+    )
+    broke = lp.simplex(
+        np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np
+    )
+    assert broke.value == 0.5 and solution(
+        lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2
+    ).tolist() == [[0, 2]]
     mu, cost, limit = programs("random", 40, 9, 200, 6)
     short, whole = (lp.simplex(mu, cost, limit, xp=np, max_exchanges=most) for most in (2, 0))
     assert short.pivots.max() == 2 and not short.optimal.all() and whole.optimal.all()

@@ -62,15 +62,22 @@ def test_the_optimum_is_that_of_all_histories(last_pull: str) -> None:
         budget = rng.uniform(0.6, 2.4, 2)
         exact = knapsack_optimum(arms, budget.tolist(), 4, last_pull=last_pull)
         ticks = np.floor(budget * 2**24) / 2**24
-        assert exact.value == pytest.approx(brute(arms, np.zeros(2), ticks, 4, last_pull == "forfeits"), abs=1e-12)
+        assert exact.value == pytest.approx(
+            brute(arms, np.zeros(2), ticks, 4, last_pull == "forfeits"), abs=1e-12
+        )
 
 
 def test_one_resource_and_many_rounds_are_the_budgeted_optimum() -> None:
     means = [(0.9, 0.8), (0.3, 0.35)]
     one = budgeted_optimum([bernoulli_law(r, c) for r, c in means], 5.0, last_pull="counts").value
-    many = knapsack_optimum([bernoulli_law(r, [c]) for r, c in means], [5.0], 200, last_pull="counts").value
+    many = knapsack_optimum(
+        [bernoulli_law(r, [c]) for r, c in means], [5.0], 200, last_pull="counts"
+    ).value
     assert many == pytest.approx(one, rel=1e-9)
-    with pytest.raises(jb.InputError, match=r"shapes \(4,\), \(4,\), \(4,\); they must be \[J\], \[J\] and \[J, 1\]"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"shapes \(4,\), \(4,\), \(4,\); they must be \[J\], \[J\] and \[J, 1\]",
+    ):
         knapsack_optimum([bernoulli_law(0.5, 0.5)], [5.0], 4, last_pull="counts")
 
 
@@ -92,10 +99,15 @@ def chosen(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
 
 @pytest.mark.integration
 def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() -> None:
-    """Of all instances together and of each one, by standard errors; learners clearly below. Nothing is overspent."""
+    """Of all instances together and of each one, by standard errors; learners clearly below.
+    Nothing is overspent.
+    """
     count, runs = 500, 64
     mu, cost, budget, rounds = instances(count, seed=2)
-    best, fluid = optima(mu, cost, budget, rounds), fluid_values(mu, cost, budget, rounds.astype(float))
+    best, fluid = (
+        optima(mu, cost, budget, rounds),
+        fluid_values(mu, cost, budget, rounds.astype(float)),
+    )
     assert (best <= fluid + 1e-9).all() and (best < 0.97 * fluid).mean() > 0.5
     world = jb.environments.WithNullArm(jb.environments.FiniteArms.bernoulli(mu, cost))
     limit = jb.TotalBudget(budget, last_pull="counts", rounds=rounds)
@@ -109,6 +121,9 @@ def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() ->
     total = np.sqrt((error**2).sum(-1)) / count
     for name, each in zip(result.settings, above.mean(-1) / best.mean(), strict=True):
         print(f"{name:60s} {100 * each:+.1f} % of the optimum")
-    assert (above.mean(-1) < 3 * total).all() and (above.mean(-1) < -3 * total)[2:].all(), (above.mean(-1), total)
+    assert (above.mean(-1) < 3 * total).all() and (above.mean(-1) < -3 * total)[2:].all(), (
+        above.mean(-1),
+        total,
+    )
     z = np.where(error > 0, above / np.where(error > 0, error, 1), -np.inf)
     assert z.max() < laws.t.isf(0.01 / z.size, runs - 1), z.max()

@@ -1,4 +1,6 @@
-"""The dynamic-programming optimum of a budget: against enumeration of all policies, and what it refuses."""
+"""The dynamic-programming optimum of a budget: against enumeration of all policies, and what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,22 @@ from jaxbandits.oracles.optimum import (
 )
 
 
-def value_of(policy: tuple[int, ...], arms: list[ArmLaw], budget: Fraction, step: Fraction, last_pull: str) -> Fraction:
-    """Expected reward of a map from what is spent (in steps) to an arm, by walking its Markov chain forward exactly.
+def value_of(
+    policy: tuple[int, ...], arms: list[ArmLaw], budget: Fraction, step: Fraction, last_pull: str
+) -> Fraction:
+    """Expected reward of a map from what is spent (in steps) to an arm, by walking its Markov chain
+    forward exactly.
 
-    Every probability, reward and cost is a Fraction; a pull that costs nothing is repeated, a geometric series.
+    Every probability, reward and cost is a Fraction; a pull that costs nothing is repeated, a
+    geometric series.
     """
     chance = [Fraction(0)] * len(policy)
     chance[0] = Fraction(1)
     total = Fraction(0)
     for level, arm in enumerate(policy):
-        outcomes = [tuple(Fraction(float(x)) for x in outcome) for outcome in zip(*arms[arm], strict=True)]
+        outcomes = [
+            tuple(Fraction(float(x)) for x in outcome) for outcome in zip(*arms[arm], strict=True)
+        ]
         pulls = chance[level] / sum(p for p, _, c in outcomes if c > 0)  # expected pulls here
         for p, r, c in outcomes:
             spent = level * step + c
@@ -40,7 +48,9 @@ def value_of(policy: tuple[int, ...], arms: list[ArmLaw], budget: Fraction, step
 
 
 def random_arms(seed: int, count: int) -> list[ArmLaw]:
-    """Laws on quarters whose probabilities are 64ths, so that Fractions stay exact; rewards depend on costs."""
+    """Laws on quarters whose probabilities are 64ths, so that Fractions stay exact; rewards depend
+    on costs.
+    """
     draw = np.random.default_rng(seed)
     arms = []
     for _ in range(count):
@@ -71,9 +81,15 @@ def test_against_all_policies(last_pull: str) -> None:
 
 
 def test_bernoulli_costs_need_the_best_ratio_only() -> None:
-    best = budgeted_optimum([bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="counts")
-    assert best.value == pytest.approx(8 * 2.0) and not best.choice.any()  # the eighth coin overshoots and counts
-    forfeited = budgeted_optimum([bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="forfeits")
+    best = budgeted_optimum(
+        [bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="counts"
+    )
+    assert (
+        best.value == pytest.approx(8 * 2.0) and not best.choice.any()
+    )  # the eighth coin overshoots and counts
+    forfeited = budgeted_optimum(
+        [bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="forfeits"
+    )
     # at 7 of 7.5 only rewards of pulls that cost nothing count: 0.5·0.75/0.25 against 0.9·0.5/0.5
     assert forfeited.value == pytest.approx(7 * 2.0 + 0.5 * 0.75 / 0.25)
 
@@ -83,9 +99,17 @@ def test_bernoulli_costs_need_the_best_ratio_only() -> None:
     [
         ([bernoulli_law(0.5, 0.0)], 1.0, r"arms\[0\].cost: .*above 0 for some outcome"),
         ([ArmLaw(np.array([0.5]), np.array([1.0]), np.array([1.0]))], 1.0, "sum to 1"),
-        ([ArmLaw(np.array([1.0]), np.array([2.0]), np.array([1.0]))], 1.0, r"reward: .*in \[0, 1\]"),
+        (
+            [ArmLaw(np.array([1.0]), np.array([2.0]), np.array([1.0]))],
+            1.0,
+            r"reward: .*in \[0, 1\]",
+        ),
         ([bernoulli_law(0.5, 0.5)], 0.0, "budget: 0.0 given"),
-        ([independent_law([(1.0, 0.5)], [(0.5, 0.3), (0.5, 0.77)])], 1e6, "budget: .*at most 200000 times"),
+        (
+            [independent_law([(1.0, 0.5)], [(0.5, 0.3), (0.5, 0.77)])],
+            1e6,
+            "budget: .*at most 200000 times",
+        ),
     ],
 )
 def test_refusals(arms: list[ArmLaw], budget: float, words: str) -> None:
@@ -101,18 +125,27 @@ def test_sets() -> None:
 
 
 def test_least_shares() -> None:
-    reward, cost, share = np.array([0.6, 0.5, 0.3]), np.array([0.5, 0.25, 0.6]), np.array([0.1, 0.1, 0.2])
+    reward, cost, share = (
+        np.array([0.6, 0.5, 0.3]),
+        np.array([0.5, 0.25, 0.6]),
+        np.array([0.1, 0.1, 0.2]),
+    )
     assert rate_with_shares(reward, cost, share) == pytest.approx(1.362319, abs=1e-6)
     assert rate_with_shares(reward, cost, share, of="money") == pytest.approx(1.62)
     assert rate_with_shares(reward, None, share) == pytest.approx(share @ reward + 0.6 * 0.6)
-    # who keeps the shares and knows the rest earns it, but for the last pull, and in no round is an arm far behind
+    # who keeps the shares and knows the rest earns it, but for the last pull, and in no round is an
+    # arm far behind
     arms = jb.environments.FiniteArms.bernoulli(reward, cost)
     policy = jb.policies.Floored(jb.policies.FixedSplit([0.0, 1.0, 0.0]), share=share)
     limit = jb.TotalBudget(300.0, last_pull="counts")
-    result = jb.simulate(policy, arms, limit, key=jax.random.key(4), replicates=400, marks=20, record=("pulls",))
+    result = jb.simulate(
+        policy, arms, limit, key=jax.random.key(4), replicates=400, marks=20, record=("pulls",)
+    )
     got = result.reward.values[..., -1].ravel()
     assert abs(got.mean() - 300 * rate_with_shares(reward, cost, share)) < 4 * got.std() / 20 + 1.4
     behind = share * result.ledger["rounds"][..., None] - result.recorded().values
     assert behind.max() < 1.01
-    with pytest.raises(jb.InputError, match=r"share: .* 3 shares of at least 0, at most 1 together"):
+    with pytest.raises(
+        jb.InputError, match=r"share: .* 3 shares of at least 0, at most 1 together"
+    ):
         rate_with_shares(reward, cost, [0.5, 0.5, 0.5])

@@ -13,7 +13,8 @@ from jaxbandits import oracles
 from jaxbandits.gradients import exact
 from tests.policies.reference.soft import soft_omega
 
-# n, theta, regret, d/dtheta, d/dmu1, d/dmu2 of the means (0.6, 0.4): computed apart from this project
+# n, theta, regret, d/dtheta, d/dmu1, d/dmu2 of the means (0.6, 0.4): computed apart from this
+# project
 TABLE = [
     (20, 0.25, 1.3476830120, -0.5110703247, 3.75511031, -3.61524658),
     (20, 0.5, 1.3165517734, 0.3351578764, 3.40888297, -3.47858104),
@@ -36,22 +37,32 @@ def test_softelim_to_eight_digits(
 
 
 def test_the_library_softelim_is_the_same_to_eight_digits() -> None:
-    arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])  # rounded to ticks: 6e-8 away
+    arms = jb.environments.FiniteArms.bernoulli(
+        [0.6, 0.4], [0.5, 0.5]
+    )  # rounded to ticks: 6e-8 away
     for n, theta, regret, by_theta, *_ in TABLE[:3]:
         found = exact.estimate(jb.policies.SoftElim(theta), arms, jb.Horizon(n), wrt="theta")
-        twin = oracles.evaluate(oracles.play_out(soft_elim(theta), 2, n), arms.values()[0], arms.values()[1])
+        twin = oracles.evaluate(
+            oracles.play_out(soft_elim(theta), 2, n), arms.values()[0], arms.values()[1]
+        )
         np.testing.assert_allclose(found.value[0], twin.regret, rtol=1e-10)
         np.testing.assert_allclose(found.gradient["theta"][0], twin.by_parameter[:, 0], rtol=1e-10)
-        np.testing.assert_allclose((found.value[0, 0], found.gradient["theta"][0, 0]), (regret, by_theta), atol=1e-6)
+        np.testing.assert_allclose(
+            (found.value[0, 0], found.gradient["theta"][0, 0]), (regret, by_theta), atol=1e-6
+        )
 
 
-@pytest.mark.parametrize(("n", "at", "regret"), [(20, 0.404844, 1.29904801), (50, 0.442958, 2.44646722)])
+@pytest.mark.parametrize(
+    ("n", "at", "regret"), [(20, 0.404844, 1.29904801), (50, 0.442958, 2.44646722)]
+)
 @pytest.mark.integration_rows("50-0.442958-2.44646722")
 def test_best_theta(n: int, at: float, regret: float) -> None:
     low, high = 0.3, 0.6
     while high - low > 3e-8:  # the derivative changes sign
         middle = (low + high) / 2
-        low, high = (middle, high) if of(soft_elim(middle), n).by_parameter[0, 0] < 0 else (low, middle)
+        low, high = (
+            (middle, high) if of(soft_elim(middle), n).by_parameter[0, 0] < 0 else (low, middle)
+        )
     assert abs(low - at) < 6e-7
     assert abs(of(soft_elim(low), n).regret[0] - regret) < 6e-9
 
@@ -67,18 +78,25 @@ def test_ucb1_is_a_step_function_of_its_constant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "reward", "regret"), [(10, 6.021786, 0.644881), (50, 31.996712, 1.336621), (100, 64.918421, 1.748246)]
+    ("n", "reward", "regret"),
+    [(10, 6.021786, 0.644881), (50, 31.996712, 1.336621), (100, 64.918421, 1.748246)],
 )
 def test_bayes_optimal(n: int, reward: float, regret: float) -> None:
     assert abs(oracles.bayes_optimal_reward(n) - reward) < 6e-7
     assert abs(oracles.bayes_optimal_regret(n) - regret) < 6e-7
 
 
-def enumerate_histories(choose: oracles.Choice, r: np.ndarray, c: np.ndarray, budget: float, rule: str) -> np.ndarray:
-    """(expected pseudo-regret, probability of an end) by plain recursion over histories of at most 6 rounds."""
+def enumerate_histories(
+    choose: oracles.Choice, r: np.ndarray, c: np.ndarray, budget: float, rule: str
+) -> np.ndarray:
+    """(expected pseudo-regret, probability of an end) by plain recursion over histories of at most
+    6 rounds.
+    """
     rate = (r / c).max()
 
-    def go(n: np.ndarray, s: np.ndarray, k: np.ndarray, spent: int, lost: float, depth: int) -> np.ndarray:
+    def go(
+        n: np.ndarray, s: np.ndarray, k: np.ndarray, spent: int, lost: float, depth: int
+    ) -> np.ndarray:
         if spent >= budget:
             return np.array([lost, 1.0])
         if depth == 6:
@@ -92,7 +110,9 @@ def enumerate_histories(choose: oracles.Choice, r: np.ndarray, c: np.ndarray, bu
             unit = np.eye(len(r), dtype=int)[arm]
             earns = not (rule == "forfeits" and spent + cost > budget)
             more = rate * c[arm] - r[arm] * earns
-            after = go(n + unit, s + reward * unit, k + cost * unit, spent + cost, lost + more, depth + 1)
+            after = go(
+                n + unit, s + reward * unit, k + cost * unit, spent + cost, lost + more, depth + 1
+            )
             total += chance * after
         return total
 
@@ -100,7 +120,9 @@ def enumerate_histories(choose: oracles.Choice, r: np.ndarray, c: np.ndarray, bu
     return go(none, none, none, 0, 0.0, 0)
 
 
-@pytest.mark.parametrize(("budget", "rule"), [(1.0, "counts"), (2.0, "counts"), (1.5, "counts"), (1.5, "forfeits")])
+@pytest.mark.parametrize(
+    ("budget", "rule"), [(1.0, "counts"), (2.0, "counts"), (1.5, "counts"), (1.5, "forfeits")]
+)
 def test_budgeted_regret_is_that_of_all_histories(budget: float, rule: str) -> None:
     r, c = np.array([0.7, 0.4]), np.array([0.9, 0.8])
     choose = soft_omega(0.25, 0.5)
@@ -123,8 +145,12 @@ def test_derivatives_are_those_of_finite_differences() -> None:
     found = oracles.evaluate(ends, r, c)
     for k in range(2):
         step = h * np.eye(2)[k]
-        by_r = (oracles.evaluate(ends, r + step, c).regret - oracles.evaluate(ends, r - step, c).regret) / (2 * h)
-        by_c = (oracles.evaluate(ends, r, c + step).regret - oracles.evaluate(ends, r, c - step).regret) / (2 * h)
+        by_r = (
+            oracles.evaluate(ends, r + step, c).regret - oracles.evaluate(ends, r - step, c).regret
+        ) / (2 * h)
+        by_c = (
+            oracles.evaluate(ends, r, c + step).regret - oracles.evaluate(ends, r, c - step).regret
+        ) / (2 * h)
         np.testing.assert_allclose(
             [found.by_mean_reward[0, k], found.by_mean_cost[0, k]], [by_r[0], by_c[0]], rtol=1e-6
         )
@@ -135,7 +161,9 @@ def test_the_library_choices_are_the_twins() -> None:
     n = rng.integers(0, 12, (300, 2))
     counts = oracles.Counts(n, rng.integers(0, n + 1), rng.integers(0, n + 1))
     soft = jb.policies.SoftIndex(jb.policies.OmegaUCB(rho=0.25), temperature=0.5)
-    np.testing.assert_allclose(exact.choice_of(soft)(counts)[0], soft_omega(0.25, 0.5)(counts)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        exact.choice_of(soft)(counts)[0], soft_omega(0.25, 0.5)(counts)[0], atol=1e-9
+    )
     elim = exact.choice_of(jb.policies.SoftElim(theta=0.5), ("theta",))(counts)
     np.testing.assert_allclose(elim, soft_elim(0.5)(counts), atol=1e-12)
     hard = exact.choice_of(jb.policies.OmegaUCB(rho=0.25))(counts)[0]

@@ -1,4 +1,6 @@
-"""What the library draws in some lanes of ``KEY``, by address: a policy's words, and the outcomes of a world."""
+"""What the library draws in some lanes of ``KEY``, by address: a policy's words, and the outcomes
+of a world.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def lane_key(instance: Any, replicate: Any, domain: Domain = Domain.POLICY) -> j
 
 @cache
 def words(role: int, lanes: int, last: int, arms: int = 1, instance: int = 0) -> np.ndarray:
-    """The policy's two words of (round, role, arm), rounds 1 to ``last``, ``u32[lane, round, arm, 2]``."""
+    """The policy's two words of (round, role, arm), rounds 1 to ``last``, ``u32[lane, round, arm,
+    2]``.
+    """
     return np.asarray(_words(role, jnp.int32(instance), lanes, last, arms))
 
 
@@ -40,14 +44,20 @@ def uniforms(role: int, lanes: int, last: int) -> np.ndarray:
     return (words(role, lanes, last)[:, :, 0, 0] >> 8) / 2.0**24
 
 
-def outcomes(world: Any, lanes: int, pulls: int, instance: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def outcomes(
+    world: Any, lanes: int, pulls: int, instance: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Rewards ``[lane, arm, pull]`` and costs ``[…, d]`` that a world of finitely many arms gives."""
     one = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(instance)).outcome
 
     def lane(replicate: jax.Array) -> Any:
         every_pull = jax.vmap(one, in_axes=(None, None, 0))
         of_arms = jax.vmap(every_pull, in_axes=(None, 0, None))
-        return of_arms(lane_key(instance, replicate, Domain.WORLD), jnp.arange(world.spec.arms), jnp.arange(pulls))
+        return of_arms(
+            lane_key(instance, replicate, Domain.WORLD),
+            jnp.arange(world.spec.arms),
+            jnp.arange(pulls),
+        )
 
     reward, cost = jax.jit(jax.vmap(lane))(jnp.arange(lanes))
     return ticks.to_units(reward), ticks.to_units(cost)

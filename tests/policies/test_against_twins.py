@@ -1,14 +1,15 @@
 """Every policy of finitely many arms against its float64 NumPy twin (``tests/policies/reference``).
 
-Each policy plays once, by the plain loop: 200 replicates of two instances of four arms with a budget, or some lanes
-on a horizon in a world of the contract. From these trajectories:
+Each policy plays once, by the plain loop: 200 replicates of two instances of four arms with a
+budget, or some lanes on a horizon in a world of the contract. From these trajectories:
 
-* every score agrees with the twin's to 1e-5 relative, or to what rounding may move the twin's near a pole, and every
-  decision is one that the twin could take when its scores move by as much;
+* every score agrees with the twin's to 1e-5 relative, or to what rounding may move the twin's near
+  a pole, and every decision is one that the twin could take when its scores move by as much;
 * no policy earns more than the optimum of exact dynamic programming by more than 3 standard errors.
 
-u = 2⁻²⁴ is half a unit in the last place of float32. Formulas of some twenty positive terms are good to 40u = 2.4e-6.
-Where differences decide, the twin is asked again with every sum moved by 8u, and Σx(1 − x) by half a tick an outcome.
+u = 2⁻²⁴ is half a unit in the last place of float32. Formulas of some twenty positive terms are
+good to 40u = 2.4e-6. Where differences decide, the twin is asked again with every sum moved by 8u,
+and Σx(1 − x) by half a tick an outcome.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def moved(score: Score, s: Seen, instance: int = 0) -> Floats:
     """How far a twin's score may move, absolute; +∞ where it may be infinite or not."""
     expected, most = score(s, instance), np.zeros_like(s.n)
     off = (-8 * U, 8 * U)
-    for n, r, c, spread in itertools.product((0, 16 * U), off, off, off):  # n never falls below a threshold
+    for n, r, c, spread in itertools.product(
+        (0, 16 * U), off, off, off
+    ):  # n never falls below a threshold
         squares = [  # so that Σx(1 − x), which the library keeps, moves by its own error alone
             x + by * total + np.sign(spread) * (8 * U * total * (1 - total / s.n) + s.n * 2.0**-25)
             for x, total, by in ((s.rr, s.r, r), (s.cc, s.c, c))
@@ -83,12 +86,20 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "budget_ucb": Case(policies.BudgetUCB(min_cost=LEAST[None]), lambda s, i: twin.budget_ucb(s, LEAST[i])),
-    "estimated_budget_ucb": Case(policies.EstimatedBudgetUCB(), lambda s, i: twin.estimated_budget_ucb(s)),
+    "budget_ucb": Case(
+        policies.BudgetUCB(min_cost=LEAST[None]), lambda s, i: twin.budget_ucb(s, LEAST[i])
+    ),
+    "estimated_budget_ucb": Case(
+        policies.EstimatedBudgetUCB(), lambda s, i: twin.estimated_budget_ucb(s)
+    ),
     "ucb_sc_plus": Case(policies.UCBSCPlus(), lambda s, i: twin.ucb_sc_plus(s)),
-    "kl_ucb_sc_plus": Case(policies.KLUCBSCPlus(), lambda s, i: twin.kl_ucb_sc_plus(s), relative=2e-4),
+    "kl_ucb_sc_plus": Case(
+        policies.KLUCBSCPlus(), lambda s, i: twin.kl_ucb_sc_plus(s), relative=2e-4
+    ),
     "ucb_sc": Case(policies.UCBSC(), lambda s, i: twin.ucb_sc_plus(s, plus=False)),
-    "kl_ucb_sc": Case(policies.KLUCBSC(), lambda s, i: twin.kl_ucb_sc_plus(s, plus=False), relative=2e-4),
+    "kl_ucb_sc": Case(
+        policies.KLUCBSC(), lambda s, i: twin.kl_ucb_sc_plus(s, plus=False), relative=2e-4
+    ),
     "ucb_bv1": Case(policies.UCBBV1(min_cost=0.5), lambda s, i: twin.ucb_bv1(s, 0.5)),
     "ucb_bv2": Case(policies.UCBBV2(), lambda s, i: twin.ucb_bv2(s)),
     "pd_bwk": Case(policies.PDBwK.for_budget(BUDGET, ARMS), lambda s, i: twin.pd_bwk(s, C_RAD)),
@@ -138,7 +149,9 @@ def play(name: str, instance: int) -> Play:
     case = (CASES | ELSEWHERE)[name]
     if case.where:
         rounds = DECISIONS // case.lanes
-        steps = episode(case.policy, world(case.where), jb.Horizon(rounds), KEY, rounds, replicates=case.lanes)
+        steps = episode(
+            case.policy, world(case.where), jb.Horizon(rounds), KEY, rounds, replicates=case.lanes
+        )
         over = np.zeros((case.lanes, rounds), bool)
     else:
         limit = jb.TotalBudget(BUDGET, last_pull="counts")
@@ -149,7 +162,10 @@ def play(name: str, instance: int) -> Play:
     chosen = action if action.ndim == 3 else action[..., None]
     hot = (chosen[..., None] == np.arange(ARMS)).astype(np.float64)  # [lane, round, L, K]
     # what a round brought is told in the next one
-    told = [np.roll(ticks.to_units(x), -1, axis=1).reshape(chosen.shape) for x in steps.observation.feedback]
+    told = [
+        np.roll(ticks.to_units(x), -1, axis=1).reshape(chosen.shape)
+        for x in steps.observation.feedback
+    ]
     count, by_arm = hot.sum(2), [(x[..., None] * hot).sum(2) for x in told]
     squares = [(x[..., None] ** 2 * hot).sum(2) for x in told]
 
@@ -186,8 +202,14 @@ def scores(name: str, p: Play, instance: int) -> tuple[Floats, Floats, Floats]:
         off = ready & ~unsure & ~(np.abs(got - expected) <= allowed)
     assert not off.any(), f"{off.sum()} scores differ, first {got[off][0]} and {expected[off][0]}"
     assert (unsure & ready).mean() < 0.02
-    assert (ready & np.isfinite(got) & np.isfinite(expected)).sum() > 400, "a test of infinities only"
-    return got, expected, np.where(unsure & ready, np.inf, np.where(np.isfinite(expected), allowed, 0.0))
+    assert (ready & np.isfinite(got) & np.isfinite(expected)).sum() > 400, (
+        "a test of infinities only"
+    )
+    return (
+        got,
+        expected,
+        np.where(unsure & ready, np.inf, np.where(np.isfinite(expected), allowed, 0.0)),
+    )
 
 
 _table = jax.jit(jax.vmap(jax.vmap(evaluate_state, in_axes=(None, 0, 0)), in_axes=(None, 0, None)))
@@ -207,18 +229,26 @@ def test_decisions(name: str, record_property: Callable[[str, object], None]) ->
         p = play(name, instance)
         _, expected, tolerance = scores(name, p, instance)
         fresh = p.seen.n == 0
-        # an index whose pole float32 cannot place may be any large number: such rounds decide nothing here
+        # an index whose pole float32 cannot place may be any large number: such rounds decide
+        # nothing here
         sure = np.isfinite(tolerance).all(-1)
         filled = np.where(fresh, np.inf, expected)
         record_property(
-            f"{name} {instance}", check_decisions(p.action[sure], fresh[sure], filled[sure], tolerance[sure])
+            f"{name} {instance}",
+            check_decisions(p.action[sure], fresh[sure], filled[sure], tolerance[sure]),
         )
 
 
-def check_decisions(action: np.ndarray, fresh: np.ndarray, scores: Floats, tolerance: Floats) -> dict[str, int]:
-    """Every action is the initial one, an infinite one, or best up to the tolerances. Gives counts, ties among them."""
+def check_decisions(
+    action: np.ndarray, fresh: np.ndarray, scores: Floats, tolerance: Floats
+) -> dict[str, int]:
+    """Every action is the initial one, an infinite one, or best up to the tolerances. Gives counts,
+    ties among them.
+    """
     open_ties, starting = np.isinf(scores).sum(-1) > 1, fresh.any(-1)
-    assert np.array_equal(action[starting], fresh.argmax(-1)[starting]), "initial pulls in index order"
+    assert np.array_equal(action[starting], fresh.argmax(-1)[starting]), (
+        "initial pulls in index order"
+    )
     taken_infinite = np.isinf(np.take_along_axis(scores, action[:, None], axis=-1)[:, 0])
     assert taken_infinite[open_ties & ~starting].all(), "an infinite index comes first"
     rest = ~open_ties & ~starting
@@ -226,13 +256,20 @@ def check_decisions(action: np.ndarray, fresh: np.ndarray, scores: Floats, toler
     high, low = (np.where(np.isinf(scores), 1e300, scores + x) for x in (tolerance, -tolerance))
     could_win = high >= low.max(axis=-1, keepdims=True)
     wrong = ~np.take_along_axis(could_win, action[:, None], axis=-1)[:, 0]
-    assert not wrong.any(), f"{wrong.sum()} decisions differ, first {action[wrong][0]} of {scores[wrong][0]}"
+    assert not wrong.any(), (
+        f"{wrong.sum()} decisions differ, first {action[wrong][0]} of {scores[wrong][0]}"
+    )
     best = (scores == scores.max(axis=-1, keepdims=True)).sum(-1)
     near = int(((could_win.sum(-1) > 1) & (best == 1)).sum())
     counts = {"decisions": int(rest.sum()), "exact ties": int((best > 1).sum()), "near ties": near}
     undecided = counts["exact ties"] + near
-    assert rest.sum() < 1000 or undecided < 0.1 * rest.sum(), f"too few that the scores decide alone: {counts}"
-    return counts | {"initial": int(starting.sum()), "among infinite ones": int((open_ties & ~starting).sum())}
+    assert rest.sum() < 1000 or undecided < 0.1 * rest.sum(), (
+        f"too few that the scores decide alone: {counts}"
+    )
+    return counts | {
+        "initial": int(starting.sum()),
+        "among infinite ones": int((open_ties & ~starting).sum()),
+    }
 
 
 def test_scores_of_ucb_b2_on_random_states() -> None:
@@ -244,9 +281,13 @@ def test_scores_of_ucb_b2_on_random_states() -> None:
     )
     leaves = policies.UCBB2(min_cost=jnp.float32(0.25))
     got = np.asarray(
-        jax.jit(lambda s, t: evaluate_arms(leaves, arm_statistics.as_floats(s, t)))(state, jnp.asarray(t, jnp.int32))
+        jax.jit(lambda s, t: evaluate_arms(leaves, arm_statistics.as_floats(s, t)))(
+            state, jnp.asarray(t, jnp.int32)
+        )
     )
-    r, c, rr, cc = (x / ticks.ONE for x in (reward, cost, reward - reward_spread, cost - cost_spread))
+    r, c, rr, cc = (
+        x / ticks.ONE for x in (reward, cost, reward - reward_spread, cost - cost_spread)
+    )
     s = Seen(*(np.asarray(x, np.float64) for x in (t, n, r, c, rr, cc)))
     with np.errstate(all="ignore"):
         expected = twin.ucb_b2(s, 0.25)
@@ -279,9 +320,14 @@ def test_epsilon_first(name: str) -> None:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(n > 0, np.where(c > 0, r / c, np.inf), -np.inf)
         best = ratio >= ratio.max(-1, keepdims=True) * (1 - 4 * U)
-        ok = np.where(exploring, p.action == turn, np.take_along_axis(best, p.action[..., None], -1)[..., 0])
+        ok = np.where(
+            exploring, p.action == turn, np.take_along_axis(best, p.action[..., None], -1)[..., 0]
+        )
         assert ok[p.alive].all()
-        explored, greedy = explored + int((exploring & p.alive).sum()), greedy + int((~exploring & p.alive).sum())
+        explored, greedy = (
+            explored + int((exploring & p.alive).sum()),
+            greedy + int((~exploring & p.alive).sum()),
+        )
     assert explored > 2000 and greedy > 10_000
 
 
@@ -294,8 +340,15 @@ def test_kube() -> None:
         coins = (drawn[..., 0] >> 8) / 2**24
         for lane, i in np.argwhere(p.alive & (p.seen.c > 0).all(-1) & (p.seen.t[..., 0] % 2 == 0)):
             s = Seen(*(x[lane, i] for x in p.seen))
-            densities, price, left, action = twin.density(s), s.mean_c, p.left[lane, i], p.action[lane, i]
-            units, more, fewer = (twin.kube_units(densities, price * x, left) for x in (1, 1 - 1e-5, 1 + 1e-5))
+            densities, price, left, action = (
+                twin.density(s),
+                s.mean_c,
+                p.left[lane, i],
+                p.action[lane, i],
+            )
+            units, more, fewer = (
+                twin.kube_units(densities, price * x, left) for x in (1, 1 - 1e-5, 1 + 1e-5)
+            )
             order = np.argsort(-densities)
             close = np.abs(np.diff(densities[order]) / densities[order][:-1]).min() < RELATIVE
             if close or (units != more).any() or (units != fewer).any():
@@ -309,7 +362,9 @@ def test_kube() -> None:
             assert action == unit
             decisions += 1
             if total > 0:
-                chance = 1 - units[order[np.argmax(units[order] > 0)]] / total  # not the densest that fits
+                chance = (
+                    1 - units[order[np.argmax(units[order] > 0)]] / total
+                )  # not the densest that fits
                 away += action != order[np.argmax(units[order] > 0)]
                 expected, variance = expected + chance, variance + chance * (1 - chance)
     assert decisions > 8000 and unsure < decisions, (decisions, unsure)
@@ -320,7 +375,9 @@ def test_mrcb_plays_a_best_set() -> None:
     decisions = ties = 0
     for instance in range(2):
         p = play("mrcb", instance)
-        assert (p.action[:, 0] == [0, 1]).all() and (p.action[:, 1] == [2, 3]).all(), "each arm once, two a round"
+        assert (p.action[:, 0] == [0, 1]).all() and (p.action[:, 1] == [2, 3]).all(), (
+            "each arm once, two a round"
+        )
         for lane, i in np.argwhere(p.alive & (p.seen.t[..., 0] % 3 == 0)):
             upper, lower = twin.mrcb_bounds(Seen(*(x[lane, i] for x in p.seen)))
             best, sets = twin.best_sets(upper, lower, 2)
@@ -332,22 +389,30 @@ def test_mrcb_plays_a_best_set() -> None:
 
 
 def test_mrcb_finds_the_best_of_many_sets() -> None:
-    """Dinkelbach's method against all sets of four of sixteen arms, zero lower bounds and absent arms included."""
+    """Dinkelbach's method against all sets of four of sixteen arms, zero lower bounds and absent
+    arms included.
+    """
     draw = np.random.default_rng(3)
     policy = jax.tree.map(jnp.float32, policies.MRCB(pulls=4, alpha=0.3))
     spec = jb.environments.FiniteSpec(arms=16)
-    select = jax.jit(lambda state, view: policy.select(state, typed(jnp.array([1, 2], jnp.uint32)), view)[1])
+    select = jax.jit(
+        lambda state, view: policy.select(state, typed(jnp.array([1, 2], jnp.uint32)), view)[1]
+    )
     endless = 0
     for round in (200, 300, 5000, 100_000):
         for _ in range(6):
             n = draw.integers(1, 40, 16)
             r, c = (np.floor(n * draw.random(16) * ticks.ONE).astype(np.int64) for _ in range(2))
-            state = policy.init(spec)._replace(pulls=jnp.asarray(n, jnp.int32), reward=_total(r), cost=_total(c))
+            state = policy.init(spec)._replace(
+                pulls=jnp.asarray(n, jnp.int32), reward=_total(r), cost=_total(c)
+            )
             there = draw.random(16) < 0.8
             view = jb.View(jnp.int32(round), None, jnp.asarray(there))
             chosen = np.asarray(select(state, view))
             assert there[chosen].all() and len(set(chosen.tolist())) == 4
-            s = Seen(*(np.asarray(x, np.float64) for x in (round, n, r / ticks.ONE, c / ticks.ONE, 0, 0)))
+            s = Seen(
+                *(np.asarray(x, np.float64) for x in (round, n, r / ticks.ONE, c / ticks.ONE, 0, 0))
+            )
             upper, lower = twin.mrcb_bounds(s, 0.3)
             best, _ = twin.best_sets(upper[there], lower[there], 4)
             own = upper[chosen].sum() / lower[chosen].sum() if lower[chosen].sum() > 0 else np.inf
@@ -406,19 +471,25 @@ def test_mrcb_of_one_arm_is_m_ucb() -> None:
 
 
 def test_budgeted_thompson() -> None:
-    """SPEC A.3: Beta posteriors of Bernoulli trials of every outcome, then the largest ratio of the draws."""
+    """SPEC A.3: Beta posteriors of Bernoulli trials of every outcome, then the largest ratio of the
+    draws.
+    """
     p = play("bts in beta", 0)
     lanes, rounds = p.action.shape
     # what was observed in round t is learnt, and tried, at the beginning of round t + 1
     trial = words(Role.TRIAL, lanes, rounds + 1)[:, 1:, 0] >> 8
-    for word, (counted, outcome) in enumerate(zip((p.states.rewards, p.states.costs), p.explored, strict=True)):
+    for word, (counted, outcome) in enumerate(
+        zip((p.states.rewards, p.states.costs), p.explored, strict=True)
+    ):
         successes = trial[..., word, None] < outcome * 2**24
         assert np.array_equal(np.cumsum(successes, axis=1) - successes, counted)
     assert np.array_equal(p.seen.n, p.states.pulls)
 
     def draws(replicate: jax.Array, states: Posterior) -> Any:
         key = lane_key(0, replicate)
-        return jax.vmap(lambda state, t: CASES["bts"].policy.draws(state, key, t))(states, jnp.arange(1, rounds + 1))
+        return jax.vmap(lambda state, t: CASES["bts"].policy.draws(state, key, t))(
+            states, jnp.arange(1, rounds + 1)
+        )
 
     theta = jax.jit(jax.vmap(draws))(jnp.arange(lanes), p.states)
     ratio = np.asarray(theta[0], np.float64) / np.asarray(theta[1], np.float64)
@@ -429,27 +500,40 @@ def test_budgeted_thompson() -> None:
 
 def test_posterior_draws_are_beta_and_addressed_by_arm() -> None:
     policy, key = policies.BudgetedThompson(), typed(jnp.array([3, 4], jnp.uint32))
-    state = Posterior(*(jnp.array(x, jnp.int32) for x in ([0, 10, 400, 3], [0, 2, 399, 3], [0, 9, 100, 0])))
+    state = Posterior(
+        *(jnp.array(x, jnp.int32) for x in ([0, 10, 400, 3], [0, 2, 399, 3], [0, 9, 100, 0]))
+    )
     rounds = jnp.arange(1, 4001, dtype=jnp.int32)
     theta = jax.jit(jax.vmap(lambda t: policy.draws(state, key, t)))(rounds)
     for x, successes in zip(theta, (state.rewards, state.costs), strict=True):
         for arm in range(4):
             a, b = 1 + int(successes[arm]), 1 + int(state.pulls[arm] - successes[arm])
-            assert laws.kstest(np.asarray(x[:, arm], np.float64), laws.beta(a, b).cdf).pvalue > 0.01 / 8
+            assert (
+                laws.kstest(np.asarray(x[:, arm], np.float64), laws.beta(a, b).cdf).pvalue
+                > 0.01 / 8
+            )
     columns = np.concatenate([np.asarray(x) for x in theta], axis=1)
     correlation = np.corrcoef(columns, rowvar=False)[np.triu_indices(8, 1)]
-    assert np.abs(correlation).max() * np.sqrt(4000) < laws.norm.isf(0.005 / 28), "arms and roles are independent"
+    assert np.abs(correlation).max() * np.sqrt(4000) < laws.norm.isf(0.005 / 28), (
+        "arms and roles are independent"
+    )
     two = jax.tree.map(lambda x: x[:2], state)
     fewer = jax.jit(lambda t: policy.draws(two, key, t))(rounds[0])
-    assert np.array_equal(np.stack(fewer), np.stack([x[0, :2] for x in theta])), "further arms change no draw"
+    assert np.array_equal(np.stack(fewer), np.stack([x[0, :2] for x in theta])), (
+        "further arms change no draw"
+    )
 
 
 def test_what_stands_behind_the_arms_is_never_chosen() -> None:
-    """``largest`` of padded scores: neither the largest number there nor NaN counts, and no arm is K as ever."""
+    """``largest`` of padded scores: neither the largest number there nor NaN counts, and no arm is
+    K as ever.
+    """
     key = jax.random.key(1)
 
     @jax.jit
-    def chosen(behind: jax.Array, there: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def chosen(
+        behind: jax.Array, there: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         view, scores = View(round, None, there), jnp.array([0.5, -2.0, 0.5])
         padded = jnp.concatenate([scores, jnp.full(5, behind)])
         return largest(padded, key, view, arms=3), largest(scores, key, view)
@@ -491,7 +575,9 @@ def arm_laws(instance: int) -> list[ArmLaw]:
 
     law = WORLD.law
     return [
-        independent_law(five(np.asarray(law.reward)[instance, k]), five(np.asarray(law.cost)[instance, k]))
+        independent_law(
+            five(np.asarray(law.reward)[instance, k]), five(np.asarray(law.cost)[instance, k])
+        )
         for k in range(ARMS)
     ]
 
@@ -524,7 +610,9 @@ def test_rate_of_sets() -> None:
 
 
 def six_digits(value: float) -> Any:
-    """The printed number is rounded to six decimals; float32 adds at most 40u (see above) = 2.4e-6 relative."""
+    """The printed number is rounded to six decimals; float32 adds at most 40u (see above) = 2.4e-6
+    relative.
+    """
     return pytest.approx(value, rel=40 * U, abs=5e-7)
 
 
@@ -534,7 +622,12 @@ def state_f() -> Arms:
     return Arms(*(jnp.full((1,), x, jnp.float32) for x in values))
 
 
-SEEN_F = Seen(*(np.array([float(x)]) for x in (1000, 50, 15, 20, 15 - 50 * 0.3 * 0.7 * 0.8, 20 - 50 * 0.4 * 0.6 * 0.5)))
+SEEN_F = Seen(
+    *(
+        np.array([float(x)])
+        for x in (1000, 50, 15, 20, 15 - 50 * 0.3 * 0.7 * 0.8, 20 - 50 * 0.4 * 0.6 * 0.5)
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -547,7 +640,11 @@ SEEN_F = Seen(*(np.array([float(x)]) for x in (1000, 50, 15, 20, 15 - 50 * 0.3 *
         (policies.CUCB(), twin.c_ucb, 0.866145),
         (policies.IUCB(), twin.i_ucb, 0.842916),
         (policies.BGreedy(), lambda s: s.r / (s.c + 1e-10), 0.75),
-        (policies.BudgetUCB(min_cost=0.05, factor=1.0), lambda s: twin.budget_ucb(s, 0.05, factor=1.0), 14.160898),
+        (
+            policies.BudgetUCB(min_cost=0.05, factor=1.0),
+            lambda s: twin.budget_ucb(s, 0.05, factor=1.0),
+            14.160898,
+        ),
         (policies.BudgetUCB(min_cost=0.05), lambda s: twin.budget_ucb(s, 0.05), 23.761756),
         (policies.UCBSCPlus(), twin.ucb_sc_plus, 1.547111),
         (policies.KLUCBSCPlus(), twin.kl_ucb_sc_plus, 1.471522),
@@ -555,25 +652,41 @@ SEEN_F = Seen(*(np.array([float(x)]) for x in (1000, 50, 15, 20, 15 - 50 * 0.3 *
         (policies.UCBBV1(min_cost=0.5), lambda s: twin.ucb_bv1(s, 0.5), 9.438187),
         (policies.UCBBV1(min_cost=0.05), lambda s: twin.ucb_bv1(s, 0.05), np.inf),
         (policies.FractionalKUBE(), twin.density, 2.064130),
-        (policies.PDBwK.for_budget(1e4, arms=10), lambda s: twin.pd_bwk(s, 0.25 * np.log(1e5)), 2.564219),
+        (
+            policies.PDBwK.for_budget(1e4, arms=10),
+            lambda s: twin.pd_bwk(s, 0.25 * np.log(1e5)),
+            2.564219,
+        ),
     ],
     ids=lambda x: type(x).__name__ if isinstance(x, jb.Policy) else str(x)[:9],
 )
 def test_vectors(policy: IndexPolicy, score: Callable[[Seen], Floats], index: float) -> None:
     """The library and its twin."""
-    assert float(evaluate_arms(jax.tree.map(jnp.float32, policy), state_f())[0]) == six_digits(index)
+    assert float(evaluate_arms(jax.tree.map(jnp.float32, policy), state_f())[0]) == six_digits(
+        index
+    )
     assert score(SEEN_F)[0] == pytest.approx(index, rel=1e-6, abs=5.1e-7)
 
 
 @pytest.mark.parametrize(
     ("rho", "eta_reward", "eta_cost", "upper", "lower"),
-    [(1.0, 1.0, 1.0, 0.560871, 0.192681), (0.25, 1.0, 1.0, 0.430123, 0.281765), (0.25, 0.2, 0.5, 0.356290, 0.313763)],
+    [
+        (1.0, 1.0, 1.0, 0.560871, 0.192681),
+        (0.25, 1.0, 1.0, 0.430123, 0.281765),
+        (0.25, 0.2, 0.5, 0.356290, 0.313763),
+    ],
 )
-def test_vectors_of_the_bounds(rho: float, eta_reward: float, eta_cost: float, upper: float, lower: float) -> None:
+def test_vectors_of_the_bounds(
+    rho: float, eta_reward: float, eta_cost: float, upper: float, lower: float
+) -> None:
     arms = state_f()
     z2 = 2 * jnp.float32(rho) * jnp.log(arms.t)
-    assert float(upper_bound(arms.reward, arms.reward_rest, arms.n, z2 * eta_reward)[0]) == six_digits(upper)
-    assert float(lower_bound(arms.cost, arms.cost_rest, arms.n, z2 * eta_cost)[0]) == six_digits(lower)
+    assert float(
+        upper_bound(arms.reward, arms.reward_rest, arms.n, z2 * eta_reward)[0]
+    ) == six_digits(upper)
+    assert float(lower_bound(arms.cost, arms.cost_rest, arms.n, z2 * eta_cost)[0]) == six_digits(
+        lower
+    )
 
 
 def test_the_lower_bound_is_exactly_zero_without_cost_and_never_otherwise() -> None:

@@ -1,4 +1,6 @@
-"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before anything runs."""
+"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before
+anything runs.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +81,8 @@ def test_environment_keeps_the_contract(name: str) -> None:
     world = WORLDS[name]()
     spec = world.spec
     mean = world.values()[0].reshape(world.instances, spec.arms, -1)
-    # One limit at a time, since pulls are counted per arm whatever the limit; and the kit takes rewards to be signed
-    # only where a stated mean is below 0.
+    # One limit at a time, since pulls are counted per arm whatever the limit; and the kit takes
+    # rewards to be signed only where a stated mean is below 0.
     for j in np.flatnonzero((np.nanmin(mean, axis=1) < 0).all(axis=0)).tolist():
         actions = [PairAction(jnp.int32(i), jnp.int32(j)) for i in range(spec.arms)]
         check_environment(world, actions, key=KEY, bound=int(10.1 * ticks.ONE))
@@ -95,7 +97,10 @@ def test_mean_gains_are_the_stated_ones() -> None:
             reward, consumption = pulled(world, i, arm, n)
             cost = np.asarray(world.spec.cost_ticks(jnp.asarray(consumption)))
             for j, limit in enumerate(world.spec.limit_ticks):
-                gain = np.where(consumption <= limit, reward - cost, -world.spec.penalty_ticks[j]) / ticks.ONE
+                gain = (
+                    np.where(consumption <= limit, reward - cost, -world.spec.penalty_ticks[j])
+                    / ticks.ONE
+                )
                 scores.append((gain.mean() - stated[i, arm, j]) / (gain.std(ddof=1) / np.sqrt(n)))
     assert np.abs(scores).max() < stats.norm.isf(0.005 / len(scores)), np.abs(scores).max()
 
@@ -139,7 +144,12 @@ def test_copula_has_its_marginals_and_its_correlation() -> None:
     kappas = (0.6, -0.6, 0.0)
     n = 1 << 17
     world = copula_arms(
-        [[reward]] * 3, [[consumption]] * 3, [[k] for k in kappas], limits=[2.0], cost=Linear(0.1), penalty=Linear(1.0)
+        [[reward]] * 3,
+        [[consumption]] * 3,
+        [[k] for k in kappas],
+        limits=[2.0],
+        cost=Linear(0.1),
+        penalty=Linear(1.0),
     )
     for i, kappa in enumerate(kappas):
         r, c = pulled(world, i, 0, n)
@@ -157,7 +167,14 @@ def test_copula_has_its_marginals_and_its_correlation() -> None:
 
 def test_the_tabulated_normal_is_right_to_3e_5() -> None:
     n = 1 << 16
-    world = copula_arms([stats.uniform()], [stats.uniform()], 0.0, limits=[1.0], cost=Linear(0.1), penalty=Linear(1.0))
+    world = copula_arms(
+        [stats.uniform()],
+        [stats.uniform()],
+        0.0,
+        limits=[1.0],
+        cost=Linear(0.1),
+        penalty=Linear(1.0),
+    )
     law = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0)).law
     lattice = ((np.arange(n, dtype=np.uint64) << 16) + (1 << 15)).astype(np.uint32)
     draw = jax.jit(jax.vmap(lambda w: law.outcome(jnp.int32(0), jnp.stack([w, w]))))
@@ -208,7 +225,11 @@ def test_the_outcome_of_a_pull_does_not_depend_on_its_limit() -> None:
         for j, (_, outcome, told, _) in enumerate(seen):
             assert bool(told.exceeded) == (int(told.consumption) > limits[j])
             assert int(outcome.events["censored"]) == int(told.exceeded)
-            expected = -world.spec.penalty_ticks[j] if told.exceeded else int(told.reward) - int(outcome.cost) // 10
+            expected = (
+                -world.spec.penalty_ticks[j]
+                if told.exceeded
+                else int(told.reward) - int(outcome.cost) // 10
+            )
             assert abs(int(outcome.reward) - int(expected)) <= 1
             assert int(outcome.cost) == min(int(told.consumption), int(limits[j]))
         state = seen[0][0]
@@ -228,9 +249,16 @@ def test_what_is_hidden_is_hidden() -> None:
 @pytest.mark.integration
 def test_policies_meet_the_same_world_and_legal_ones_do_not_read_what_is_revealed() -> None:
     world = small_g1()
-    for policy in (RCUCB("legal"), RCUCB("infinite"), RCUCB("kaplan_meier"), UCBReduction(), ThompsonReduction()):
+    for policy in (
+        RCUCB("legal"),
+        RCUCB("infinite"),
+        RCUCB("kaplan_meier"),
+        UCBReduction(),
+        ThompsonReduction(),
+    ):
         hidden, revealed = (
-            episode(policy, w, jb.Horizon(150), KEY, 150, replicates=2) for w in (world, RevealConsumption(world))
+            episode(policy, w, jb.Horizon(150), KEY, 150, replicates=2)
+            for w in (world, RevealConsumption(world))
         )
         told = [jax.tree.leaves(steps.observation.feedback) for steps in (hidden, revealed)]
         assert any((a != b).any() for a, b in zip(*told, strict=True)), "nothing more was revealed"
@@ -246,10 +274,20 @@ def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
     arm = (np.ones(4), np.array([0.05, 0.2, 0.4, 0.9]))
     results = []
     for depth in (1, 3):
-        world = row_arms([[arm, arm]], limits=fine_limits(depth), cost=Linear(0.1), penalty=Constant(0.0), tau_max=1.0)
+        world = row_arms(
+            [[arm, arm]],
+            limits=fine_limits(depth),
+            cost=Linear(0.1),
+            penalty=Constant(0.0),
+            tau_max=1.0,
+        )
         policy = ZRCUCB("legal", horizon=100_000, alpha=1.0001, delta=1.0)
-        with pytest.warns(UserWarning, match="capacity") if depth == 1 else contextlib.nullcontext():
-            results.append(jb.simulate(policy, world, jb.Horizon(900), key=KEY, marks=np.arange(1, 301) / 300))
+        with (
+            pytest.warns(UserWarning, match="capacity") if depth == 1 else contextlib.nullcontext()
+        ):
+            results.append(
+                jb.simulate(policy, world, jb.Horizon(900), key=KEY, marks=np.arange(1, 301) / 300)
+            )
     small, large = results
     assert small.status.values.ravel().tolist() == ["capacity"]
     assert large.status.values.ravel().tolist() == ["horizon"]
@@ -257,14 +295,21 @@ def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
     same = small.ledger["rounds"][0, 0, 0] < played
     assert 20 < same.sum() < 300
     for name in ("reward", "spent", "event:censored"):
-        assert np.array_equal(small.ledger[name][0, 0, 0][same], large.ledger[name][0, 0, 0][same]), name
+        assert np.array_equal(
+            small.ledger[name][0, 0, 0][same], large.ledger[name][0, 0, 0][same]
+        ), name
 
 
 def test_after_its_horizon_the_recommended_pair_is_played() -> None:
     world = g1(["NegCorr"], arms=3, limits=fine_limits(4).tolist())
     policy = ZRCUCB("infinite", horizon=300, alpha=1.01)
     result = jb.simulate(
-        policy, world, jb.Horizon(304), key=KEY, replicates=5, marks=[(300 + i) / 304 for i in range(5)]
+        policy,
+        world,
+        jb.Horizon(304),
+        key=KEY,
+        replicates=5,
+        marks=[(300 + i) / 304 for i in range(5)],
     )
     last = np.diff(result.ledger["expected_reward"][0, 0], axis=1)
     assert (last == last[:, :1]).all()
@@ -291,7 +336,10 @@ def dips(x: jax.Array) -> jax.Array:
         ({"penalty": Linear(-1.0)}, "penalty: .* from 0 to 100 at every limit"),
         ({"penalty": dips}, r"penalty: .* must be increasing from limit 0.4 to 0.5"),
         ({"penalty": 3.0}, "penalty: 3.0 given; it must be a JAX function"),
-        ({"cost": Linear(1.5)}, r"cost: 1.0[0-9]* given; it must be in \[0, 1\] for every consumption"),
+        (
+            {"cost": Linear(1.5)},
+            r"cost: 1.0[0-9]* given; it must be in \[0, 1\] for every consumption",
+        ),
         ({"cost": lambda x: x - 0.1}, r"cost: -0.1[0-9]* given; it must be in \[0, 1\]"),
         ({"cost": dips}, "cost: .* increasing in the consumption"),
         ({"cost": np.array([1.0])}, "cost: .* a JAX function"),
@@ -301,7 +349,12 @@ def dips(x: jax.Array) -> jax.Array:
     ids=lambda x: next(iter(x)) if isinstance(x, dict) else x[:24],
 )
 def test_bad_games_are_refused(change: dict[str, Any], message: str) -> None:
-    game: dict[str, Any] = {"limits": [0.4, 0.5, 1.0], "cost": Linear(0.1), "penalty": FastTrack(), "tau_max": 1.0}
+    game: dict[str, Any] = {
+        "limits": [0.4, 0.5, 1.0],
+        "cost": Linear(0.1),
+        "penalty": FastTrack(),
+        "tau_max": 1.0,
+    }
     with pytest.raises(jb.InputError, match=message) as caught:
         row_arms([[([1.0], [0.3])]], **(game | change))
     assert "\n" not in str(caught.value)
@@ -329,7 +382,9 @@ def test_bad_laws_are_refused() -> None:
     ):
         with pytest.raises(jb.InputError, match=message):
             row_arms(bad_rows, **game)
-    with pytest.raises(jb.InputError, match="names: 'Poscorr' given; it must be 'PosCorr' or 'NegCorr' or 'Indep'"):
+    with pytest.raises(
+        jb.InputError, match="names: 'Poscorr' given; it must be 'PosCorr' or 'NegCorr' or 'Indep'"
+    ):
         g1(["Poscorr"])
 
 
@@ -339,11 +394,15 @@ def test_policies_are_refused_where_they_cannot_play() -> None:
     def play(policy: jb.Policy, where: Any = world) -> None:
         jb.simulate(policy, where, jb.Horizon(10), key=KEY)
 
-    with pytest.raises(jb.InputError, match="it must be an environment wrapped as RevealConsumption"):
+    with pytest.raises(
+        jb.InputError, match="it must be an environment wrapped as RevealConsumption"
+    ):
         play(RCUCB("literal"))
     with pytest.raises(jb.InputError, match="RevealConsumption"):
         play(ZRCUCB("literal", horizon=10))
-    with pytest.raises(jb.InputError, match="survival: 'leagl' given; it must be 'literal' or 'legal'"):
+    with pytest.raises(
+        jb.InputError, match="survival: 'leagl' given; it must be 'literal' or 'legal'"
+    ):
         play(RCUCB("leagl"))
     with pytest.raises(jb.InputError, match="width: 'two' given; it must be 'lambda' or 'one'"):
         play(UCBReduction("two"))
@@ -351,7 +410,9 @@ def test_policies_are_refused_where_they_cannot_play() -> None:
         play(ThompsonReduction("local"))
     with pytest.raises(jb.InputError, match=r"limits: .* must be 2\*\*depth equally spaced"):
         play(ZRCUCB("legal", horizon=10), g1(arms=2, limits=10))
-    with pytest.raises(jb.InputError, match=r"ZRCUCB.alpha: 1.0 given; it must be a finite number above 1"):
+    with pytest.raises(
+        jb.InputError, match=r"ZRCUCB.alpha: 1.0 given; it must be a finite number above 1"
+    ):
         play(ZRCUCB("legal", horizon=10, alpha=1.0))
     with pytest.raises(jb.InputError, match=r"RCUCB.alpha: 0.0 given"):
         play(RCUCB("legal", alpha=0.0))

@@ -1,4 +1,6 @@
-"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at such ties."""
+"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at
+such ties.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,13 @@ class Told(NamedTuple):
 
 
 @jax.jit
-def _round(policy: Any, tables: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Any) -> Any:
+def _round(
+    policy: Any, tables: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Any
+) -> Any:
     learnt, action = policy.step(state, key, observation)
-    place, _, feedback, _ = at_instance(tables, jnp.int32(0)).pull(place, action, world_key, observation.view.round)
+    place, _, feedback, _ = at_instance(tables, jnp.int32(0)).pull(
+        place, action, world_key, observation.view.round
+    )
     return learnt, place, action, feedback
 
 
@@ -48,16 +54,22 @@ _scores = jax.jit(lambda policy, *given: policy.scores(*given))
 
 def as_arrays(policy: Any) -> Any:
     """Its numbers as a lane holds them: what they are does not belong to the program."""
-    return jax.tree.map(lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy)
+    return jax.tree.map(
+        lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy
+    )
 
 
 def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
-    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only what it may know."""
+    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only
+    what it may know.
+    """
     key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
     tables = jax.tree.map(jnp.asarray, world)
     inner = at_instance(tables, jnp.int32(0))
     state, place, action = policy.init(spec), inner.start(), policy.blank_action(spec)
-    shapes = jax.eval_shape(lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2])
+    shapes = jax.eval_shape(
+        lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2]
+    )
     feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
     for t in range(1, count + 1):
         observation = Observation(
@@ -105,7 +117,9 @@ def rcucb(survival: str) -> tuple[Any, Any]:
 
 
 def reduction(width: str) -> tuple[Any, Any]:
-    return UCBReduction(width, alpha=0.5), lambda *given: twins.UCBReduction(*given, alpha=0.5, width=width)
+    return UCBReduction(width, alpha=0.5), lambda *given: twins.UCBReduction(
+        *given, alpha=0.5, width=width
+    )
 
 
 SURVIVALS = ("literal", "legal", "infinite", "kaplan_meier")
@@ -113,7 +127,9 @@ INDEX = [(*rcucb(survival), name) for survival in SURVIVALS for name in ("PosCor
 INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
 
 
-@pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX])
+@pytest.mark.parametrize(
+    ("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX]
+)
 @pytest.mark.integration_rows(*(f"{policy}-NegCorr" for policy, _, _ in INDEX))
 def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
@@ -164,7 +180,9 @@ def test_z_rcucb(survival: str, m: int) -> None:
     # A small alpha (the class refuses it before anything runs) refines within a short run.
     policy = ZRCUCB(survival, horizon=ROUNDS, alpha=0.02, m=m)
     world = RevealConsumption(g1(["NegCorr"], arms=3, limits=list(fine_limits(depth, m))))
-    twin = twins.ZRCUCB(3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival)
+    twin = twins.ZRCUCB(
+        3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival
+    )
     score, recommended = jax.jit(policy.scores), jax.jit(policy.best_pair)
     finest = cells
     for told in rounds(policy, world, ROUNDS):
@@ -177,7 +195,9 @@ def test_z_rcucb(survival: str, m: int) -> None:
             points = np.asarray(twin.ticks(arm)) - 1
             assert np.flatnonzero(grid[arm]).tolist() == points.tolist()
             same(ours[arm, points], twin.scores(arm))
-        assert near_best(ours, (told.arm, told.limit)) and (told.arm, told.limit + 1) in twin.choices()
+        assert (
+            near_best(ours, (told.arm, told.limit)) and (told.arm, told.limit + 1) in twin.choices()
+        )
         final = recommended(told.state)
         assert (int(final.arm), int(final.limit) + 1) in twin.finest()
         finest = min(finest, int(told.state.cell.min()))

@@ -1,4 +1,6 @@
-"""Policies with contexts: vectors of the literature's formulas, twins in float64, and what they must not break."""
+"""Policies with contexts: vectors of the literature's formulas, twins in float64, and what they
+must not break.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Feedback, Observation, View
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.policies import Bonus, ContextualPacer, Draw, LinCBwK, LinearRate, LinUCB, SquareCBwK, Standardised
+from jaxbandits.policies import (
+    Bonus,
+    ContextualPacer,
+    Draw,
+    LinCBwK,
+    LinearRate,
+    LinUCB,
+    SquareCBwK,
+    Standardised,
+)
 from jaxbandits.policies.contextual import GameState
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting
@@ -31,7 +42,9 @@ KEY = jax.random.key(50)
 def observed(arm: int, x: Any, reward: float, cost: Any, view_x: Any = ASKED) -> Observation:
     whole = [jnp.asarray(ticks.from_units(y), jnp.int32) for y in (reward, cost)]
     view = View(jnp.int32(9), None, jnp.ones(2, bool), view_x)
-    return Observation(view, jnp.int32(arm), Feedback(*whole), jnp.bool_(False), jnp.asarray(x, jnp.float32))
+    return Observation(
+        view, jnp.int32(arm), Feedback(*whole), jnp.bool_(False), jnp.asarray(x, jnp.float32)
+    )
 
 
 def taught(policy: Any, seen: Any = tuple(SEEN)) -> Any:
@@ -62,7 +75,9 @@ def test_ridge_models_by_hand() -> None:
     model = model._replace(inverse=model.inverse.at[0].set(rows.T @ rows).at[1].set(0))
     later = forgets.taught(model, observed(0, (2, -0.5), 0.5, 0.5))
     gram = np.asarray(later.inverse[0], np.float64) + np.diag([0.01, 2, 2])
-    np.testing.assert_allclose(np.linalg.solve(gram, later.reward[0]), [0.473258, 0.057396, -0.159106], atol=2e-6)
+    np.testing.assert_allclose(
+        np.linalg.solve(gram, later.reward[0]), [0.473258, 0.057396, -0.159106], atol=2e-6
+    )
     assert float(forgets.estimates(later, view()).width[0]) == pytest.approx(0.928972, abs=2e-6)
 
 
@@ -72,22 +87,26 @@ def test_prices_and_moves_by_hand() -> None:
     state = taught(pacer)._replace(price=jnp.array([0.8]))
     left = ticks.Total(jnp.int32(0), jnp.int32(0.2 * 2**24))
     bounds = pacer.bounds(state.model, KEY, view(), spent)
-    np.testing.assert_allclose(bounds.upper - 0.8 * bounds.lower[:, 0], [0.419814, 0.509335], atol=2e-6)
+    np.testing.assert_allclose(
+        bounds.upper - 0.8 * bounds.lower[:, 0], [0.419814, 0.509335], atol=2e-6
+    )
     after, arm = pacer.select(state, KEY, view(left=left))
     assert int(arm) == 1 and float(after.price[0]) == pytest.approx(0.812315, abs=2e-6)
-    assert float(pacer.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]) == (
-        pytest.approx(0.2, abs=1e-6)
-    )
+    assert float(
+        pacer.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]
+    ) == (pytest.approx(0.2, abs=1e-6))
     near = ContextualPacer(c=0.1)
-    assert float(near.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]) == (
-        pytest.approx(0.102667, abs=1e-6)
-    )
+    assert float(
+        near.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]
+    ) == (pytest.approx(0.102667, abs=1e-6))
     rate = LinearRate(ridge=2.0, explore=Bonus(0.25), cost_alpha=0.0)
     known = taught(rate)
     earned, paid = (float(ticks.to_float(x)) for x in (known.earned, known.paid))
     assert (earned, paid) == (3.25, pytest.approx(1.75, abs=1e-6))
     bounds = rate.bounds(known.model, KEY, view(), spent)
-    np.testing.assert_allclose(bounds.upper - earned / paid * bounds.lower[:, 0], [0.286116, -0.025079], atol=2e-6)
+    np.testing.assert_allclose(
+        bounds.upper - earned / paid * bounds.lower[:, 0], [0.286116, -0.025079], atol=2e-6
+    )
     assert int(rate.select(known, KEY, view())[1]) == 0
 
 
@@ -95,7 +114,9 @@ def test_games_by_hand() -> None:
     game = LinCBwK(ridge=2.0, free=0.01, beta=0.05)
     model = taught(game).model
     found, price = game.estimates(model, view()), jnp.array([4 * 0.6])
-    net = twin.linear_cbwk(*(np.asarray(x, np.float64) for x in found[1:]), 0.05, 4, np.array([0.6]))
+    net = twin.linear_cbwk(
+        *(np.asarray(x, np.float64) for x in found[1:]), 0.05, 4, np.array([0.6])
+    )
     np.testing.assert_allclose(net, [0.150164, -0.359146], atol=2e-6)
     no, nothing = jnp.bool_(False), ticks.zero((1,))
     state = GameState(model, no, ticks.zero((2,)), nothing, jnp.zeros(1))
@@ -107,14 +128,20 @@ def test_games_by_hand() -> None:
     np.testing.assert_allclose(s, [0.00716, -0.485879], atol=3e-6)
     p = square.probabilities(jnp.asarray(s), jnp.ones(2, bool), jnp.bool_(True), greed)
     np.testing.assert_allclose(p, [0.617496, 0.067275, 0.315229], atol=3e-6)
-    p = square.probabilities(jnp.array([0.62, 0.55, 0.40]), jnp.ones(3, bool), jnp.bool_(True), 10.0)
+    p = square.probabilities(
+        jnp.array([0.62, 0.55, 0.40]), jnp.ones(3, bool), jnp.bool_(True), 10.0
+    )
     np.testing.assert_allclose(p, [0.527905, 0.212766, 0.161290, 0.098039], atol=2e-6)
-    y = twin.weights(np.array([0.6, 0.4]), np.array([0.6]), np.array([0.25]), 2 * np.log(2) / np.sqrt(1000))
+    y = twin.weights(
+        np.array([0.6, 0.4]), np.array([0.6]), np.array([0.25]), 2 * np.log(2) / np.sqrt(1000)
+    )
     np.testing.assert_allclose(y, [0.603677, 0.396323], atol=1e-6)
 
 
 def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
-    """θ̃ = A⁻¹h + v L⁻ᵀz: its score at x̃ is r̂ + v w ζ with ζ = ⟨z, L⁻¹x̃⟩/w standard normal, arm by arm."""
+    """θ̃ = A⁻¹h + v L⁻ᵀz: its score at x̃ is r̂ + v w ζ with ζ = ⟨z, L⁻¹x̃⟩/w standard normal, arm
+    by arm.
+    """
     model = twin.Linear(2, 1, [0.01, 2, 2])
     for one in SEEN:
         model.learn(*one)
@@ -137,10 +164,14 @@ def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
     many = jax.vmap(lambda t: drawn(policy.explore, known, t))(rounds)
     np.testing.assert_allclose(many.mean(0), 0, atol=4 * 0.25 * float(found.width.max()) / 64)
     np.testing.assert_allclose(many.std(0), 0.25 * found.width, rtol=4 / np.sqrt(2 * 4096))
-    shared = known._replace(inverse=known.inverse[:1])  # one model: the draws of its rows depend on each other
+    shared = known._replace(
+        inverse=known.inverse[:1]
+    )  # one model: the draws of its rows depend on each other
     both = jax.vmap(lambda t: drawn(policy.explore, shared, t))(rounds)
     covariance = 0.25**2 * np.asarray(found.rows @ shared.inverse[0] @ found.rows.T)
-    np.testing.assert_allclose(np.cov(both.T), covariance, atol=6 * covariance.max() / np.sqrt(4096))
+    np.testing.assert_allclose(
+        np.cov(both.T), covariance, atol=6 * covariance.max() / np.sqrt(4096)
+    )
 
 
 # --- Twins: fed the same contexts, actions and outcomes
@@ -150,7 +181,10 @@ def worlds() -> dict[str, Any]:
     rng = np.random.default_rng(3)
     env = jb.environments
     theta = {k: rng.uniform(-0.15, 0.15, (3, j, 4)) for k, j in (("reward", 1), ("cost", 2))}
-    theta["reward"][..., 0], theta["cost"][..., 0] = rng.uniform(0.3, 0.7, (3, 1)), rng.uniform(0.2, 0.6, (3, 2))
+    theta["reward"][..., 0], theta["cost"][..., 0] = (
+        rng.uniform(0.3, 0.7, (3, 1)),
+        rng.uniform(0.2, 0.6, (3, 2)),
+    )
     one, two = theta["cost"][:, :1], theta["cost"]
     law, rows = env.Gaussian(3), env.Gaussian(3, arms=3)
     make = env.ContextualArms.linear
@@ -173,7 +207,13 @@ MONEY = jb.TotalBudget(ROUNDS, last_pull="counts")
     [
         (ContextualPacer(explore=Bonus(1.0)), "one", PACED),
         (ContextualPacer(explore=Bonus(1.0), cost_alpha=1.0, eta=0.02), "two", BOTH),
-        (ContextualPacer(cost_guess=[0.3, 0.5, 0.2], features=Standardised([0.1, 0, 0], [1, 2, 0.5])), "one", PACED),
+        (
+            ContextualPacer(
+                cost_guess=[0.3, 0.5, 0.2], features=Standardised([0.1, 0, 0], [1, 2, 0.5])
+            ),
+            "one",
+            PACED,
+        ),
         (LinUCB(price=0.5, forget=6), "one", PACED),
         (LinUCB(shared=True), "rows", MONEY),
         (LinearRate(), "money", MONEY),
@@ -186,7 +226,9 @@ MONEY = jb.TotalBudget(ROUNDS, last_pull="counts")
 def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any) -> None:
     """r̂, ĉ, w within 2·10⁻⁵, and the same decisions but where two values are as close as that."""
     world = worlds()[name]
-    steps = jax.device_get(jax.tree.map(lambda x: x[0], episode(policy, world, constraint, KEY, ROUNDS)))
+    steps = jax.device_get(
+        jax.tree.map(lambda x: x[0], episode(policy, world, constraint, KEY, ROUNDS))
+    )
     spec = world.spec
     costs = spec.resources or 1
     d = spec.context[-1]
@@ -205,7 +247,10 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
         if not seen.empty[t]:
             x = (seen.context[t] - shift) / scale
             x = x if x.ndim == 1 else x[int(seen.action[t])]
-            reward, cost = ticks.to_units(seen.feedback.reward[t]), ticks.to_units(seen.feedback.cost[t])
+            reward, cost = (
+                ticks.to_units(seen.feedback.reward[t]),
+                ticks.to_units(seen.feedback.cost[t]),
+            )
             model.learn(int(seen.action[t]), x, float(reward), cost)
             earned, paid_so_far = earned + float(reward), paid_so_far + float(np.sum(cost))
         x = (seen.view.context[t] - shift) / scale
@@ -214,10 +259,14 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
             at = jax.tree.map(lambda leaf, t=t: leaf[t], (steps.after.model, seen.view))
             found = plays(*jax.tree.map(jnp.asarray, at))
             for got, must in zip(found[1:], (r, c, w), strict=True):
-                np.testing.assert_allclose(got, must, atol=2e-5 * max(1, np.abs(must).max()), rtol=2e-5)
+                np.testing.assert_allclose(
+                    got, must, atol=2e-5 * max(1, np.abs(must).max()), rtol=2e-5
+                )
         left = None if name in ("money", "rows") else seen.view.left
         if left is not None:
-            amounts = np.asarray(left.whole[t], np.float64) + np.asarray(left.part[t], np.float64) / 2**24
+            amounts = (
+                np.asarray(left.whole[t], np.float64) + np.asarray(left.part[t], np.float64) / 2**24
+            )
             tau = np.maximum(amounts[:-1] / amounts[-1], 2.0**-24)
         if isinstance(policy, (LinCBwK, SquareCBwK)):
             pace = np.array([0.25, 0.3])
@@ -228,17 +277,27 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
             if isinstance(policy, SquareCBwK):
                 s = np.append(r - z * c @ y[:-1], 0)
                 chance = twin.square_cbwk(s, 2 * np.sqrt(3 * ROUNDS / (3 * np.log(ROUNDS))))
-                uniform = jb.core.streams.uniform(jb.core.streams.policy_words(policy_key(), t + 1, 5)[0])
-                arm, gap = int((np.cumsum(chance) <= float(uniform)).sum()), np.abs(np.cumsum(chance) - uniform).min()
+                uniform = jb.core.streams.uniform(
+                    jb.core.streams.policy_words(policy_key(), t + 1, 5)[0]
+                )
+                arm, gap = (
+                    int((np.cumsum(chance) <= float(uniform)).sum()),
+                    np.abs(np.cumsum(chance) - uniform).min(),
+                )
             else:
                 arm, gap = best(np.append(twin.linear_cbwk(r, c, w, 0.5, z, y[:-1]), 0))
         else:
             alpha = float(policy.explore.alpha)
-            upper, lower = twin.optimistic(model, x, alpha, float(policy.cost_alpha), policy.cost_guess)
+            upper, lower = twin.optimistic(
+                model, x, alpha, float(policy.cost_alpha), policy.cost_guess
+            )
             if isinstance(policy, ContextualPacer):
                 price = np.where(price < 0, policy.start / tau, np.minimum(price, 1 / tau))
             else:
-                price = np.full(costs, earned / paid_so_far if isinstance(policy, LinearRate) and paid_so_far else 0.0)
+                price = np.full(
+                    costs,
+                    earned / paid_so_far if isinstance(policy, LinearRate) and paid_so_far else 0.0,
+                )
                 price = np.full(costs, policy.price) if isinstance(policy, LinUCB) else price
             net = upper - lower @ price
             arm, gap = best(np.append(net, 0) if spec.null_arm else net)
@@ -301,7 +360,9 @@ def test_budgets_that_renew_are_paced() -> None:
     world = env.Delayed(arms, env.FixedDelay(3), room=4)
     limit = jb.Renewing(amount=[30.0], every=[1], requests=[200] * 12)
     pacer = ContextualPacer(explore=Bonus(0.1))
-    policies = [jb.policies.InFlight(p, bound=[0.1, 0.35]) for p in (pacer, jb.policies.PricePacer())]
+    policies = [
+        jb.policies.InFlight(p, bound=[0.1, 0.35]) for p in (pacer, jb.policies.PricePacer())
+    ]
     result = jb.simulate(policies, world, limit, key=KEY, replicates=8, marks=1)
     assert float(result.violation.max()) == 0
     spent = result.spent.values[..., -1, 0] / (30 * 12)

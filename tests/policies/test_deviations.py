@@ -1,5 +1,7 @@
-"""Where the library differs from a paper or from published code: one named test for each row of docs/deviations.md that
-no other test keeps. What the published code does is an argument of the twins, and nowhere in the library."""
+"""Where the library differs from a paper or from published code: one named test for each row of
+docs/deviations.md that no other test keeps. What the published code does is an argument of the
+twins, and nowhere in the library.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ STATE = (12.0, 4.0, 0.5, 0.75)  # a small t, where ln(t − 1) and ln(t − 2) d
 
 
 def test_logarithm_of_the_round_as_printed() -> None:
-    """m-, c-, i-UCB, Budget-UCB: ln(t − 1); UCB-SC+: ln(t/n). The code counts completed rounds: one less in each."""
+    """m-, c-, i-UCB, Budget-UCB: ln(t − 1); UCB-SC+: ln(t/n). The code counts completed rounds: one
+    less in each.
+    """
     ours = score(policies.BudgetUCB(min_cost=0.1), *STATE)
     assert ours == pytest.approx(twin.budget_ucb(seen(*STATE), 0.1)[0], rel=NEAR)
     assert ours != pytest.approx(twin.budget_ucb(seen(*STATE), 0.1, lag=2)[0], rel=0.01)
@@ -71,7 +75,9 @@ def test_budget_ucb_without_oracle_reads_the_least_mean_cost_seen() -> None:
     n, c = jnp.array([10.0, 10.0, 0.0]), jnp.array([8.0, 4.0, 0.0])
     arms = Arms(jnp.full(3, 30.0), n, 0.5 * n, c, 0.5 * n, n - c, None, None)
     estimated = evaluate_arms(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
-    given = evaluate_arms(policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms)
+    given = evaluate_arms(
+        policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms
+    )
     np.testing.assert_array_equal(estimated[:2], given[:2])
 
 
@@ -89,7 +95,9 @@ def test_z_of_omega_ucb_is_that_of_the_paper_not_an_exact_quantile() -> None:
 
 
 def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
-    """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data give n/(n − 1)."""
+    """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data
+    give n/(n − 1).
+    """
     drawn, most = np.random.default_rng(0), 0.0
     for n in np.repeat([30, 100, 1_000, 10_000], 50):
         x = drawn.beta(*drawn.uniform(0.2, 5, 2), size=n)
@@ -99,22 +107,32 @@ def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
         parts = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
         ours = float(ucb._eta(*(jnp.float32(part) for part in parts)))
         assert ours == pytest.approx(code, abs=5e-7)  # some roundings of float32
-    assert most < 2e-14 and "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(encoding="utf-8")
+    assert most < 2e-14 and "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(
+        encoding="utf-8"
+    )
     coin = np.arange(40) % 4 == 0
     assert coin.var(ddof=1) / (coin.mean() * (1 - coin.mean())) == pytest.approx(40 / 39)
     assert ucb._eta(jnp.float32(0), jnp.float32(10), jnp.float32(30), jnp.float32(40)) == 1
 
 
 def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
-    """+∞ where c̄² ≤ ln(t/n)/(2n), equality included (the code divides by zero there); never negative beside it."""
+    """+∞ where c̄² ≤ ln(t/n)/(2n), equality included (the code divides by zero there); never
+    negative beside it.
+    """
     n, mean_c = 50.0, 0.25
     critical = n * np.exp(2 * n * mean_c**2)
     t = jnp.asarray(critical * (1 + np.linspace(-2e-6, 2e-6, 4001)), jnp.float32)
     full = jnp.full_like(t, 1.0)
-    arms = Arms(t, n * full, 15 * full, n * mean_c * full, 35 * full, n * (1 - mean_c) * full, None, None)
+    arms = Arms(
+        t, n * full, 15 * full, n * mean_c * full, 35 * full, n * (1 - mean_c) * full, None, None
+    )
     scores = np.asarray(evaluate_arms(policies.UCBSCPlus(), arms))
     assert not np.isnan(scores).any() and (scores > 100).all()
-    assert np.isinf(scores[-1]) and np.isfinite(scores[0]) and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
+    assert (
+        np.isinf(scores[-1])
+        and np.isfinite(scores[0])
+        and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
+    )
 
 
 def test_kl_ucb_sc_plus_is_finite_once_a_cost_was_seen() -> None:
@@ -149,7 +167,9 @@ def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() ->
         replicates=8,
         marks=2,
     )
-    assert (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0  # two pulls of cost 1 spend 15 % of 10
+    assert (
+        (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0
+    )  # two pulls of cost 1 spend 15 % of 10
 
 
 def test_ucb_bv1_forces_a_pull_where_its_formula_is_negative() -> None:
@@ -163,8 +183,12 @@ def test_ucb_b2_guard_is_on_the_mean_cost() -> None:
     """The reference code compares the cost radius with the mean reward."""
     rich, poor = (2000.0, 200.0, 0.05, 0.9), (2000.0, 200.0, 0.9, 0.05)
     assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(seen(*rich))[0], rel=NEAR)
-    assert np.isfinite(twin.ucb_b2(seen(*rich))[0]) and np.isinf(twin.ucb_b2(seen(*rich), guard="reward")[0])
-    assert score(policies.UCBB2(), *poor) == np.inf and np.isfinite(twin.ucb_b2(seen(*poor), guard="reward")[0])
+    assert np.isfinite(twin.ucb_b2(seen(*rich))[0]) and np.isinf(
+        twin.ucb_b2(seen(*rich), guard="reward")[0]
+    )
+    assert score(policies.UCBB2(), *poor) == np.inf and np.isfinite(
+        twin.ucb_b2(seen(*poor), guard="reward")[0]
+    )
 
 
 def test_pd_bwk_with_one_resource_has_no_weights() -> None:
@@ -175,7 +199,9 @@ def test_pd_bwk_with_one_resource_has_no_weights() -> None:
 
 
 def test_instances_are_not_sorted_and_cost_something() -> None:
-    """The reference code sorts arms best first; its Bernoulli costs are U(0.01, 1), where the paper says U(0, 1)."""
+    """The reference code sorts arms best first; its Bernoulli costs are U(0.01, 1), where the paper
+    says U(0, 1).
+    """
     arms = jb.environments.random_bernoulli(jax.random.key(0), instances=200, arms=4)
     reward, cost = arms.values()
     best = (reward / cost).argmax(1)
@@ -184,18 +210,24 @@ def test_instances_are_not_sorted_and_cost_something() -> None:
 
 
 def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
-    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8 times the regret."""
+    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8
+    times the regret.
+    """
     key = jax.random.key(0)
     weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
     found = {}
     for bug in (False, True):
-        arms = jb.environments.random_generalised_bernoulli(key, instances=3, arms=4, gbr_mean_bug=bug)
+        arms = jb.environments.random_generalised_bernoulli(
+            key, instances=3, arms=4, gbr_mean_bug=bug
+        )
         for stated, w in zip(arms.values(), (weights[..., :5], weights[..., 5:]), strict=True):
             assert np.abs(stated - twin.gbr_means(w, gbr_mean_bug=bug)).max() < 4 / 2**24
         limit = jb.TotalBudget(30.0, last_pull="counts")
         found[bug] = jb.simulate(policies.MUCB(), arms, limit, key=key, marks=2, engine="scan")
     assert np.array_equal(found[True].final["pulls"], found[False].final["pulls"])
-    np.testing.assert_allclose(found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4
+    )
     assert (found[False].regret.values[..., -1] > 0.1).all()
 
 
@@ -203,5 +235,7 @@ def test_the_pull_that_exceeds_the_budget_counts_or_forfeits() -> None:
     arms = jb.environments.FiniteArms.empirical([[([0.75], [0.75])]])
     for rule, reward in (("counts", 1.5), ("forfeits", 0.75)):
         constraint = jb.TotalBudget(1.0, last_pull=rule)
-        result = jb.simulate(policies.UCB1(), arms, constraint, key=jax.random.key(0), marks=1, engine="scan")
+        result = jb.simulate(
+            policies.UCB1(), arms, constraint, key=jax.random.key(0), marks=1, engine="scan"
+        )
         assert float(result.reward.values.ravel()[-1]) == reward

@@ -28,13 +28,19 @@ BUDGET = jb.TotalBudget(60.0, last_pull="counts")
 def history_of(state: Any) -> History:
     """What a lane has learnt."""
     known = getattr(state, "learnt", state)
-    sums = (ticks.to_units(ticks.join(jax.tree.map(np.asarray, x))) for x in (known.reward, known.cost))
+    sums = (
+        ticks.to_units(ticks.join(jax.tree.map(np.asarray, x))) for x in (known.reward, known.cost)
+    )
     return History.of(np.asarray(known.pulls), *sums)
 
 
-@pytest.mark.parametrize("policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BGreedy()], ids=["index", "other"])
+@pytest.mark.parametrize(
+    "policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BGreedy()], ids=["index", "other"]
+)
 def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
-    """Its first decision is the next one of the policy that played the history, at the same round and state."""
+    """Its first decision is the next one of the policy that played the history, at the same round
+    and state.
+    """
     played = jb.rollout(policy, ARMS, jb.Horizon(80), key=KEY, rounds=80)
     state = jax.tree.map(lambda x: x[60], played.state)  # has learnt 60 rounds, decided the 61st
     again = experienced(policy, history_of(state))
@@ -50,12 +56,16 @@ def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
 
 def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
     policies = [
-        experienced(x, History.of(**HISTORY)) for x in (jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.MUCB())
+        experienced(x, History.of(**HISTORY))
+        for x in (jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.MUCB())
     ]
     stocked = Stocked.of(ARMS, pulls=[30, 60, 500])
     for world in (ARMS, stocked):
         more: dict[str, Any] = {"key": KEY, "replicates": 4, "marks": 4}
-        scan, leap = (jb.simulate(policies, world, BUDGET, engine=engine, **more) for engine in ("scan", "leap"))
+        scan, leap = (
+            jb.simulate(policies, world, BUDGET, engine=engine, **more)
+            for engine in ("scan", "leap")
+        )
         assert_same_results(scan, leap, "scan and leap with a history")
         assert set(leap.about.engines) == {"leap"}
         assert (scan.pulls.sum("arm").values == scan.rounds.values[..., -1]).all()
@@ -64,21 +74,33 @@ def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
 
 @pytest.mark.integration
 def test_who_knows_more_loses_less() -> None:
-    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret, by far more than five errors."""
+    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret, by far more than
+    five errors.
+    """
     mean, cost = ARMS.values()
     told = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
     policies = [jb.policies.OmegaUCB(rho=0.25), experienced(jb.policies.OmegaUCB(rho=0.25), told)]
-    regret = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=64, marks=1).regret.values[..., 0]
+    regret = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=64, marks=1).regret.values[
+        ..., 0
+    ]
     saved = (regret[0] - regret[1]).mean(axis=0)
     assert saved.mean() > 5 * saved.std(ddof=1) / 8 and regret[1].mean() < regret[0].mean() / 8
 
 
 def twin(size: int, later: int, rounds: int) -> tuple[list[int], list[float]]:
-    """UCB1 told of outcomes by batches, open pulls counted at their arm's means (of nothing known: as nothing)."""
+    """UCB1 told of outcomes by batches, open pulls counted at their arm's means (of nothing known:
+    as nothing).
+    """
     played = jb.rollout(
-        InBatches(jb.policies.UCB1(), size=size, later=later), ARMS, jb.Horizon(rounds), key=KEY, rounds=rounds
+        InBatches(jb.policies.UCB1(), size=size, later=later),
+        ARMS,
+        jb.Horizon(rounds),
+        key=KEY,
+        rounds=rounds,
     )
-    return np.asarray(played.action).tolist(), (np.asarray(played.outcome.reward) / ticks.ONE).tolist()
+    return np.asarray(played.action).tolist(), (
+        np.asarray(played.outcome.reward) / ticks.ONE
+    ).tolist()
 
 
 @pytest.mark.parametrize("size, later", [(1, 0), (7, 0), (5, 3)])
@@ -96,7 +118,9 @@ def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
         all_ = n + open_
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(n > 0, np.floor(s / np.maximum(n, 1) * ticks.ONE) / ticks.ONE, 0)
-            score = np.where(all_ > 0, (s + open_ * mean) / all_ + np.sqrt(2 * np.log(t) / all_), np.inf)
+            score = np.where(
+                all_ > 0, (s + open_ * mean) / all_ + np.sqrt(2 * np.log(t) / all_), np.inf
+            )
         first = np.flatnonzero(all_ == 0)
         assert arm == first[0] if first.size else score[arm] >= score.max() - 1e-5, (t, arm, score)
         unknown.append((batch, arm, reward))
@@ -104,28 +128,52 @@ def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
 
 def test_batches_of_one_are_the_policy_itself() -> None:
     inner = jb.policies.OmegaUCB(rho=0.25)
-    result = jb.simulate([inner, InBatches(inner, size=1)], ARMS, BUDGET, key=KEY, replicates=4, marks=3, engine="scan")
+    result = jb.simulate(
+        [inner, InBatches(inner, size=1)],
+        ARMS,
+        BUDGET,
+        key=KEY,
+        replicates=4,
+        marks=3,
+        engine="scan",
+    )
     assert all((x[0] == x[1]).all() for x in result.ledger.values())
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: History.of([1.5, 2], [1, 1], [1, 1]), r"pulls: \[1.5, 2\] given; it must be whole numbers"),
-        (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; it must be sums over the pulls"),
-        (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\] and \[2\] given"),
         (
-            lambda: jb.simulate(experienced(jb.policies.UCB1(), History.of([1], [1], [1])), ARMS, BUDGET, key=KEY),
+            lambda: History.of([1.5, 2], [1, 1], [1, 1]),
+            r"pulls: \[1.5, 2\] given; it must be whole numbers",
+        ),
+        (
+            lambda: History.of([1, 2], [1, 3], [1, 1]),
+            r"reward: \[1.0, 3.0\] given; it must be sums over the pulls",
+        ),
+        (
+            lambda: History.of([1, 2], [1], [1, 1]),
+            r"pulls, reward, cost: shapes \[2\] and \[1\] and \[2\] given",
+        ),
+        (
+            lambda: jb.simulate(
+                experienced(jb.policies.UCB1(), History.of([1], [1], [1])), ARMS, BUDGET, key=KEY
+            ),
             "history: 1 arms given; it must have 3",
         ),
         (
             lambda: jb.simulate(
-                experienced(jb.policies.FixedSplit([1, 1, 1]), History.of(**HISTORY)), ARMS, BUDGET, key=KEY
+                experienced(jb.policies.FixedSplit([1, 1, 1]), History.of(**HISTORY)),
+                ARMS,
+                BUDGET,
+                key=KEY,
             ),
             "policy: 'FixedSplit' given; it must be a policy that adds up",
         ),
         (
-            lambda: jb.simulate(InBatches(jb.policies.FixedSplit([1, 1, 1]), size=2), ARMS, BUDGET, key=KEY),
+            lambda: jb.simulate(
+                InBatches(jb.policies.FixedSplit([1, 1, 1]), size=2), ARMS, BUDGET, key=KEY
+            ),
             "policy: 'FixedSplit' given; it must be a policy that adds up",
         ),
     ],
@@ -137,10 +185,14 @@ def test_refusals(call: Any, message: str) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BudgetedThompson()], ids=["index", "other"]
+    "policy",
+    [jb.policies.OmegaUCB(rho=0.25), jb.policies.BudgetedThompson()],
+    ids=["index", "other"],
 )
 def test_batches_may_stand_around_a_history(policy: jb.Policy) -> None:
-    """After every pull they are the policy inside; its labels are the policy's, and say that there is a history."""
+    """After every pull they are the policy inside; its labels are the policy's, and say that there
+    is a history.
+    """
     started = experienced(policy, History.of(**HISTORY))
     policies = [started, InBatches(started, size=1), InBatches(started, size=20, later=1)]
     result = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=4, marks=2)

@@ -1,4 +1,6 @@
-"""Policies that forget: in the limit they are the inner policy to the bit, and each has a plain twin."""
+"""Policies that forget: in the limit they are the inner policy to the bit, and each has a plain
+twin.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
             jax.tree.map(partial(np.testing.assert_array_equal, err_msg=str(policy)), mine, must)
 
 
-@pytest.mark.parametrize("policy", [OnePhase(c=0.6, horizon=100), PricePacer()], ids=["OnePhase", "PricePacer"])
+@pytest.mark.parametrize(
+    "policy", [OnePhase(c=0.6, horizon=100), PricePacer()], ids=["OnePhase", "PricePacer"]
+)
 @pytest.mark.integration
 def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> None:
     how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
@@ -92,7 +96,11 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
         constraint = jb.Renewing(amount=[6.0], every=[5], requests=[20] * 5)
         around = InFlight
     own = jb.simulate(around(policy), arms, constraint, **how)
-    for wrapped in (Windowed(policy, window=120), Discounted(policy, gamma=1.0), Restarting(policy, NEVER)):
+    for wrapped in (
+        Windowed(policy, window=120),
+        Discounted(policy, gamma=1.0),
+        Restarting(policy, NEVER),
+    ):
         found = without_restarts(jb.simulate(around(wrapped), arms, constraint, **how))
         assert_same_results(own, found, f"{type(policy).__name__} in {type(wrapped).__name__}")
     # and a short memory plays another way
@@ -107,7 +115,11 @@ def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> N
     late = Delayed(world("beta"), FixedDelay(7), room=16)
     how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
     own = jb.simulate(InFlight(inner), late, HORIZON, **how)
-    for policy in (Windowed(inner, window=ROUNDS), Discounted(inner, gamma=1.0), Restarting(inner, NEVER)):
+    for policy in (
+        Windowed(inner, window=ROUNDS),
+        Discounted(inner, gamma=1.0),
+        Restarting(inner, NEVER),
+    ):
         found = without_restarts(jb.simulate(InFlight(policy), late, HORIZON, **how))
         assert_same_results(own, found, f"{name} in {type(policy).__name__}, late")
 
@@ -117,7 +129,9 @@ def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> N
 
 def played(policy: Any) -> Any:
     """400 rounds of one lane in a world that changes halfway."""
-    first, second = (FiniteArms.beta(*x) for x in np.random.default_rng(3).uniform(0.3, 4, (2, 4, 1, 4)))
+    first, second = (
+        FiniteArms.beta(*x) for x in np.random.default_rng(3).uniform(0.3, 4, (2, 4, 1, 4))
+    )
     return one_lane(policy, Piecewise.of([first, second], at=[200]), 400, 12)
 
 
@@ -153,8 +167,11 @@ def wilson(reward: float, cost: float, n: float, t: float, rho: float = 0.25) ->
     return roots(reward)[1] / low if low > 0 else math.inf
 
 
-def decisions_agree(steps: Any, weights: Any, arms: int, time_of: Any, tolerance: float = 1e-4) -> int:
-    """Every decision is one that the twin could take: ω-UCB of sums in which round s has the weight w(s, t).
+def decisions_agree(
+    steps: Any, weights: Any, arms: int, time_of: Any, tolerance: float = 1e-4
+) -> int:
+    """Every decision is one that the twin could take: ω-UCB of sums in which round s has the weight
+    w(s, t).
 
     Returns how many were clear.
     """
@@ -169,7 +186,9 @@ def decisions_agree(steps: Any, weights: Any, arms: int, time_of: Any, tolerance
             assert action[t - 1] == fresh[0], t
             continue
         sums = [(w[m] @ reward[: t - 1][m], w[m] @ cost[: t - 1][m]) for m in mine]
-        scores = np.asarray([wilson(r, c, k, time_of(t, w)) for (r, c), k in zip(sums, n, strict=True)])
+        scores = np.asarray(
+            [wilson(r, c, k, time_of(t, w)) for (r, c), k in zip(sums, n, strict=True)]
+        )
         assert scores[action[t - 1]] >= scores.max() * (1 - tolerance), (t, scores, action[t - 1])
         clear += int((scores >= scores.max() * (1 - tolerance)).sum() == 1)
     return clear
@@ -183,7 +202,9 @@ def test_the_twin_of_a_window() -> None:
 @pytest.mark.parametrize("gamma", [0.97, 0.6])
 def test_the_twin_of_a_discount_per_round(gamma: float) -> None:
     steps = played(Discounted(OmegaUCB(), gamma=gamma))
-    clear = decisions_agree(steps, lambda s, t: gamma ** (t - 1 - s), 4, lambda t, w: 1 + w.sum(), tolerance=2e-3)
+    clear = decisions_agree(
+        steps, lambda s, t: gamma ** (t - 1 - s), 4, lambda t, w: 1 + w.sum(), tolerance=2e-3
+    )
     assert clear > 250
 
 
@@ -198,14 +219,18 @@ def test_the_twin_of_a_discount_per_pull() -> None:
 
 
 def test_discounted_sums_are_those_of_the_definition() -> None:
-    """Whole ticks, rounded down once a round: never more than a tick for each round of memory below."""
+    """Whole ticks, rounded down once a round: never more than a tick for each round of memory
+    below.
+    """
     gamma = float(np.float32(0.95))
     steps = played(Discounted(OmegaUCB(), gamma=gamma))
     action, reward = np.asarray(steps.action), units(steps.outcome.reward)
     cost = units(steps.outcome.cost)
     for t in (2, 50, 299):
         state = decided(steps, t)
-        weights = gamma ** (t - np.arange(1.0, t))  # of the rounds before t, as round t + 1 will see them
+        weights = gamma ** (
+            t - np.arange(1.0, t)
+        )  # of the rounds before t, as round t + 1 will see them
         for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("cost", cost)):
             mine = action[: t - 1] == np.arange(4)[:, None]
             must = mine @ (weights * values[: t - 1])
@@ -279,7 +304,10 @@ def glr_twin(x: np.ndarray, delta: float) -> int | None:
         mean = sums[n] / n
         if not 0 < mean < 1:
             continue
-        best = max(s * kl(sums[s] / s, mean) + (n - s) * kl((sums[n] - sums[s]) / (n - s), mean) for s in range(1, n))
+        best = max(
+            s * kl(sums[s] / s, mean) + (n - s) * kl((sums[n] - sums[s]) / (n - s), mean)
+            for s in range(1, n)
+        )
         if best >= math.log(3 * n**1.5 / delta):
             return n
     return None
@@ -295,8 +323,14 @@ def test_detectors_agree_with_their_twins() -> None:
     for seed in range(5):
         x = stream(seed, 0.3, 0.6, 0.6, 0.1)
         pairs = [
-            (alarms(CUSUM(threshold=6.01, slack=0.053, first=40), x), cusum_twin(x, 6.01, 0.053, 40)),
-            (alarms(PageHinkley(threshold=8.01, slack=0.053), x), page_hinkley_twin(x, 8.01, 0.053)),
+            (
+                alarms(CUSUM(threshold=6.01, slack=0.053, first=40), x),
+                cusum_twin(x, 6.01, 0.053, 40),
+            ),
+            (
+                alarms(PageHinkley(threshold=8.01, slack=0.053), x),
+                page_hinkley_twin(x, 8.01, 0.053),
+            ),
         ]
         for got, must in pairs:
             assert got == must
@@ -321,13 +355,18 @@ def _first(detector: Any, state: Any, x: Any) -> Any:
 
 
 def first_alarms(detector: Any, x: np.ndarray, state: Any = None) -> np.ndarray:
-    """After which number each stream, a row of ``x``, is first told of (0: never), from ``state`` on."""
+    """After which number each stream, a row of ``x``, is first told of (0: never), from ``state``
+    on.
+    """
     as_floats = jax.tree.map(jnp.float32, detector)
-    return np.asarray(_first(as_floats, detector.init() if state is None else state, jnp.asarray(x, jnp.float32)))
+    return np.asarray(
+        _first(as_floats, detector.init() if state is None else state, jnp.asarray(x, jnp.float32))
+    )
 
 
-# Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as the textbooks of
-# process control print them (Montgomery; after Lucas, Crosier, Technometrics 1982): by h, then by the mean's shift.
+# Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as
+# the textbooks of process control print them (Montgomery; after Lucas, Crosier, Technometrics
+# 1982): by h, then by the mean's shift.
 PUBLISHED = {
     4.0: {0.0: 168.0, 0.5: 26.6, 1.0: 8.38, 2.0: 3.34},
     5.0: {0.0: 465.0, 0.5: 38.0, 1.0: 10.4, 2.0: 4.01},
@@ -339,20 +378,25 @@ def normal(runs: int, most: int) -> np.ndarray:
     return np.random.default_rng(77).standard_normal((runs, most), np.float32)
 
 
-@pytest.mark.parametrize(("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row])
+@pytest.mark.parametrize(
+    ("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row]
+)
 def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
     """False alarms (shift 0) and delays, within four standard errors and the rounding of the table."""
     published = PUBLISHED[h][shift]
     x = shift + normal(*((2000, 5000) if shift == 0 else (4000, 600)))
     detector = CUSUM(threshold=h, slack=0.5, first=1)
-    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(float)  # its mean is 0 for ever
+    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(
+        float
+    )  # its mean is 0 for ever
     assert (n > 0).mean() > 0.999
     assert abs(n.mean() - published) < 4 * n.std(ddof=1) / math.sqrt(n.size) + 0.006 * published
 
 
-# From 0.1 to 0.9 after 500 of 1,000 numbers, ε = ½, h = ln(1000)/ln(17/9) (their formula, with M = 1), the mean of
-# CUSUM from the first 100: mean delay over 50 runs as printed in the notebook of SMPyBandits (Besson),
-# Experiments_of_statistical_tests_for_piecewise_stationary_bandit. None of its runs had an alarm before the change.
+# From 0.1 to 0.9 after 500 of 1,000 numbers, ε = ½, h = ln(1000)/ln(17/9) (their formula, with M =
+# 1), the mean of CUSUM from the first 100: mean delay over 50 runs as printed in the notebook of
+# SMPyBandits (Besson), Experiments_of_statistical_tests_for_piecewise_stationary_bandit. None of
+# its runs had an alarm before the change.
 THRESHOLD = math.log(1000) / math.log(17 / 9)
 DELAYS = {
     "CUSUM": (CUSUM(threshold=THRESHOLD, slack=0.5, first=100), 36.6),
@@ -379,16 +423,21 @@ def test_delays_of_a_change_of_bernoulli_means_are_the_published_ones(name: str)
 
 @pytest.mark.integration
 def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
-    """Besson et al., JMLR 2022: after at least d numbers before it, a change by Δ is told of within d = 4 β(T, δ)/Δ² of
-    it, but with probability δ."""
+    """Besson et al., JMLR 2022: after at least d numbers before it, a change by Δ is told of within
+    d = 4 β(T, δ)/Δ² of it, but with probability δ.
+    """
     delta, before, gap = 0.05, 600, 0.4
     d = math.ceil(4 * math.log(3 * (2 * before) ** 1.5 / delta) / gap**2)
     assert d < before
     for splits in (32, 1200):
-        first = first_alarms(GLR(delta=delta, splits=splits), changes(400, (0.3, 0.3 + gap), before))
+        first = first_alarms(
+            GLR(delta=delta, splits=splits), changes(400, (0.3, 0.3 + gap), before)
+        )
         in_time = (first > before) & (first <= before + d)
         assert in_time.mean() >= 1 - delta
-        assert np.median(first - before) > d / 15  # it has to be shown: no detector could do it at once
+        assert (
+            np.median(first - before) > d / 15
+        )  # it has to be shown: no detector could do it at once
 
 
 def test_glr_tells_falsely_less_often_than_said() -> None:
@@ -402,9 +451,15 @@ def test_glr_tells_falsely_less_often_than_said() -> None:
 
 
 def test_the_twin_of_restarts() -> None:
-    """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB then does."""
+    """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB
+    then does.
+    """
     steps = played(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
-    action, reward, cost = np.asarray(steps.action), units(steps.outcome.reward), units(steps.outcome.cost)
+    action, reward, cost = (
+        np.asarray(steps.action),
+        units(steps.outcome.reward),
+        units(steps.outcome.cost),
+    )
     since, begun = 0, []
     watched: dict[tuple[int, str], list[float]] = {}
     for t in range(1, len(action) + 1):
@@ -427,10 +482,15 @@ def test_the_twin_of_restarts() -> None:
             assert scores[action[t - 1]] >= scores.max() * (1 - 1e-4), t
         for kind, x in (("reward", reward), ("cost", cost)):
             watched.setdefault((int(action[t - 1]), kind), []).append(float(x[t - 1]))
-        if any(cusum_twin(np.asarray(watched[int(action[t - 1]), kind]), 4.0, 0.05, 20) for kind in ("reward", "cost")):
+        if any(
+            cusum_twin(np.asarray(watched[int(action[t - 1]), kind]), 4.0, 0.05, 20)
+            for kind in ("reward", "cost")
+        ):
             since, watched = t, {}
             begun.append(t)
-    assert begun and int(np.asarray(steps.after.restarts)[-1]) == len([t for t in begun if t < len(action)])
+    assert begun and int(np.asarray(steps.after.restarts)[-1]) == len(
+        [t for t in begun if t < len(action)]
+    )
 
 
 @pytest.mark.integration
@@ -474,10 +534,14 @@ class EveryFiftieth(Detector):
 
 @pytest.mark.integration
 def test_exploration_grows_with_the_root_of_the_alarms() -> None:
-    """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing`` it stays α."""
+    """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing``
+    it stays α.
+    """
     flat, arms, rounds = FiniteArms.bernoulli([0.5] * 4, [0.5] * 4), 4, 6000
     for growing in (False, True):
-        policy = Restarting(Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.2, growing=growing)
+        policy = Restarting(
+            Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.2, growing=growing
+        )
         steps = one_lane(policy, flat, rounds, 3)
         known = np.asarray(steps.after.restarts)  # as each round was decided
         chance = np.minimum(1, 0.2 * np.sqrt(1 + known)) if growing else np.full(rounds, 0.2)
@@ -509,7 +573,9 @@ def test_several_resources_are_watched_one_by_one() -> None:
 
     def restarts(after: float) -> np.ndarray:
         """The second cost of the first arm is 0.1, and ``after`` from round 201 on."""
-        worlds = [FiniteArms.bernoulli([[0.7, 0.4]], [[[0.5, x], [0.4, 0.5]]]) for x in (0.1, after)]
+        worlds = [
+            FiniteArms.bernoulli([[0.7, 0.4]], [[[0.5, x], [0.4, 0.5]]]) for x in (0.1, after)
+        ]
         moving = Piecewise.of(worlds, at=[201])
         return jb.simulate(policy, moving, limit, key=KEY, replicates=3, marks=1).final["restarts"]
 
@@ -536,7 +602,11 @@ def test_what_does_not_fit_is_named(policy: Any, word: str) -> None:
 
 
 def test_nothing_that_forgets_is_leapt() -> None:
-    for policy in (Windowed(OmegaUCB(), window=9), Discounted(OmegaUCB(), gamma=0.9), Restarting(OmegaUCB(), GLR())):
+    for policy in (
+        Windowed(OmegaUCB(), window=9),
+        Discounted(OmegaUCB(), gamma=0.9),
+        Restarting(OmegaUCB(), GLR()),
+    ):
         with pytest.raises(InputError, match="leap"):
             jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
     moving = Piecewise.of([world("bernoulli")])

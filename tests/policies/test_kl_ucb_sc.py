@@ -15,7 +15,9 @@ from tests.policies.reference.budgeted import Floats
 
 
 def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
-    """(t, n, Σr, Σc) in pulls and ticks: means of all kinds, 0 and 1 among the rewards, 1 among the costs."""
+    """(t, n, Σr, Σc) in pulls and ticks: means of all kinds, 0 and 1 among the rewards, 1 among the
+    costs.
+    """
     draw = np.random.default_rng(seed)
     n = np.floor(10 ** draw.uniform(0, 5, count)).astype(np.int64)
     t = n + np.ceil(10 ** draw.uniform(0, 5, count)).astype(np.int64)
@@ -26,14 +28,18 @@ def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
         some = np.select([kind < 0.2, kind < 0.4], [small, 1 - small], inner)
         return np.where(kind > 1 - 0.05 * len(ends), draw.choice(ends, count), some)
 
-    reward, cost = (np.floor(n * mean(ends) * ticks.ONE).astype(np.int64) for ends in ((0.0, 1.0), (1.0,)))
+    reward, cost = (
+        np.floor(n * mean(ends) * ticks.ONE).astype(np.int64) for ends in ((0.0, 1.0), (1.0,))
+    )
     return t, n, reward, np.maximum(cost, n * ticks.ONE // 1000 + 1)
 
 
 def of_float32(t: np.ndarray, n: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
     totals = (jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost))
     state = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), *totals, None, None)
-    table = jax.jit(lambda state, t: evaluate_arms(KLUCBSCPlus(), arm_statistics.as_floats(state, t)))
+    table = jax.jit(
+        lambda state, t: evaluate_arms(KLUCBSCPlus(), arm_statistics.as_floats(state, t))
+    )
     return np.asarray(table(state, jnp.asarray(t, jnp.int32)), np.float64)
 
 

@@ -52,7 +52,13 @@ def reservoir(capacity: int = 24, instances: int = 2, **changes: Any) -> Reservo
 K = 12
 TWINS: list[tuple[str, IndexPolicy, Callable[[Seen], Floats], float | None, bool]] = [
     ("rcb-i", SampledArms(RCB(), K), twins.rcb, None, False),
-    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda s: twins.rcb(s, twins.lower_sequence), None, True),
+    (
+        "rcb-i-low",
+        SampledArms(RCB(LogLogExploration()), K),
+        lambda s: twins.rcb(s, twins.lower_sequence),
+        None,
+        True,
+    ),
     ("rcb-air", rcb_air(1.0), twins.rcb, 1.0, False),
     (
         "ucb-v-slow",
@@ -70,21 +76,27 @@ TWINS: list[tuple[str, IndexPolicy, Callable[[Seen], Floats], float | None, bool
 ROUNDS, LANES = 300, 2
 
 
-@pytest.mark.parametrize(("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS])
+@pytest.mark.parametrize(
+    ("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS]
+)
 @pytest.mark.quick_rows("ucb-v-ratio", "ucb-air")
 def test_twins(
     name: str, policy: IndexPolicy, twin: Callable[[Seen], Floats], beta: float | None, smooth: bool
 ) -> None:
-    """Scores to 1e-4 relative away from poles, +∞ where the twin has +∞ but for a pole, decisions but for near-ties.
+    """Scores to 1e-4 relative away from poles, +∞ where the twin has +∞ but for a pole, decisions
+    but for near-ties.
 
-    Near a pole, where the lower bound on the cost is below 0.01, its float32 error of about 1e-7 decides.
+    Near a pole, where the lower bound on the cost is below 0.01, its float32 error of about 1e-7
+    decides.
     """
     world = reservoir(outcomes=uniform_outcome) if smooth else reservoir()
     played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES)
     table = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))
     got = np.asarray(table(played.after, played.observation.view.round), np.float64)
     action, ids = np.asarray(played.action)[..., None], np.arange(world.capacity)
-    reward, cost = (ticks.to_units(x)[..., None] for x in (played.outcome.reward, played.outcome.cost))
+    reward, cost = (
+        ticks.to_units(x)[..., None] for x in (played.outcome.reward, played.outcome.cost)
+    )
     brought = [(action == ids) * x for x in (1.0, reward, cost, reward**2, cost**2)]
     t = np.broadcast_to(np.arange(1.0, ROUNDS + 1)[:, None], (LANES, ROUNDS, 1))
     seen = Seen(t, *(np.cumsum(x, axis=1) - x for x in brought))
@@ -107,7 +119,9 @@ def test_twins(
     assert size.max() > 8 and (~same & ~starting).sum() < 0.02 * LANES * ROUNDS
 
 
-@pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
+@pytest.mark.parametrize(
+    ("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)]
+)
 def test_the_printed_vectors(sequence: Any, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, RCB(sequence))
     assert float(evaluate_arms(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
@@ -128,7 +142,11 @@ def test_arms_to_sample() -> None:
     assert arms_to_sample([1e3, 1e4, 1e5, 1e6], 1.0).tolist() == [32, 100, 317, 1000]
     assert arms_to_sample([1e4, 1e6], 2.0).tolist() == [465, 10_000]
     assert arms_to_sample([1e4, 1e6], 0.5).tolist() == [10, 32]
-    assert (arms_to_sample(1.5, 1.0), arms_to_sample(1e4, 1.0, 3.0), rcb_i(1e4, 1.0, multiplier=0.5).arms) == (
+    assert (
+        arms_to_sample(1.5, 1.0),
+        arms_to_sample(1e4, 1.0, 3.0),
+        rcb_i(1e4, 1.0, multiplier=0.5).arms,
+    ) == (
         2,
         300,
         50,
@@ -141,13 +159,19 @@ def test_arms_to_sample() -> None:
 
 @pytest.mark.parametrize("beta", [0.3, 0.5, 1.0, 2.0, 3.5])
 def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
-    """The number of arms after round t is ⌈t^e⌉, for every t up to 2·10⁵; float32 may be late by t·2⁻¹⁹/e rounds."""
+    """The number of arms after round t is ⌈t^e⌉, for every t up to 2·10⁵; float32 may be late by
+    t·2⁻¹⁹/e rounds.
+    """
     t = np.arange(1, 200_001)
     power = t.astype(float) ** twins.exponent(beta) * (1 - 1e-12)
     rule = ArmIncreasing(RCB(), jnp.float32(beta))
 
     def wants(opened: np.ndarray) -> np.ndarray:
-        return np.asarray(jax.jit(jax.vmap(rule.may_open))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
+        return np.asarray(
+            jax.jit(jax.vmap(rule.may_open))(
+                jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)
+            )
+        )
 
     after = np.ceil(power)
     assert not wants(after).any(), "one arm too many"
@@ -165,9 +189,13 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
         return until, rule.may_open(k, jnp.maximum(until, 0))
 
     for beta in (0.5, 1.0, 2.0):
-        until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(ArmIncreasing(RCB(), jnp.float32(beta)), opened)
+        until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(
+            ArmIncreasing(RCB(), jnp.float32(beta)), opened
+        )
         exact = np.minimum(np.asarray(opened, float) ** (1 / twins.exponent(beta)), 2.0**30)
-        assert (np.asarray(until) <= exact).all() and (np.asarray(until) >= (1 - 1e-4) * exact - 3).all()
+        assert (np.asarray(until) <= exact).all() and (
+            np.asarray(until) >= (1 - 1e-4) * exact - 3
+        ).all()
         assert not np.asarray(wanted).any()
 
 
@@ -176,15 +204,24 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_the_ratio_law(beta: float) -> None:
-    arms = Reservoir.ratio(jax.random.key(1), instances=8, capacity=1, beta=beta, best_ratio=1.6, least_cost=0.2)
+    arms = Reservoir.ratio(
+        jax.random.key(1), instances=8, capacity=1, beta=beta, best_ratio=1.6, least_cost=0.2
+    )
     reward, cost = arms.first_arms(5000)
     ratio, count = (reward / cost).ravel(), reward.size
     for share in (0.01, 0.1, 0.5, 0.9):
         chance = share**beta
         error = np.sqrt(chance * (1 - chance) / count)
         assert abs((ratio > 1.6 * (1 - share)).mean() - chance) < 3.5 * error
-    assert ratio.max() <= 1.6 * (1 + 1e-6) and cost.min() >= 0.2 - 1e-7 and cost.max() <= 1 and reward.max() <= 1
-    place = (cost.ravel() - 0.2) / (np.minimum(1, 1 / ratio) - 0.2)  # uniform on [0, 1], whatever the ratio
+    assert (
+        ratio.max() <= 1.6 * (1 + 1e-6)
+        and cost.min() >= 0.2 - 1e-7
+        and cost.max() <= 1
+        and reward.max() <= 1
+    )
+    place = (cost.ravel() - 0.2) / (
+        np.minimum(1, 1 / ratio) - 0.2
+    )  # uniform on [0, 1], whatever the ratio
     assert abs(place.mean() - 0.5) < 3.5 / np.sqrt(12 * count)
     assert abs(np.corrcoef(place, ratio)[0, 1]) < 3.5 / np.sqrt(count)
 
@@ -200,7 +237,9 @@ def test_arms_do_not_depend_on_capacity_batch_or_count() -> None:
 def test_uniform_outcomes_have_their_mean() -> None:
     means = jnp.asarray([0, 1, 2**20, 2**23, 2**24 - 5, 2**24], jnp.int32)
     words = jax.random.bits(jax.random.key(0), (20_000,))
-    x = np.asarray(jax.vmap(lambda m: jax.vmap(lambda w: uniform_outcome(m, w))(words))(means), np.float64)
+    x = np.asarray(
+        jax.vmap(lambda m: jax.vmap(lambda w: uniform_outcome(m, w))(words))(means), np.float64
+    )
     assert x.min() >= 0 and x.max() <= ticks.ONE
     error = np.maximum(x.std(axis=1) / np.sqrt(x.shape[1]), 1e-9)
     assert (np.abs(x.mean(axis=1) - np.asarray(means)) / error < 3.5).all()
@@ -208,7 +247,9 @@ def test_uniform_outcomes_have_their_mean() -> None:
 
 def test_the_regret_is_against_the_supremum() -> None:
     arms = reservoir(instances=3)
-    result = jb.simulate(rcb_i(60.0, 1.0), arms, jb.TotalBudget(60.0, last_pull=FORFEITS), key=KEY, marks=2)
+    result = jb.simulate(
+        rcb_i(60.0, 1.0), arms, jb.TotalBudget(60.0, last_pull=FORFEITS), key=KEY, marks=2
+    )
     assert result.best_rate == pytest.approx([2.0] * 3, rel=1e-6)
     spent, reward = (ticks.to_units(result.ledger[f"expected_{x}"]) for x in ("clock", "reward"))
     np.testing.assert_allclose(result.regret.values, 2.0 * spent - reward, rtol=1e-6)
@@ -217,9 +258,15 @@ def test_the_regret_is_against_the_supremum() -> None:
 def test_a_table_and_a_sampler() -> None:
     table = Reservoir.empirical([0.1, 0.8, 0.3], [0.5, 0.4, 1.0], KEY, instances=2, capacity=300)
     reward, cost = table.first_arms(300)
-    rows = {(round(float(r), 6), round(float(c), 6)) for r, c in zip(reward.ravel(), cost.ravel(), strict=True)}
+    rows = {
+        (round(float(r), 6), round(float(c), 6))
+        for r, c in zip(reward.ravel(), cost.ravel(), strict=True)
+    }
     assert rows == {(0.1, 0.5), (0.8, 0.4), (0.3, 1.0)}
-    assert table.values()[0][0] / table.values()[1][0] == pytest.approx([2.0, 2.0]) and table.values()[1].min() < 0.41
+    assert (
+        table.values()[0][0] / table.values()[1][0] == pytest.approx([2.0, 2.0])
+        and table.values()[1].min() < 0.41
+    )
 
     def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.random.uniform(key), jnp.float32(0.5)
@@ -227,7 +274,9 @@ def test_a_table_and_a_sampler() -> None:
     arms = Reservoir.sampled(sampler, KEY, instances=2, capacity=9, best_ratio=2.0, least_cost=0.5)
     arms.check()
     assert arms.first_arms(9)[1].tolist() == [[0.5] * 9] * 2
-    result = jb.simulate(SampledArms(RCB(), 9), arms, jb.TotalBudget(20.0, last_pull=FORFEITS), key=KEY, marks=1)
+    result = jb.simulate(
+        SampledArms(RCB(), 9), arms, jb.TotalBudget(20.0, last_pull=FORFEITS), key=KEY, marks=1
+    )
     assert set(result.status.values.ravel()) == {"exhausted"}
 
 
@@ -243,17 +292,23 @@ def grow(room: int, budget: float = 60.0) -> jb.Result:
 
 @pytest.mark.integration
 def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> None:
-    with pytest.warns(UserWarning, match="status capacity.*growing set is full.*rerun with more capacity"):
+    with pytest.warns(
+        UserWarning, match="status capacity.*growing set is full.*rerun with more capacity"
+    ):
         small = grow(8)
     assert (small.ended[1] == Status.CAPACITY).all() and (small.ended[0] == Status.EXHAUSTED).all()
     assert (small.rounds.values[1, ..., -1] == 64).all(), "eight arms serve until round 64 of √t"
     large = grow(64)
     assert (large.ended == Status.EXHAUSTED).all()
     for name in ("rounds", "reward", "spent"):
-        assert np.array_equal(small.ledger[name][0], large.ledger[name][0]), "lanes with room enough are the same"
+        assert np.array_equal(small.ledger[name][0], large.ledger[name][0]), (
+            "lanes with room enough are the same"
+        )
     short = episode(rcb_air(1.0), reservoir(8), jb.Horizon(64), KEY, 64)
     long = episode(rcb_air(1.0), reservoir(64), jb.Horizon(64), KEY, 64)
-    assert np.array_equal(short.action, long.action) and np.array_equal(short.outcome.reward, long.outcome.reward)
+    assert np.array_equal(short.action, long.action) and np.array_equal(
+        short.outcome.reward, long.outcome.reward
+    )
 
 
 @pytest.mark.integration
@@ -265,12 +320,22 @@ def test_rerun_larger() -> None:
         return grow(room)
 
     result, room = jb.rerun_larger(run, 8)
-    assert rooms in ([8, 16], [8, 16, 32]) and room == rooms[-1] and (result.ended == Status.EXHAUSTED).all()
-    assert_same_results(result_without_room(result), result_without_room(grow(64)), "as much room as needed, and more")
+    assert (
+        rooms in ([8, 16], [8, 16, 32])
+        and room == rooms[-1]
+        and (result.ended == Status.EXHAUSTED).all()
+    )
+    assert_same_results(
+        result_without_room(result),
+        result_without_room(grow(64)),
+        "as much room as needed, and more",
+    )
     with pytest.warns(UserWarning, match="status capacity"):
         _, room = jb.rerun_larger(run, 8, most=15)
     assert room == 8
-    with pytest.raises(jb.InputError, match="capacity: 0 given; it must be a whole number from 1 to"):
+    with pytest.raises(
+        jb.InputError, match="capacity: 0 given; it must be a whole number from 1 to"
+    ):
         jb.rerun_larger(run, 0)
 
 
@@ -288,7 +353,12 @@ def build(**changes: Any) -> Reservoir:
 
 
 def play(policy: Any, arms: Any = None, budget: float = 10.0) -> jb.Result:
-    return jb.simulate(policy, build() if arms is None else arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
+    return jb.simulate(
+        policy,
+        build() if arms is None else arms,
+        jb.TotalBudget(budget, last_pull=FORFEITS),
+        key=KEY,
+    )
 
 
 POSITIVE = "a finite number above 0"
@@ -330,11 +400,19 @@ def test_a_sampler_that_breaks_its_promise() -> None:
         return Reservoir.sampled(sampler, KEY, **given)
 
     half = jnp.float32(0.5)
-    with pytest.raises(jb.InputError, match=r"sampler: .* gives arm 0 of instance 0 means outside \[0, 1\]"):
+    with pytest.raises(
+        jb.InputError, match=r"sampler: .* gives arm 0 of instance 0 means outside \[0, 1\]"
+    ):
         play(SampledArms(RCB(), 2), arms(lambda key: (half, jnp.float32(1.5))))
-    with pytest.raises(jb.InputError, match=r"gives arm 0 of instance 0 0\.25; it must give a mean cost of at least"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"gives arm 0 of instance 0 0\.25; it must give a mean cost of at least",
+    ):
         play(SampledArms(RCB(), 2), arms(lambda key: (half / 4, half / 2)))
-    with pytest.raises(jb.InputError, match=r"gives arm 0 of instance 0 1; it must give a ratio .* at most best_ratio"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"gives arm 0 of instance 0 1; it must give a ratio .* at most best_ratio",
+    ):
         play(SampledArms(RCB(), 2), arms(lambda key: (half, half), best_ratio=0.5))
 
     def late(
@@ -348,7 +426,9 @@ def test_a_sampler_that_breaks_its_promise() -> None:
     assert bad.size and bad[0] > 256
     with pytest.warns(UserWarning, match="status invalid"):
         result = play(SampledArms(RCB(), 2000), hidden, budget=5000.0)
-    assert result.rounds.values.max() == bad[0], "the round that asked for the arm without means is not booked"
+    assert result.rounds.values.max() == bad[0], (
+        "the round that asked for the arm without means is not booked"
+    )
 
 
 def test_a_budget_below_one_pull_is_forfeited() -> None:

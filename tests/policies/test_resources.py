@@ -1,4 +1,6 @@
-"""Several resources: constraints against a plain loop over exact integers, and the oracles against linprog."""
+"""Several resources: constraints against a plain loop over exact integers, and the oracles against
+linprog.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Anything(jb.Policy):
         return state
 
     def select(self, state, key, view):
-        return state, self.first + streams.below(streams.policy_words(key, view.round, Role.EXPLORE)[0], self.actions)
+        return state, self.first + streams.below(
+            streams.policy_words(key, view.round, Role.EXPLORE)[0], self.actions
+        )
 
 
 def trace(environment, policy, instance, replicate, rounds):
@@ -43,7 +47,9 @@ def trace(environment, policy, instance, replicate, rounds):
     arms = environment.arms if isinstance(environment, WithNullArm) else environment
     key = streams.lane_key(KEY, instance, replicate)
     world, mine = streams.domain_key(key, Domain.WORLD), streams.domain_key(key, Domain.POLICY)
-    words = jax.vmap(lambda t: streams.policy_words(mine, t, Role.EXPLORE)[0])(jnp.arange(1, rounds + 1))
+    words = jax.vmap(lambda t: streams.policy_words(mine, t, Role.EXPLORE)[0])(
+        jnp.arange(1, rounds + 1)
+    )
     actions = np.asarray(policy.first + streams.below(words, policy.actions))
     one = jax.tree.map(lambda x: jnp.asarray(x)[instance], arms)
     outcome = jax.vmap(jax.vmap(lambda a, n: one.outcome(world, a, n), (None, 0)), (0, None))
@@ -59,7 +65,9 @@ def trace(environment, policy, instance, replicate, rounds):
     return rows
 
 
-@pytest.mark.parametrize(("last_pull", "horizon"), [("counts", None), ("forfeits", None), ("forfeits", [95, 400])])
+@pytest.mark.parametrize(
+    ("last_pull", "horizon"), [("counts", None), ("forfeits", None), ("forfeits", [95, 400])]
+)
 @pytest.mark.integration_rows("counts-None")
 def test_total_budgets(last_pull, horizon):
     environment, policy = FiniteArms.bernoulli(MU, RHO), Anything()
@@ -79,7 +87,9 @@ def test_total_budgets(last_pull, horizon):
                     reward += int(gain)
                 if last_pull == "forfeits":
                     spent = [min(s, b) for s, b in zip(spent, limits, strict=True)]
-                if any(s >= b for s, b in zip(spent, limits, strict=True)) or (horizon and rounds == horizon[i]):
+                if any(s >= b for s, b in zip(spent, limits, strict=True)) or (
+                    horizon and rounds == horizon[i]
+                ):
                     break
             assert result.ledger["reward"][0, i, r, -1] == reward
             assert result.ledger["spent"][0, i, r, -1].tolist() == spent
@@ -99,17 +109,26 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
     rate = limit.prepare(environment).best_rate(mu, rho)
     for i in range(2):
         rows = np.vstack([rho[i].T, np.ones(3)])
-        assert rate[i] * 60.5 == pytest.approx(-linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9)
-    with pytest.raises(jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"):
+        assert rate[i] * 60.5 == pytest.approx(
+            -linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9
+        )
+    with pytest.raises(
+        jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"
+    ):
         one = FiniteArms.bernoulli(MU, RHO[..., 0])
         jb.simulate(Anything(), one, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
 
 @pytest.mark.integration
 def test_statistics_of_several_resources_are_those_of_each():
-    """What is recorded, counted while open and read as floats, against one resource at a time, to the bit."""
+    """What is recorded, counted while open and read as floats, against one resource at a time, to
+    the bit.
+    """
     rng = np.random.default_rng(0)
-    both, single = arm_statistics.empty(4, resources=3, spreads=True), [arm_statistics.empty(4, spreads=True)] * 3
+    both, single = (
+        arm_statistics.empty(4, resources=3, spreads=True),
+        [arm_statistics.empty(4, spreads=True)] * 3,
+    )
     for action in [*rng.integers(4, size=20), *(rng.permutation(4)[:2] for _ in range(5))]:
         arm = jnp.asarray(action, jnp.int32)
         reward = jnp.asarray(rng.integers(0, ticks.ONE, np.shape(action)), jnp.int32)
@@ -121,16 +140,28 @@ def test_statistics_of_several_resources_are_those_of_each():
         for j in range(3):
             mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
             ours = arm_statistics.as_floats(change(both), jnp.int32(40))
-            for name in ("n", "reward", "cost", "reward_rest", "cost_rest", "cost_spread", "mean_reward"):
+            for name in (
+                "n",
+                "reward",
+                "cost",
+                "reward_rest",
+                "cost_rest",
+                "cost_spread",
+                "mean_reward",
+            ):
                 a, b = getattr(mine, name), getattr(ours, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
-            np.testing.assert_allclose(mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7)  # a reciprocal, for d at once
+            np.testing.assert_allclose(
+                mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7
+            )  # a reciprocal, for d at once
 
 
 def test_average_costs_are_audited_every_round():
     environment, policy = WithNullArm(FiniteArms.bernoulli(MU, RHO)), Anything(actions=5, first=-1)
     c = np.array([0.31, 0.29])
-    result = jb.simulate(policy, environment, jb.AverageCost(c, rounds=300), key=KEY, replicates=5, marks=4)
+    result = jb.simulate(
+        policy, environment, jb.AverageCost(c, rounds=300), key=KEY, replicates=5, marks=4
+    )
     limit = np.floor(c * ticks.ONE).astype(np.int64)
     positive = 0
     for i in range(2):
@@ -140,7 +171,9 @@ def test_average_costs_are_audited_every_round():
                 spent, reward = spent + cost, reward + int(gain)
                 worst = np.maximum(worst, spent - limit * t)
             assert result.ledger["audit:violation"][0, i, r, -1].tolist() == worst.tolist()
-            assert result.ledger["audit:slack"][0, i, r, -1].tolist() == (limit * 300 - spent).tolist()
+            assert (
+                result.ledger["audit:slack"][0, i, r, -1].tolist() == (limit * 300 - spent).tolist()
+            )
             assert result.ledger["reward"][0, i, r, -1] == reward
             positive += int((worst > 0).any())
     assert positive == 10  # the random policy does not keep it: the audit has something to see
@@ -150,37 +183,57 @@ def test_the_oracles_with_two_resources():
     environment = FiniteArms.bernoulli(MU, RHO)
     mu, rho = environment.values()
     for constraint, extra, c in (
-        (jb.AverageCost([0.4, 0.35], rounds=10), True, np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE),
+        (
+            jb.AverageCost([0.4, 0.35], rounds=10),
+            True,
+            np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE,
+        ),
         (jb.TotalBudget([80.0, 50.0], last_pull="counts"), False, np.array([80.0, 50.0])),
     ):
         rate = constraint.prepare(environment).best_rate(mu, rho)
         for i in range(2):
             rows = np.vstack([rho[i].T, np.ones(3)]) if extra else rho[i].T
-            value = -linprog(-mu[i], A_ub=rows, b_ub=np.append(c, 1.0) if extra else c, bounds=(0, None)).fun
+            value = -linprog(
+                -mu[i], A_ub=rows, b_ub=np.append(c, 1.0) if extra else c, bounds=(0, None)
+            ).fun
             assert rate[i] == pytest.approx(value if extra else value / 80.0, rel=1e-9)
 
 
 def test_the_guard_minds_every_resource():
     guarded = jb.policies.Guarded(Anything(actions=5, first=-1))
     environment = WithNullArm(FiniteArms.bernoulli(MU, RHO))
-    result = jb.simulate(guarded, environment, jb.AverageCost([0.3, 0.35], rounds=500), key=KEY, replicates=20)
+    result = jb.simulate(
+        guarded, environment, jb.AverageCost([0.3, 0.35], rounds=500), key=KEY, replicates=20
+    )
     assert float(result.violation.max()) == 0.0
     assert (result.spent[..., -1, :] > 100).all()
 
 
 def test_wrong_budgets_name_the_argument():
     environment = FiniteArms.bernoulli(MU, RHO)
-    with pytest.raises(jb.InputError, match=r"budget: an array of shape \(3,\) given; it must be \[2\] or \[2, 2\]"):
-        jb.simulate(Anything(), environment, jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"), key=KEY)
+    with pytest.raises(
+        jb.InputError, match=r"budget: an array of shape \(3,\) given; it must be \[2\] or \[2, 2\]"
+    ):
+        jb.simulate(
+            Anything(), environment, jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"), key=KEY
+        )
     with pytest.raises(jb.InputError, match=r"c: 1\.5 given; it must be a number in \(0, 1\]"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.5, 1.5], rounds=10), key=KEY)
-    with pytest.raises(jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"):
+    with pytest.raises(
+        jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"
+    ):
         jb.simulate(Anything(), environment, jb.AverageCost([0.15, 0.5], rounds=10), key=KEY)
 
 
 def test_several_resources_are_columns_not_rows():
     limit = jb.TotalBudget([6.0, 9.0], last_pull="counts")
-    result = jb.simulate(Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2)
+    result = jb.simulate(
+        Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2
+    )
     table = result.to_pandas()
-    assert len(table) == 12 and {"spent_0", "spent_1"} <= set(table) and not {"spent", "resource"} & set(table)
+    assert (
+        len(table) == 12
+        and {"spent_0", "spent_1"} <= set(table)
+        and not {"spent", "resource"} & set(table)
+    )
     assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()

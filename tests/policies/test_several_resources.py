@@ -1,7 +1,8 @@
-"""The policies for several resources against their float64 NumPy twins (``reference/several_resources.py``).
+"""The policies for several resources against their float64 NumPy twins
+(``reference/several_resources.py``).
 
-Each policy plays by the plain loop; on the same trajectories, and with the same draws, every decision must be one that
-the twin could take when its numbers move by what float32 may be off.
+Each policy plays by the plain loop; on the same trajectories, and with the same draws, every
+decision must be one that the twin could take when its numbers move by what float32 may be off.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class Play(NamedTuple):
 def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
     world = ONE if kind == "one" else RESTING if resting else WORLD
     steps = jax.device_get(episode(policy, world, LIMITS[kind], KEY, ROUNDS, replicates=LANES))
-    action, alive = steps.action, np.concatenate([np.ones((LANES, 1), bool), ~steps.over[:, :-1]], axis=1)
+    action, alive = (
+        steps.action,
+        np.concatenate([np.ones((LANES, 1), bool), ~steps.over[:, :-1]], axis=1),
+    )
     hot = (action[..., None] == np.arange(ARMS)).astype(float)
     reward, cost = ticks.to_units(steps.outcome.reward), ticks.to_units(steps.outcome.cost)
     left = ticks.to_units(ticks.join(steps.observation.view.left))
@@ -73,7 +77,17 @@ def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
 
     paid = hot[..., None] * cost[:, :, None, :]
     sums = before(hot), before(hot * reward[..., None]), before(paid)
-    return Play(action, *sums, reward, cost, left, alive, steps.before, steps.after, one_setting(policy, world))
+    return Play(
+        action,
+        *sums,
+        reward,
+        cost,
+        left,
+        alive,
+        steps.before,
+        steps.after,
+        one_setting(policy, world),
+    )
 
 
 BOUNDS = {
@@ -83,7 +97,9 @@ BOUNDS = {
 
 
 def budgets_of(kind: str) -> np.ndarray:
-    return np.array({"time": [*BUDGETS, HORIZON], "no time": BUDGETS, "one": BUDGETS[:1]}[kind], float)
+    return np.array(
+        {"time": [*BUDGETS, HORIZON], "no time": BUDGETS, "one": BUDGETS[:1]}[kind], float
+    )
 
 
 # --- PD-BwK
@@ -106,11 +122,16 @@ def test_primal_dual_bwk(kind: str, bounds: str) -> None:
         scores = pd.scores(upper, lower)
         taken, best = scores[rows, action], scores.max(-1)
         # a lower bound that is 0 in one arithmetic may be 10⁻⁷ in the other
-        low = theirs(p.n[:, i], p.r[:, i], np.maximum(p.c[:, i] - 1e-6 * p.n[:, i][..., None], 0), i + 1)[1]
+        low = theirs(
+            p.n[:, i], p.r[:, i], np.maximum(p.c[:, i] - 1e-6 * p.n[:, i][..., None], 0), i + 1
+        )[1]
         endless = pd.scores(upper, np.maximum(low - 2e-6, 0))[rows, action]
         assert ((taken >= best * (1 - OFF)) | np.isinf(endless))[alive].all(), (i, taken, best)
         pd.played(action, lower)
-        decisions, away = decisions + alive.sum(), away + (action != np.argmax(p.n[:, i], -1))[alive].sum()
+        decisions, away = (
+            decisions + alive.sum(),
+            away + (action != np.argmax(p.n[:, i], -1))[alive].sum(),
+        )
     assert decisions > 2500 and away > 300
 
 
@@ -125,8 +146,12 @@ def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
 # --- draws from the LP
 
 
-def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bool, share: float = 1.0) -> None:
-    """Arms drawn from HiGHS' solution by the same uniforms; ``mu`` ``[lane, round, K]``, ``cost`` ``[…, K, d]``."""
+def check_draws(
+    p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bool, share: float = 1.0
+) -> None:
+    """Arms drawn from HiGHS' solution by the same uniforms; ``mu`` ``[lane, round, K]``, ``cost``
+    ``[…, K, d]``.
+    """
     uniform, timed, start = uniforms(Role.MIX, LANES, ROUNDS), kind == "time", budgets_of(kind)
     decisions = mixed = other = edges = 0
     for lane, i in np.argwhere(p.alive):
@@ -152,7 +177,9 @@ def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bo
     assert kind == "one" or mixed > 0.2 * decisions
 
 
-@pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True), ("one", False)])
+@pytest.mark.parametrize(
+    ("kind", "update"), [("time", False), ("time", True), ("no time", True), ("one", False)]
+)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("wilson-time-True")
 def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
@@ -166,7 +193,9 @@ def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
 
 
 def has_a_part(action: int, seen: Any, t: int, left: np.ndarray) -> bool:
-    """Is the arm, ``UCB``'s of what is remembered, in HiGHS' solution or in one as good? Tells if another has more."""
+    """Is the arm, ``UCB``'s of what is remembered, in HiGHS' solution or in one as good? Tells if
+    another has more.
+    """
     upper, lower = (x[0] for x in BOUNDS["wilson"][1](*(x[None] for x in seen), t))
     rows, limit = twin.with_time(lower, True), twin.fluid_limit(left, True, 1.0)
     x, price = twin.program(upper, rows, limit)
@@ -192,8 +221,9 @@ def test_ucb_bwk_in_a_window() -> None:
 
 
 def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
-    """Of every pull in every later round, ``[round t, round s]``, 0 from t on: γ to the rounds, or the arm's own pulls,
-    between the two."""
+    """Of every pull in every later round, ``[round t, round s]``, 0 from t on: γ to the rounds, or
+    the arm's own pulls, between the two.
+    """
     found, w = [], np.zeros(action.size)
     for t, arm in enumerate(action):
         found.append(w)
@@ -205,7 +235,9 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
 @pytest.mark.integration
 @pytest.mark.parametrize("per", ["round", "pull"])
 def test_ucb_bwk_with_a_discount(per: str) -> None:
-    """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the nearest whole one."""
+    """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the
+    nearest whole one.
+    """
     gamma, away, anew = 0.95, [], 0
     p = play(policies.Discounted(UCB, gamma, per), "time")
     for lane in range(0, LANES, 3):
@@ -224,10 +256,18 @@ def test_ucb_bwk_with_a_discount(per: str) -> None:
             t = i + 1 if per == "pull" else 1 + int(every[i].sum() - 1e-4)
             seen = whole, r / n * whole, c / n[:, None] * whole[:, None]
             away.append(has_a_part(action, seen, t, p.left[lane, i]))
-    assert len(away) > 400 and sum(away) > 100 and (anew > 20 or per == "pull"), (len(away), sum(away), anew)
+    assert len(away) > 400 and sum(away) > 100 and (anew > 20 or per == "pull"), (
+        len(away),
+        sum(away),
+        anew,
+    )
 
 
-FORGETFUL = {"PD-BwK": policies.PrimalDualBwK(), "UCB-BwK": UCB, "descent": policies.DualMirrorDescent()}
+FORGETFUL = {
+    "PD-BwK": policies.PrimalDualBwK(),
+    "UCB-BwK": UCB,
+    "descent": policies.DualMirrorDescent(),
+}
 
 
 @pytest.mark.parametrize("per", ["round", "pull"])
@@ -236,9 +276,14 @@ FORGETFUL = {"PD-BwK": policies.PrimalDualBwK(), "UCB-BwK": UCB, "descent": poli
 def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
     own, *found = (
         play(policy, "time", resting=name == "descent")
-        for policy in (FORGETFUL[name], *(policies.Discounted(FORGETFUL[name], gamma, per) for gamma in (1.0, 0.9)))
+        for policy in (
+            FORGETFUL[name],
+            *(policies.Discounted(FORGETFUL[name], gamma, per) for gamma in (1.0, 0.9)),
+        )
     )
-    assert np.array_equal(own.action, found[0].action) and not np.array_equal(own.action, found[1].action)
+    assert np.array_equal(own.action, found[0].action) and not np.array_equal(
+        own.action, found[1].action
+    )
     mine, theirs = (getattr(x, "learnt", x) for x in (own.after, found[0].after.inner))
     jax.tree.map(np.testing.assert_array_equal, mine, _in_whole_pulls(theirs))
 
@@ -262,7 +307,10 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     there = jnp.ones(ARMS, bool)
 
     def theta(replicate: jax.Array, states: Any) -> Any:
-        view, key = jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1)), lane_key(0, replicate)
+        view, key = (
+            jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1)),
+            lane_key(0, replicate),
+        )
         return jax.vmap(lambda state, view: policy.believed(state, key, view))(states, view)
 
     mu, cost = jax.jit(jax.vmap(theta))(jnp.arange(LANES), p.after)
@@ -273,11 +321,15 @@ def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
     policy, key = policies.ThompsonLP(), streams.typed(jnp.array([3, 4], jnp.uint32))
     state = policy.init(jb.environments.FiniteSpec(arms=2, resources=3))
     state = state._replace(
-        pulls=jnp.array([10, 400]), rewards=jnp.array([2, 399]), costs=jnp.array([[9, 0, 5], [100, 400, 1]])
+        pulls=jnp.array([10, 400]),
+        rewards=jnp.array([2, 399]),
+        costs=jnp.array([[9, 0, 5], [100, 400, 1]]),
     )
     views = jax.vmap(lambda t: jb.View(t, None, jnp.ones(2, bool)))(jnp.arange(1, 3001))
     reward, cost = jax.jit(jax.vmap(lambda view: policy.believed(state, key, view)))(views)
-    columns = np.concatenate([np.asarray(reward), np.asarray(cost).reshape(3000, 6)], axis=1).astype(float)
+    columns = np.concatenate(
+        [np.asarray(reward), np.asarray(cost).reshape(3000, 6)], axis=1
+    ).astype(float)
     hits = np.concatenate([np.asarray(state.rewards), np.asarray(state.costs).ravel()])
     pulls = np.concatenate([np.asarray(state.pulls), np.repeat(np.asarray(state.pulls), 3)])
     for x, s, n in zip(columns.T, hits, pulls, strict=True):
@@ -292,14 +344,18 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
     mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
     check_draws(p, kind, mu, cost, update)
-    with pytest.raises(jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given; it must be \[5, 2\]"):
+    with pytest.raises(
+        jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given; it must be \[5, 2\]"
+    ):
         jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, :1]), WORLD, LIMITS["time"], key=KEY)
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["time", "no time", "one"])
 def test_epsilon_first(kind: str) -> None:
-    """In turn until the share of some budget is spent, time among them; then draws at the means of that phase."""
+    """In turn until the share of some budget is spent, time among them; then draws at the means of
+    that phase.
+    """
     p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)
     exploring = (budgets_of(kind) - p.left < 0.3 * budgets_of(kind) * (1 - 1e-6)).all(-1)
     assert np.array_equal(p.action[exploring], np.argmin(p.n, axis=-1)[exploring])
@@ -322,7 +378,9 @@ def test_lagrange_bwk() -> None:
     gumbel = -np.log(-np.log1p(-np.minimum((word + 0.5) * 2.0**-32, 1 - 2.0**-24)))
     uniform, rows = uniforms(ours._RESOURCE, LANES, ROUNDS), np.arange(LANES)
     there, unsure = jnp.ones(ARMS, bool), 0
-    mine = jax.jit(jax.vmap(lambda state: p.lone.probabilities(state, there)))(jax.tree.map(lambda x: x[0], p.after))
+    mine = jax.jit(jax.vmap(lambda state: p.lone.probabilities(state, there)))(
+        jax.tree.map(lambda x: x[0], p.after)
+    )
     for i in range(ROUNDS):
         chances = game.arms()
         scores = np.log(chances) + gumbel[:, i]
@@ -371,20 +429,28 @@ def test_what_they_need_is_said() -> None:
     with pytest.raises(jb.InputError, match="no null arm"):
         jb.simulate(policies.DualMirrorDescent(), WORLD, LIMITS["time"], key=KEY)
     with pytest.raises(jb.InputError, match="no horizon given; DualMirrorDescent"):
-        jb.simulate(policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100)
+        jb.simulate(
+            policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100
+        )
     later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
     renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
-    with pytest.raises(jb.InputError, match="one whose budgets renew given; it must tell totals to spend"):
+    with pytest.raises(
+        jb.InputError, match="one whose budgets renew given; it must tell totals to spend"
+    ):
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
 
 def test_a_cost_of_a_hundred_thousandth_is_no_gift() -> None:
-    """Money for the best arm in half of the rounds: who takes its price for 0 spends it all, and then stands still."""
+    """Money for the best arm in half of the rounds: who takes its price for 0 spends it all, and
+    then stands still.
+    """
     price, rounds = 168 * 2.0**-24, 2000  # 10⁻⁵, beside an arm at 1
     reward, cost = np.array([0.9, 0.5, 0.1]), np.array([[price], [0.0], [1.0]])
-    world = jb.environments.FiniteArms.empirical([[([r], [c]) for r, c in zip(reward, cost, strict=True)]])
+    world = jb.environments.FiniteArms.empirical(
+        [[([r], [c]) for r, c in zip(reward, cost, strict=True)]]
+    )
     limit = jb.TotalBudget([price * rounds / 2], last_pull="counts", rounds=rounds)
     oracle = policies.KnapsackOracle(reward, cost)
     result = jb.simulate(oracle, world, limit, key=KEY, replicates=4, marks=1)

@@ -1,4 +1,6 @@
-"""Policies for an average-cost constraint: against their twins, their promises, their engine, their input."""
+"""Policies for an average-cost constraint: against their twins, their promises, their engine, their
+input.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,48 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Feedback, Observation, View
 from jaxbandits.core.streams import Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
-from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
+from jaxbandits.policies import (
+    SUAK,
+    FluidOracle,
+    Guarded,
+    OnePhase,
+    Pacer,
+    PrimalDualTwoPhase,
+    UCBSimplex,
+)
 from jaxbandits.testing import check_policy
 from tests.policies.reference import knapsack
 
 EPS, LONGEST = 2.0**-24, 20_000
 INSTANCES = {
     1: ([0.45, 0.70, 0.80], [0.30, 0.75, 0.80]),
-    2: ([0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]),
+    2: (
+        [0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90],
+        [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85],
+    ),
 }
 KEY = jax.random.key(3)
 
 
 def traced(policy, mu, rho, c, rounds, law="beta"):
-    """Play one lane without the engine: (actions, rewards, costs) in ticks, and the uniforms. Own exact accountant."""
+    """Play one lane without the engine: (actions, rewards, costs) in ticks, and the uniforms. Own
+    exact accountant.
+    """
     rng = np.random.default_rng(11)
     m, r = np.asarray(mu), np.asarray(rho)
     draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
         lambda x: (rng.random((rounds, len(x))) < x).astype(float)
     )  # fmt: skip
-    padded = ((0, LONGEST - rounds), (0, 0))  # rounds that nobody looks at: one program serves all lengths
-    reward, cost = (jnp.asarray(np.pad(ticks.from_units(draw(x)), padded), jnp.int32) for x in (m, r))
-    policy = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy)
+    padded = (
+        (0, LONGEST - rounds),
+        (0, 0),
+    )  # rounds that nobody looks at: one program serves all lengths
+    reward, cost = (
+        jnp.asarray(np.pad(ticks.from_units(draw(x)), padded), jnp.int32) for x in (m, r)
+    )
+    policy = jax.tree.map(
+        lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy
+    )
     seen, uniform = _traced(policy, reward, cost, jnp.int32(int(np.floor(c * ticks.ONE))))
     return jax.tree.map(lambda x: np.asarray(x)[:rounds], seen), np.asarray(uniform, float)[:rounds]
 
@@ -50,7 +72,9 @@ def _traced(policy, reward, cost, limit):
         state, slack, last, empty = carry
         left = ticks.add(slack, limit)
         state, action = policy.step(
-            state, key, Observation(View(t, left, jnp.ones(arms, bool)), last[0], Feedback(*last[1:]), empty)
+            state,
+            key,
+            Observation(View(t, left, jnp.ones(arms, bool)), last[0], Feedback(*last[1:]), empty),
         )
         pulled = (action >= 0) & (action < arms)
         arm = jnp.clip(action, 0, arms - 1)
@@ -61,24 +85,42 @@ def _traced(policy, reward, cost, limit):
         return (state, ticks.add(left, -c_), (action, r, c_), ~pulled), (action, r, c_, account)
 
     zero = jnp.int32(0)
-    start = (policy.init(FiniteSpec(arms, null_arm=True)), ticks.zero(), (zero, zero, zero), jnp.bool_(True))
+    start = (
+        policy.init(FiniteSpec(arms, null_arm=True)),
+        ticks.zero(),
+        (zero, zero, zero),
+        jnp.bool_(True),
+    )
     times = jnp.arange(1, rounds + 1, dtype=jnp.int32)
     _, seen = jax.lax.scan(play, start, times)
-    return seen, streams.uniform(jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times))
+    return seen, streams.uniform(
+        jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times)
+    )
 
 
 def near_tie(twin, uniform):
-    """Could float32 rounding have changed this decision? Bounds from the sizes of the numbers that are compared."""
-    base = getattr(twin, "basis", None) or getattr(twin, "base", None) or getattr(twin, "solution", None)
+    """Could float32 rounding have changed this decision? Bounds from the sizes of the numbers that
+    are compared.
+    """
+    base = (
+        getattr(twin, "basis", None)
+        or getattr(twin, "base", None)
+        or getattr(twin, "solution", None)
+    )
     log = math.log(max(twin.t, 2))
     if isinstance(twin, knapsack.SUAK):
         rho = twin.mean_c()
-        edges = [abs(abs(rho[k] - twin.c) - 7 * twin.radius(k, 1.5, log)) for k in range(twin.K) if twin.n[k]]
+        edges = [
+            abs(abs(rho[k] - twin.c) - 7 * twin.radius(k, 1.5, log))
+            for k in range(twin.K)
+            if twin.n[k]
+        ]
         if min(edges, default=1.0) < 16 * EPS:
             return True
         if twin.branch() != "main":
             return False
-        # b = ct − Sc − ln t/ω²: each term is rounded, ω with a relative error of a few units over d.
+        # b = ct − Sc − ln t/ω²: each term is rounded, ω with a relative error of a few units over
+        # d.
         omega, plan = twin.omega(), twin.plan()
         size = abs(twin.c * twin.t - twin.spent) + log / omega**2 * (8 + 4 / omega)
         apart = abs(([*rho, 0.0])[plan.first] - ([*rho, 0.0])[plan.second])
@@ -96,7 +138,10 @@ def near_tie(twin, uniform):
         mu, rho = (bounds[1], bounds[2]) if len(bounds) == 4 else bounds
         c = twin.c if isinstance(twin, knapsack.SUAK) else knapsack._budget_rate(twin, twin.T)
     values = sorted((x.value for x in knapsack.lp_candidates(mu, rho, c)), reverse=True)
-    return values[0] - values[1] < 64 * EPS * max(1.0, values[0]) or min(abs(x - c) for x in rho) < 16 * EPS
+    return (
+        values[0] - values[1] < 64 * EPS * max(1.0, values[0])
+        or min(abs(x - c) for x in rho) < 16 * EPS
+    )
 
 
 def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
@@ -112,7 +157,9 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
             chosen = (none, none) if basis is None or basis.high < 0 else (basis.high, basis.low)
             pair_differs = chosen != (int(account[0][t]), int(account[1][t]))
         if twin.act(u) != action or pair_differs:
-            assert near_tie(twin, u), f"round {t + 1}: {action}, the twin {twin.act(u)}, {twin.plan()}, uniform {u}"
+            assert near_tie(twin, u), (
+                f"round {t + 1}: {action}, the twin {twin.act(u)}, {twin.plan()}, uniform {u}"
+            )
             ties += 1
         twin.update(action, int(reward[t]) / ticks.ONE, int(cost[t]) / ticks.ONE)
         if pair_differs:  # book the round in the pair that was chosen in float32
@@ -120,8 +167,12 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
             for key, sign in ((chosen, -1), (pair, 1)):
                 if key[0] < twin.K:
                     twin.pair_n[key] = twin.pair_n.get(key, 0) + sign
-                    twin.pair_cost[key] = twin.pair_cost.get(key, 0.0) + sign * int(cost[t]) / ticks.ONE
-        if isinstance(twin, knapsack.SUAK):  # a tie at the edge of "uncertain" is one round more or less in N_p
+                    twin.pair_cost[key] = (
+                        twin.pair_cost.get(key, 0.0) + sign * int(cost[t]) / ticks.ONE
+                    )
+        if isinstance(
+            twin, knapsack.SUAK
+        ):  # a tie at the edge of "uncertain" is one round more or less in N_p
             slack, exploring = jax.tree.map(lambda x, t=t: x[t], account)
             exact = int(ticks.join(slack)) - (int(cost[t]) if exploring else 0)
             if ties == 0:
@@ -130,7 +181,9 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
     print(f"{type(twin).__name__}: {ties} ties in {rounds}, skips {np.sum(actions == -1)}")
     assert ties <= rounds // 500
     if isinstance(policy, Guarded | SUAK):
-        assert (np.cumsum(cost, dtype=np.int64) <= int(c * ticks.ONE) * np.arange(1, rounds + 1)).all()
+        assert (
+            np.cumsum(cost, dtype=np.int64) <= int(c * ticks.ONE) * np.arange(1, rounds + 1)
+        ).all()
     return ties, twin, actions
 
 
@@ -142,8 +195,13 @@ ROUNDS = 12_000
 def test_suak_against_its_twin(horizon):
     for instance, rounds in ((1, ROUNDS), (WIDE, 20_000)):
         k = 3 if instance == 1 else len(instance[0])
-        _, twin, actions = agree(SUAK(c=0.5, horizon=horizon), knapsack.SUAK(k, 0.5, T=horizon), instance, rounds)
-    assert twin.branch() in ("main", "skip_c") and np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
+        _, twin, actions = agree(
+            SUAK(c=0.5, horizon=horizon), knapsack.SUAK(k, 0.5, T=horizon), instance, rounds
+        )
+    assert (
+        twin.branch() in ("main", "skip_c")
+        and np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
+    )
 
 
 def test_suak_in_odd_settings_against_its_twin():
@@ -158,8 +216,19 @@ def test_suak_in_odd_settings_against_its_twin():
 @pytest.mark.quick_rows("1-3.0", "2-0.5")
 def test_one_phase_against_its_twin(a, instance):
     k = len(INSTANCES[instance][0])
-    agree(Guarded(OnePhase(c=0.5, horizon=ROUNDS, a=a)), knapsack.OnePhase(k, 0.5, ROUNDS, a=a), instance, ROUNDS)
-    agree(OnePhase(c=1.0, horizon=2000, a=a), knapsack.OnePhase(k, 1.0, 2000, a=a, skip=False), instance, 2000, c=1.0)
+    agree(
+        Guarded(OnePhase(c=0.5, horizon=ROUNDS, a=a)),
+        knapsack.OnePhase(k, 0.5, ROUNDS, a=a),
+        instance,
+        ROUNDS,
+    )
+    agree(
+        OnePhase(c=1.0, horizon=2000, a=a),
+        knapsack.OnePhase(k, 1.0, 2000, a=a, skip=False),
+        instance,
+        2000,
+        c=1.0,
+    )
 
 
 @pytest.mark.parametrize("rest", [True, False])
@@ -170,7 +239,10 @@ def test_primal_dual_against_its_twin(rest):
         mu = (INSTANCES[instance] if isinstance(instance, int) else instance)[0]
         policy = Guarded(PrimalDualTwoPhase(c=0.5, horizon=ROUNDS, a=a, rest=rest))
         _, twin, _ = agree(
-            policy, knapsack.PrimalDualTwoPhase(len(mu), 0.5, ROUNDS, a=a, null_always=rest), instance, ROUNDS
+            policy,
+            knapsack.PrimalDualTwoPhase(len(mu), 0.5, ROUNDS, a=a, null_always=rest),
+            instance,
+            ROUNDS,
         )
         assert twin.phase == (1 if a == 2.0 else 2)
 
@@ -180,7 +252,9 @@ def test_primal_dual_against_its_twin(rest):
 @pytest.mark.quick_rows("1-9.0", "2-0.25")
 def test_ucb_simplex_against_its_twin(lam, instance):
     k = len(INSTANCES[instance][0])
-    agree(Guarded(UCBSimplex(c=0.5, lam=lam)), knapsack.UCBSimplex(k, 0.5, lam=lam), instance, ROUNDS)
+    agree(
+        Guarded(UCBSimplex(c=0.5, lam=lam)), knapsack.UCBSimplex(k, 0.5, lam=lam), instance, ROUNDS
+    )
 
 
 def test_pacer_price_follows_the_spending():
@@ -208,13 +282,19 @@ play = partial(jb.simulate, key=jax.random.key(1), replicates=40, marks=5)
 @pytest.mark.integration
 def test_policy_keeps_the_contract(name):
     arms = FiniteArms.bernoulli(
-        [[0.3, 0.6, 0.9], [0.6, 0.3, 0.9]], [[0.1, 0.5, 0.8], [0.4, 0.1, 0.8]], [[True] * 3, [True, True, False]]
+        [[0.3, 0.6, 0.9], [0.6, 0.3, 0.9]],
+        [[0.1, 0.5, 0.8], [0.4, 0.1, 0.8]],
+        [[True] * 3, [True, True, False]],
     )
     check_policy(PROMISING[name], WithNullArm(arms), jb.AverageCost(c=0.4, rounds=80), key=KEY)
 
 
 def test_the_oracle_earns_the_lp_s_rate():
-    result = play(FluidOracle([0.3, 0.6, 0.9], [0.1, 0.5, 0.8], c=0.4), ARMS, jb.AverageCost(c=0.4, rounds=4000))
+    result = play(
+        FluidOracle([0.3, 0.6, 0.9], [0.1, 0.5, 0.8], c=0.4),
+        ARMS,
+        jb.AverageCost(c=0.4, rounds=4000),
+    )
     regret = result.realised_regret.values[0, 0, :, -1]
     assert abs(regret.mean()) < 4 * regret.std(ddof=1) / np.sqrt(regret.size)
     assert float(result.violation.max()) > 0  # unguarded, its path strays above the line
@@ -227,11 +307,23 @@ def test_the_oracle_earns_the_lp_s_rate():
     ("policy", "message"),
     [
         (SUAK(c=0.0), r"SUAK\.c: 0\.0 given; it must be a finite number above 0 and at most 1"),
-        (SUAK(c=0.4, horizon=0), r"SUAK\.horizon: 0\.0 given; it must be a finite whole number at least 1"),
-        (Guarded(OnePhase(c=0.4, horizon=2.5)), r"OnePhase\.horizon: 2\.5 given; it must be a finite whole number"),
+        (
+            SUAK(c=0.4, horizon=0),
+            r"SUAK\.horizon: 0\.0 given; it must be a finite whole number at least 1",
+        ),
+        (
+            Guarded(OnePhase(c=0.4, horizon=2.5)),
+            r"OnePhase\.horizon: 2\.5 given; it must be a finite whole number",
+        ),
         (Guarded(PrimalDualTwoPhase(c=-1.0, horizon=10)), r"PrimalDualTwoPhase\.c: -1\.0 given"),
-        (Guarded(UCBSimplex(c=0.4, lam=-1.0)), r"UCBSimplex\.lam: -1\.0 given; it must be a finite number above 0"),
-        (Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1, 0.2, 0.3], c=0.4)), r"FluidOracle\.mean_reward: 2\.0 given"),
+        (
+            Guarded(UCBSimplex(c=0.4, lam=-1.0)),
+            r"UCBSimplex\.lam: -1\.0 given; it must be a finite number above 0",
+        ),
+        (
+            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1, 0.2, 0.3], c=0.4)),
+            r"FluidOracle\.mean_reward: 2\.0 given",
+        ),
         (Guarded(SUAK(c=0.4), max_cost=0.0), r"Guarded\.max_cost: 0\.0 given"),
     ],
 )
@@ -242,44 +334,62 @@ def test_wrong_parameters_are_named(policy, message):
 
 @pytest.mark.parametrize("policy", PROMISING.values(), ids=PROMISING)
 def test_an_environment_without_null_arm_is_refused(policy):
-    with pytest.raises(jb.InputError, match=r"environment: 'no null arm' given; it must be wrapped as WithNullArm"):
+    with pytest.raises(
+        jb.InputError, match=r"environment: 'no null arm' given; it must be wrapped as WithNullArm"
+    ):
         play(policy, ARMS.arms, jb.AverageCost(c=0.4, rounds=10))
 
 
 def test_several_resources_are_refused_by_policies_for_one():
     arms = WithNullArm(FiniteArms.bernoulli([[0.3, 0.6]], [[[0.1, 0.2], [0.5, 0.6]]]))
-    with pytest.raises(jb.InputError, match=r"environment: '2 resources' given; it must be one with one cost for SUAK"):
+    with pytest.raises(
+        jb.InputError,
+        match=r"environment: '2 resources' given; it must be one with one cost for SUAK",
+    ):
         play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
 @pytest.mark.integration
 def test_costs_outside_the_unit_interval_and_arms_all_above_c():
-    with pytest.raises(jb.InputError, match=r"mean_cost: 1\.2 given; it must be finite and in \[0, 1\]"):
+    with pytest.raises(
+        jb.InputError, match=r"mean_cost: 1\.2 given; it must be finite and in \[0, 1\]"
+    ):
         FiniteArms.bernoulli([0.3, 0.6], [0.1, 1.2])
-    with pytest.raises(jb.InputError, match=r"logs\[0\]\[0\] costs: -0\.1 given; it must be finite and in \[0, 1\]"):
+    with pytest.raises(
+        jb.InputError, match=r"logs\[0\]\[0\] costs: -0\.1 given; it must be finite and in \[0, 1\]"
+    ):
         FiniteArms.empirical([[([0.5], [-0.1])]])
     with pytest.raises(jb.InputError, match=r"c: 0\.05 given; it must be at least 0\.1, the smallest mean cost, or the "
                        r"environment a WithNullArm\(arms\)"):  # fmt: skip
         play(jb.policies.BGreedy(), ARMS.arms, jb.AverageCost(c=0.05, rounds=10))
     # With the null arm to mix with, no arm below c is a legal problem.
     result = play(SUAK(c=0.05), ARMS, jb.AverageCost(c=0.05, rounds=200))
-    assert result.best_rate[0] == pytest.approx(0.15, abs=1e-6) and float(result.violation.max()) == 0
+    assert (
+        result.best_rate[0] == pytest.approx(0.15, abs=1e-6) and float(result.violation.max()) == 0
+    )
 
 
 def test_a_constraint_that_tells_nothing_is_refused():
-    with pytest.raises(jb.InputError, match="constraint: it tells nothing of what is left; it must be one that does"):
+    with pytest.raises(
+        jb.InputError,
+        match="constraint: it tells nothing of what is left; it must be one that does",
+    ):
         play(SUAK(c=0.4), ARMS, jb.Horizon(10))
 
 
 def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:
-    """N_p counts the rounds with an uncertain arm in which S_p + 1 decided, pull or skip; not those that S_c skips."""
+    """N_p counts the rounds with an uncertain arm in which S_p + 1 decided, pull or skip; not those
+    that S_c skips.
+    """
     policy, c = SUAK(c=jnp.float32(0.5)), ticks.ONE // 2
     state = policy.init(FiniteSpec(2, null_arm=True))
     two, none = ticks.count(jnp.int32(2)), ticks.zero()
     there = jnp.ones(2, bool)
 
     def slack_after(slack: ticks.Total, left: ticks.Total) -> tuple[int, int]:
-        after, action = policy.select(state._replace(slack=slack), KEY, View(jnp.int32(40), left, there))
+        after, action = policy.select(
+            state._replace(slack=slack), KEY, View(jnp.int32(40), left, there)
+        )
         return int(ticks.join(after.slack)) - int(ticks.join(slack)), int(action)
 
     assert slack_after(two, two) == (c, 0), "explores: N_p grows"

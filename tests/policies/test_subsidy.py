@@ -1,4 +1,6 @@
-"""Cost subsidy, conservative exploration, least shares, best arms: twins in float64, printed numbers, promises."""
+"""Cost subsidy, conservative exploration, least shares, best arms: twins in float64, printed
+numbers, promises.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +44,29 @@ def test_indices_of_subsidy_and_conservative_bandits() -> None:
     np.testing.assert_allclose(upper, [0.945050, 0.962525, 1], atol=6e-7)
     tau, width = policies.PECS(alpha=number(0.3), horizon=number(20_000)).needed(jnp.arange(7))
     assert tau.tolist() == [20, 69, 229, 736, 2232, 6087, 12991]
-    np.testing.assert_allclose(width[:5], [0.497581, 0.248433, 0.124778, 0.062471, 0.031246], atol=6e-7)
+    np.testing.assert_allclose(
+        width[:5], [0.497581, 0.248433, 0.124778, 0.062471, 0.031246], atol=6e-7
+    )
 
-    seen = ArmMeans(single(700, 60, 80, 100, 60), single(0, 0.3, 0.45, 0.6, 0.55), single(0, 0.3, 0.5, 0.6, 0.4))
-    careful = partial(policies.ConservativeUCB, mean=number(0.5), alpha=number(0.1), delta=number(0.05))
+    seen = ArmMeans(
+        single(700, 60, 80, 100, 60), single(0, 0.3, 0.45, 0.6, 0.55), single(0, 0.3, 0.5, 0.6, 0.4)
+    )
+    careful = partial(
+        policies.ConservativeUCB, mean=number(0.5), alpha=number(0.1), delta=number(0.05)
+    )
     assert float(careful().psi(number(50), number(4))) == pytest.approx(10.255511, abs=1e-5)
-    assert float(careful(wide=True).psi(number(50), number(4))) == pytest.approx(32.236191, abs=1e-5)
+    assert float(careful(wide=True).psi(number(50), number(4))) == pytest.approx(
+        32.236191, abs=1e-5
+    )
     high, low = careful().bounds(seen, number(4))
     np.testing.assert_allclose(high, [0.5, 0.714546, 0.810449, 0.923339, 0.964546], atol=1e-6)
     np.testing.assert_allclose(low, [0.5, 0, 0.089551, 0.276661, 0.135454], atol=1e-6)
     assert float(seen.n @ low + low[4] - 0.45 * 1001) == pytest.approx(-57.357084, abs=1e-4)
     ratio, net = careful(cost=number(0.6)).bounds(seen, number(4))
     np.testing.assert_allclose(net, [0.05, -0.547522, -0.579084, -0.436573, -0.502551], atol=1e-6)
-    assert int(jnp.argmax(ratio)) == 1 and float(seen.n @ net + net[1]) == pytest.approx(-118.535884, abs=1e-4)
+    assert int(jnp.argmax(ratio)) == 1 and float(seen.n @ net + net[1]) == pytest.approx(
+        -118.535884, abs=1e-4
+    )
 
 
 def test_which_draw_is_good_enough_and_who_is_behind() -> None:
@@ -83,7 +95,9 @@ def test_overlap_and_shares_of_the_money() -> None:
     assert float(divergence(number(1), number(1))) == 0
     rejects = policies.Elimination("rejects")
     cumulated = [float(rejects.share(jnp.int32(i), jnp.int32(8), 8)) for i in range(7)]
-    np.testing.assert_allclose(cumulated, [0.450886, 0.507246, 0.571659, 0.646806, 0.736983, 0.849705, 1], atol=6e-7)
+    np.testing.assert_allclose(
+        cumulated, [0.450886, 0.507246, 0.571659, 0.646806, 0.736983, 0.849705, 1], atol=6e-7
+    )
     assert [float(rejects.share(jnp.int32(i), jnp.int32(8), 11)) for i in range(7)] == cumulated
 
 
@@ -96,16 +110,24 @@ def test_a_sum_of_parts_of_either_sign_is_exact() -> None:
 
 # --- whole lanes beside the twins, in a world without ties
 
-WORLD = FiniteArms.beta(*np.array([[6.0, 7, 5, 4, 3], [2.5, 2, 3, 4, 4], [2, 3, 5, 4, 3], [8.0, 6, 2, 5, 7]])[:, None])
+WORLD = FiniteArms.beta(
+    *np.array([[6.0, 7, 5, 4, 3], [2.5, 2, 3, 4, 4], [2, 3, 5, 4, 3], [8.0, 6, 2, 5, 7]])[:, None]
+)
 COSTS = WORLD.values()[1][0]
 ROUNDS = 4000
-SHARE = np.floor(np.array([0.1, 0, 0.25, 0.05, 0.3], np.float32).astype(float) * 2**24) / 2**24  # whole ticks
+SHARE = (
+    np.floor(np.array([0.1, 0, 0.25, 0.05, 0.3], np.float32).astype(float) * 2**24) / 2**24
+)  # whole ticks
 
 
 def ucb1(lane: Any) -> int:
     n, t = lane.n, len(lane.played) + 1
     with np.errstate(divide="ignore"):
-        return int(np.argmax(np.where(n > 0, lane.mean + np.sqrt(2 * np.log(t) / np.maximum(n, 1)), np.inf)))
+        return int(
+            np.argmax(
+                np.where(n > 0, lane.mean + np.sqrt(2 * np.log(t) / np.maximum(n, 1)), np.inf)
+            )
+        )
 
 
 TWINS: dict[str, tuple[Any, Any]] = {
@@ -149,15 +171,20 @@ TWINS: dict[str, tuple[Any, Any]] = {
 def test_a_lane_is_the_twins(name: str) -> None:
     """The same arm in every round: no decision is near enough to a tie for float32 to matter."""
     policy, play = TWINS[name]
-    result_arms = np.asarray(episode(policy, WORLD, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES).action)
+    result_arms = np.asarray(
+        episode(policy, WORLD, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES).action
+    )
     for replicate, table in enumerate(zip(*outcomes(WORLD, LANES, ROUNDS), strict=True)):
         lane = twin.Lane(*table)
         play(lane)
         played = np.array(lane.played)
         different = np.flatnonzero(result_arms[replicate, : played.size] != played)
-        # What was surely earned is in ticks here, rounded down: a pull of J may come a round or two later.
+        # What was surely earned is in ticks here, rounded down: a pull of J may come a round or two
+        # later.
         allowed = 8 if name == "ConservativeUCB-wide" else 0
-        assert different.size <= allowed, f"replicate {replicate}: round {different[0] + 1} of {played.size}"
+        assert different.size <= allowed, (
+            f"replicate {replicate}: round {different[0] + 1} of {played.size}"
+        )
         assert played.size > 200 and np.unique(played).size == 5
 
 
@@ -189,13 +216,19 @@ def test_thompson_draws_decide_as_the_paper_says() -> None:
 
 
 def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
-    """The best arm sells out after 30 pulls: it is recommended all the same, and others are played meanwhile."""
+    """The best arm sells out after 30 pulls: it is recommended all the same, and others are played
+    meanwhile.
+    """
     arms = FiniteArms.bernoulli([0.9, 0.5, 0.4, 0.2], [0.5, 0.5, 0.5, 0.5])
     world, budget = (
         jb.environments.Stocked.of(arms, pulls=[30, 500, 500, 500]),
         jb.TotalBudget(200.0, last_pull="counts"),
     )
-    for policy in (policies.Elimination("rejects"), policies.Elimination("halving"), policies.ChernoffOverlap()):
+    for policy in (
+        policies.Elimination("rejects"),
+        policies.Elimination("halving"),
+        policies.ChernoffOverlap(),
+    ):
         result = jb.simulate(policy, world, budget, key=KEY, replicates=50, marks=1)
         assert (result.recommended.values == 0).mean() > 0.9
         assert result.pulls.values[..., 0].max() <= 30
@@ -206,7 +239,10 @@ def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
     [
         (policies.Elimination("thirds"), "Elimination.rule: 'thirds' given"),
         (policies.Elimination("halving", "even"), "Elimination.spread: 'even' given"),
-        (policies.Floored(policies.MUCB(), share=[0.5, 0.6, 0, 0, 0]), "Floored.share: .* at most 1 together"),
+        (
+            policies.Floored(policies.MUCB(), share=[0.5, 0.6, 0, 0, 0]),
+            "Floored.share: .* at most 1 together",
+        ),
         (policies.Floored(policies.MUCB(), share=[0.5, 0.1]), "Floored.share: .* one for each arm"),
         (policies.CSUCB(alpha=0.1, horizon=9, costs=[0.5, 0.1]), "CSUCB.costs: '2 numbers' given"),
         (policies.Elimination(), "constraint: it tells nothing of what is left"),
@@ -221,10 +257,14 @@ def test_bad_input_is_one_line(policy: Any, message: str) -> None:
 
 
 def test_what_a_run_that_stops_is_worth() -> None:
-    arms = FiniteArms.bernoulli([[0.8, 0.5, 0.3], [0.4, 0.5, 0.9]], [[0.9, 0.1, 0.5], [0.5, 0.4, 0.8]])
+    arms = FiniteArms.bernoulli(
+        [[0.8, 0.5, 0.3], [0.4, 0.5, 0.9]], [[0.9, 0.1, 0.5], [0.5, 0.4, 0.8]]
+    )
     reward, cost = arms.values()
     limit = jb.Horizon(3000)
-    result = jb.simulate(policies.ChernoffOverlap(delta=0.2), arms, limit, key=KEY, replicates=20, marks=3)
+    result = jb.simulate(
+        policies.ChernoffOverlap(delta=0.2), arms, limit, key=KEY, replicates=20, marks=3
+    )
     named = result.recommended.values
     wrong, regret = statistics.error(result, arms), statistics.simple_regret(result, arms)
     best = reward.argmax(axis=1)[None, :, None]
@@ -236,10 +276,14 @@ def test_what_a_run_that_stops_is_worth() -> None:
     left = statistics.saved(result, arms, limit)
     np.testing.assert_array_equal(left.values, 3000 - result.rounds.values[..., -1])
     committed = statistics.committed_regret(result, arms, limit)
-    np.testing.assert_allclose(committed, result.regret.values[..., -1] + left.values * regret.values, atol=1e-9)
+    np.testing.assert_allclose(
+        committed, result.regret.values[..., -1] + left.values * regret.values, atol=1e-9
+    )
     assert (left.values > 0).any() and committed.dims == ("setting", "instance", "replicate")
     ratio = statistics.error(result, arms, goal="ratio")
-    np.testing.assert_array_equal(ratio.values, named != (reward / cost).argmax(axis=1)[None, :, None])
+    np.testing.assert_array_equal(
+        ratio.values, named != (reward / cost).argmax(axis=1)[None, :, None]
+    )
     with pytest.raises(jb.InputError, match="goal: 'money' given"):
         statistics.error(result, arms, goal="money")
 
@@ -296,13 +340,22 @@ def test_a_conservative_run_keeps_its_floor(wide: bool, value: float, error: flo
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("rule", "spread", "percent"),
-    [("halving", "pulls", 3.6), ("halving", "root", 1.3), ("rejects", "root", 2.3), ("rejects", "money", 3.2)],
+    [
+        ("halving", "pulls", 3.6),
+        ("halving", "root", 1.3),
+        ("rejects", "root", 2.3),
+        ("rejects", "money", 3.2),
+    ],
 )
 def test_errors_under_fixed_money(rule: str, spread: str, percent: float) -> None:
     """Of 4,000 lanes there, with arms in another order in each, and 2,000 here."""
-    arms = FiniteArms.bernoulli([0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
+    arms = FiniteArms.bernoulli(
+        [0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
+    )
     budget = jb.TotalBudget(2000.0, last_pull="counts")
-    result = jb.simulate(policies.Elimination(rule, spread), arms, budget, key=KEY, replicates=2000, marks=1)
+    result = jb.simulate(
+        policies.Elimination(rule, spread), arms, budget, key=KEY, replicates=2000, marks=1
+    )
     wrong = float(statistics.error(result, arms).mean())
     share = percent / 100
     assert abs(wrong - share) <= 2.6 * np.sqrt(share * (1 - share) * (1 / 2000 + 1 / 4000)), wrong
@@ -313,7 +366,9 @@ def test_errors_under_fixed_money(rule: str, spread: str, percent: float) -> Non
 def test_a_fixed_confidence_is_kept() -> None:
     arms = FiniteArms.bernoulli([0.6, 0.5, 0.45, 0.4], [0.9, 0.1, 0.5, 0.9])
     budget = jb.TotalBudget(100_000.0, last_pull="counts")
-    result = jb.simulate(policies.ChernoffOverlap(delta=0.1), arms, budget, key=KEY, replicates=400, marks=1)
+    result = jb.simulate(
+        policies.ChernoffOverlap(delta=0.1), arms, budget, key=KEY, replicates=400, marks=1
+    )
     assert (result.status.values == "stopped").all()
     assert float(statistics.error(result, arms).mean()) <= 0.01
     spent = result.spent.values.ravel()

@@ -18,7 +18,16 @@ from jaxbandits._engine.setup import lay_out, time_parallel
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.environments import Continuum, FiniteArms, cost_valley
 from jaxbandits.environments.noise import Beta
-from jaxbandits.policies import HOO, UCB1, BZoom, OnPoints, SinglePhaseBZoom, SinglePhaseZooming, StoOO, Zooming
+from jaxbandits.policies import (
+    HOO,
+    UCB1,
+    BZoom,
+    OnPoints,
+    SinglePhaseBZoom,
+    SinglePhaseZooming,
+    StoOO,
+    Zooming,
+)
 from jaxbandits.testing import POLICY_CHECKS, Subject, assert_same_results, episode
 from tests.policies.reference import continuum as twins
 
@@ -35,9 +44,19 @@ def near_best(scores: list[float], chosen: int) -> bool:
 
 def rounds(policy: Any, count: int) -> Iterator[tuple[int, int, float, float, Any]]:
     """(round, point played, reward, cost, the policy's state then) of a lane in a valley."""
-    steps = jax.tree.map(lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, count))
-    for i, (reward, cost) in enumerate(zip(steps.outcome.reward / 2**24, steps.outcome.cost / 2**24, strict=True)):
-        yield i + 1, round(float(steps.action[i]) * 2**24), reward, cost, jax.tree.map(lambda x, i=i: x[i], steps.after)
+    steps = jax.tree.map(
+        lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, count)
+    )
+    for i, (reward, cost) in enumerate(
+        zip(steps.outcome.reward / 2**24, steps.outcome.cost / 2**24, strict=True)
+    ):
+        yield (
+            i + 1,
+            round(float(steps.action[i]) * 2**24),
+            reward,
+            cost,
+            jax.tree.map(lambda x, i=i: x[i], steps.after),
+        )
 
 
 ZOOMS: dict[str, tuple[Any, Any]] = {
@@ -69,7 +88,9 @@ def test_zooming_against_its_twin(name: str) -> None:
             assert known == 0 or any(a <= new <= b for a, b in gaps), "the new point was covered"
             twin.activate(new)
         else:
-            assert here == known and not twin.gaps(SLACK), f"round {t}: an uncovered point was not activated"
+            assert here == known and not twin.gaps(SLACK), (
+                f"round {t}: an uncovered point was not activated"
+            )
         chosen = [arm.x for arm in twin.arms].index(played)
         scores = twin.scores()
         np.testing.assert_allclose(state.index[:here], scores, rtol=1e-5)
@@ -91,7 +112,10 @@ def test_hoo_against_its_twin() -> None:
 
 
 def test_sto_oo_against_its_twin() -> None:
-    policy, twin = StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2), twins.StoOOTwin(0.9, 60.0, 800.0, 0.2)
+    policy, twin = (
+        StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2),
+        twins.StoOOTwin(0.9, 60.0, 800.0, 0.2),
+    )
     for t, played, reward, cost, state in rounds(policy, 500):
         assert int(state.count) == len(twin.leaves)
         chosen = [leaf.x for leaf in twin.leaves].index(played)
@@ -125,7 +149,9 @@ def wobbly(remembered: int = 64) -> Continuum:
     ("policy", "constraint"),
     [
         (
-            SinglePhaseBZoom(budget=[900.0, 200.0], lam=0.1, lipschitz=[2000.0, 4000.0], capacity=48),
+            SinglePhaseBZoom(
+                budget=[900.0, 200.0], lam=0.1, lipschitz=[2000.0, 4000.0], capacity=48
+            ),
             jb.TotalBudget([900.0, 500.0, 700.0], last_pull="forfeits"),
         ),
         (Zooming(lipschitz=9.0, capacity=48), jb.Horizon(3000)),
@@ -134,10 +160,14 @@ def wobbly(remembered: int = 64) -> Continuum:
 )
 @pytest.mark.integration_rows("phases")
 def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
-    """Marks in the middle, Beta outcomes, thousands of rounds of each lane; any number of slots, any chunk."""
+    """Marks in the middle, Beta outcomes, thousands of rounds of each lane; any number of slots,
+    any chunk.
+    """
 
     def run(engine: str, **more: Any) -> jb.Result:
-        return jb.simulate(policy, wobbly(), constraint, key=KEY, replicates=4, marks=7, engine=engine, **more)
+        return jb.simulate(
+            policy, wobbly(), constraint, key=KEY, replicates=4, marks=7, engine=engine, **more
+        )
 
     scan, merged = run("scan", slots=24), run("leap", slots=7, chunk=3)
     assert merged.about.engine == "merge"
@@ -147,7 +177,8 @@ def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
 
 @pytest.mark.integration
 def test_b_zoom_keeps_the_contract() -> None:
-    """All rules but two: radii and means are float32 formulas rounded to ticks, and other programs round otherwise.
+    """All rules but two: radii and means are float32 formulas rounded to ticks, and other programs
+    round otherwise.
 
     Without jit a radius may be another tick; a plain loop adds up means that are a few ticks off.
     """
@@ -171,11 +202,19 @@ def test_merge_refuses_what_it_cannot_play() -> None:
     policy = SinglePhaseBZoom(budget=100.0, lam=0.1, lipschitz=10.0, capacity=65)
     assert "counts the pulls of 64 points only" in str(merge.why_not(policy, world, budget))
     stubborn = Stubborn(budget=100.0, lam=0.1, lipschitz=10.0)
-    assert "Stubborn overrides select without declaring `rests` again" in str(merge.why_not(stubborn, world, budget))
-    assert "does not declare a score that rests" in str(time_parallel(HOO(lam=0.1, nu=1.0), world, budget))
-    with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but .* does not declare a score that rests"):
+    assert "Stubborn overrides select without declaring `rests` again" in str(
+        merge.why_not(stubborn, world, budget)
+    )
+    assert "does not declare a score that rests" in str(
+        time_parallel(HOO(lam=0.1, nu=1.0), world, budget)
+    )
+    with pytest.raises(
+        jb.InputError, match=r"engine: 'leap' given, but .* does not declare a score that rests"
+    ):
         jb.simulate(HOO(lam=0.1, nu=1.0), world, BUDGET, key=KEY, engine="leap")
-    assert time_parallel(SinglePhaseBZoom(budget=1.0, lam=0.1, lipschitz=1.0), world, budget) is merge
+    assert (
+        time_parallel(SinglePhaseBZoom(budget=1.0, lam=0.1, lipschitz=1.0), world, budget) is merge
+    )
 
 
 @pytest.mark.integration
@@ -183,11 +222,20 @@ def test_forgotten_points_are_new_points() -> None:
     """A world that counts two points plays on with ten active ones: no outcome repeats itself."""
     policy = SinglePhaseZooming(budget=300.0, lam=0.1, lipschitz=60.0)
     result = jb.simulate(
-        policy, wobbly(2), jb.TotalBudget(300.0, last_pull="forfeits"), key=KEY, replicates=20, marks=1
+        policy,
+        wobbly(2),
+        jb.TotalBudget(300.0, last_pull="forfeits"),
+        key=KEY,
+        replicates=20,
+        marks=1,
     )
-    expected, reward = (result.ledger[k][..., -1] / ticks.ONE for k in ("expected_reward", "reward"))
+    expected, reward = (
+        result.ledger[k][..., -1] / ticks.ONE for k in ("expected_reward", "reward")
+    )
     rounds = result.ledger["rounds"][..., -1]
-    z = (reward - expected) / (0.25 * np.sqrt(rounds))  # the sd of Beta(3μ, 3(1 − μ)) is at most 1/4
+    z = (reward - expected) / (
+        0.25 * np.sqrt(rounds)
+    )  # the sd of Beta(3μ, 3(1 − μ)) is at most 1/4
     assert np.abs(z).max() < 4 and np.abs(z.mean()) < 4 / np.sqrt(z.size)
 
 
@@ -203,7 +251,9 @@ def test_capacity_ends_a_lane_and_a_larger_one_has_the_same_prefix(engine: str) 
     rounds = cut.ledger["rounds"][0, :, 0, -1]
     steps = episode(large, world, BUDGET, KEY, int(rounds[1]) + 1, instance=1)
     assert int(steps.after.count[0, -1]) == 5 and int(steps.after.count[0, -2]) == 4
-    assert int(jnp.sum(steps.outcome.reward[0, :-1] >> 24)) == cut.ledger["reward"][0, 1, 0, -1] >> 24
+    assert (
+        int(jnp.sum(steps.outcome.reward[0, :-1] >> 24)) == cut.ledger["reward"][0, 1, 0, -1] >> 24
+    )
 
 
 def test_warnings_in_clear_words() -> None:
@@ -217,9 +267,15 @@ def test_warnings_in_clear_words() -> None:
 
     good = [[600.0, 600.0]]
     (line,) = said(SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good))
-    assert "lam: 0.2 is above the smallest mean cost 0.1 found on a grid in instance 1 (1 of 2 instances)" in line
+    assert (
+        "lam: 0.2 is above the smallest mean cost 0.1 found on a grid in instance 1 (1 of 2 instances)"
+        in line
+    )
     (line,) = said(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]))
-    assert re.search(r"lipschitz: 20 is below the largest slope 1[78]\d.* in instance 1 \(1 of 2 instances\)", line)
+    assert re.search(
+        r"lipschitz: 20 is below the largest slope 1[78]\d.* in instance 1 \(1 of 2 instances\)",
+        line,
+    )
     (line,) = said(SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01))
     assert "lipschitz: 0.01 is below the largest slope 0.05" in line
     (line,) = said(HOO(lam=0.7, nu=1.0))
@@ -259,7 +315,9 @@ def test_on_points_plays_the_finite_bandit() -> None:
         fresh = np.asarray(state.pulls) == 0
         assert arm == int(np.argmax(fresh)) if fresh.any() else near_best(list(scores), arm)
         seen = jb.Feedback(steps.outcome.reward[0, t], steps.outcome.cost[0, t])
-        state = inner.update(state, key, jb.Observation(None, jnp.int32(arm), seen, jnp.bool_(False)))  # type: ignore[arg-type]
+        state = inner.update(
+            state, key, jb.Observation(None, jnp.int32(arm), seen, jnp.bool_(False))
+        )  # type: ignore[arg-type]
     np.testing.assert_array_equal(
         state.pulls, jax.tree.map(lambda x: x[0, -1], steps.after).pulls + (np.arange(3) == arm)
     )
@@ -269,5 +327,7 @@ def test_on_points_plays_the_finite_bandit() -> None:
 @pytest.mark.parametrize("kind", [SinglePhaseBZoom, SinglePhaseZooming])
 def test_a_budget_below_lambda_has_no_radius(kind: Any) -> None:
     policy = kind(budget=[4.0, 0.5], lam=1.0, lipschitz=1.0)
-    with pytest.raises(jb.InputError, match=rf"{kind.__name__}\.budget: 0\.5 given; it must be at least lam"):
+    with pytest.raises(
+        jb.InputError, match=rf"{kind.__name__}\.budget: 0\.5 given; it must be at least lam"
+    ):
         lay_out(policy, cost_valley([0.3], lam=0.5), BUDGET, key=KEY, marks=1)

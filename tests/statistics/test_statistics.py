@@ -1,4 +1,6 @@
-"""Estimates, intervals and bands: textbook and scipy numbers, coverage by simulation, warnings, errors."""
+"""Estimates, intervals and bands: textbook and scipy numbers, coverage by simulation, warnings,
+errors.
+"""
 
 from __future__ import annotations
 
@@ -57,27 +59,42 @@ def test_two_instances_are_welch() -> None:
     np.testing.assert_allclose([found.low, found.high], np.array(welch) / 2, rtol=1e-12)
     each = mean(array(x, "instance", "replicate").rename(instance="each"), over="replicate")
     alone = [mean(of_one, over="replicate") for of_one in x]
-    assert each.low.dims == ("each",) and each.low.values.tolist() == pytest.approx([one.low for one in alone])
+    assert each.low.dims == ("each",) and each.low.values.tolist() == pytest.approx(
+        [one.low for one in alone]
+    )
 
 
 def test_over_instances_each_counts_with_its_mean() -> None:
     x = RANDOM.exponential(size=(20, 4))
     found = mean(array(x, "instance", "replicate"), over="instance")
     alone = mean(x.mean(1), over="instance")
-    assert (found.value, found.low, found.high) == pytest.approx((alone.value, alone.low, alone.high))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (alone.value, alone.low, alone.high)
+    )
     difference = paired(array(x + 1, "instance", "replicate"), array(x, "instance", "replicate"))
     apart = mean(difference, over="instance")
     assert apart.low == pytest.approx(1) == apart.high
 
 
 def test_over_is_said_by_the_caller() -> None:
-    """On the same numbers the two meanings are an interval of 10 and one of 0.2; none of them is the usual one."""
-    asked = {name: inspect.signature(getattr(jb.statistics, name)).parameters for name in jb.statistics.__all__}
-    asked = {name: parameters["over"].default for name, parameters in asked.items() if "over" in parameters}
+    """On the same numbers the two meanings are an interval of 10 and one of 0.2; none of them is
+    the usual one.
+    """
+    asked = {
+        name: inspect.signature(getattr(jb.statistics, name)).parameters
+        for name in jb.statistics.__all__
+    }
+    asked = {
+        name: parameters["over"].default
+        for name, parameters in asked.items()
+        if "over" in parameters
+    }
     assert len(asked) == 11 and set(asked.values()) == {inspect.Parameter.empty}, asked
     x = array(np.arange(8.0)[:, None] * 4 + symmetric(8, 6) / 10, "instance", "replicate")
     drawn, given = mean(x, over="instance"), mean(x, over="replicate")
-    assert drawn.value == pytest.approx(given.value) and drawn.high - drawn.low > 20 * (given.high - given.low)
+    assert drawn.value == pytest.approx(given.value) and drawn.high - drawn.low > 20 * (
+        given.high - given.low
+    )
 
 
 def names(warnings: tuple[str, ...]) -> set[str]:
@@ -108,7 +125,9 @@ def test_an_estimate_in_words() -> None:
 def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> None:
     critical, a = np.linspace(-4, 4, 9), 0.95 * skew
     t = corrected(critical, np.full(9, skew))
-    np.testing.assert_allclose(t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6, critical, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6, critical, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_means_cover_skewed_laws() -> None:
@@ -141,12 +160,16 @@ def test_the_median_is_that_of_hettmansperger_and_sheather() -> None:
     part = (0.978515625 - 0.95) / (0.978515625 - 0.890625)
     weight = 8 * part / (2 + 6 * part)
     assert found.value == 30.5
-    np.testing.assert_allclose([found.low, found.high], [4 + 5 * weight, 81 - 17 * weight], rtol=1e-9)
+    np.testing.assert_allclose(
+        [found.low, found.high], [4 + 5 * weight, 81 - 17 * weight], rtol=1e-9
+    )
 
 
 def test_a_sample_has_no_end_for_a_quantile_beyond_it() -> None:
     few, enough = (quantile(np.arange(float(n)), 0.99, over="instance") for n in (367, 368))
-    assert few.high == math.inf and names(few.warnings) == {"no end"} and "368 can" in few.warnings[0]
+    assert (
+        few.high == math.inf and names(few.warnings) == {"no end"} and "368 can" in few.warnings[0]
+    )
     assert enough.high <= 367 and enough.warnings == ()
     assert np.isneginf(quantile(np.arange(20.0), 0.01, over="instance").low)
 
@@ -164,7 +187,9 @@ def test_the_worst_by_hand() -> None:
 
 def test_the_worst_cover() -> None:
     x = np.random.default_rng(4).exponential(size=(400, 1500))
-    found, share = (f(array(x, "instance", "experiment"), 0.1, over="instance") for f in (cvar, tail_share))
+    found, share = (
+        f(array(x, "instance", "experiment"), 0.1, over="instance") for f in (cvar, tail_share)
+    )
     assert 0.92 < covered(found, 1 + math.log(10)) < 0.98
     assert 0.92 < covered(share, 0.1 * (1 + math.log(10))) < 0.98
     assert names(cvar(x[:, 0], 0.1, over="instance").warnings) == set()
@@ -174,18 +199,27 @@ def test_what_two_of_a_hundred_carry_is_said() -> None:
     x = array(np.r_[np.ones(98), 100.0, 179.0], "instance")
     assert tail_share(x, 0.02, over="instance").value == pytest.approx(0.74, abs=0.001)
     said = mean(x, over="instance").warnings
-    assert "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it" in said
+    assert (
+        "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it" in said
+    )
     one = mean(array(np.r_[np.linspace(0, 1, 29), 100.0], "seed"), over="seed").warnings
-    assert names(one) == {"heavy tail", "one unit decides", "skewed"} and "1 of 30 seeds carries 87%" in one[0]
+    assert (
+        names(one) == {"heavy tail", "one unit decides", "skewed"}
+        and "1 of 30 seeds carries 87%" in one[0]
+    )
 
 
 def test_few_units_are_said_and_the_worst_of_many_samples() -> None:
     x = np.random.default_rng(5).normal(5, 1, size=(12, 3))
     assert mean(array(x, "instance", "setting"), over="instance").warnings == ()
-    assert names(mean(array(x[:10], "instance", "setting"), over="instance").warnings) == {"few units"}
-    assert names(mean(array(x[:10].reshape(5, 2, 3), "instance", "replicate", "s"), over="replicate").warnings) == {
+    assert names(mean(array(x[:10], "instance", "setting"), over="instance").warnings) == {
         "few units"
     }
+    assert names(
+        mean(
+            array(x[:10].reshape(5, 2, 3), "instance", "replicate", "s"), over="replicate"
+        ).warnings
+    ) == {"few units"}
     x[0, 1] = 200
     (said, *_) = mean(array(x, "instance", "setting"), over="instance").warnings
     assert said.startswith("heavy tail: 1 of 12 instances carries") and said.endswith("(1 among 3)")
@@ -201,11 +235,16 @@ def test_tame_laws_are_seldom_warned_of(law: str) -> None:
 def test_over_any_axis_and_what_is_left() -> None:
     x = array(np.random.default_rng(7).normal(size=(2, 3, 30)), "setting", "mark", "seed")
     found = mean(x.assign_coords(setting=["a", "b"]), over="seed")
-    assert found.value.dims == ("setting", "mark") and list(found.low["setting"].values) == ["a", "b"]
+    assert found.value.dims == ("setting", "mark") and list(found.low["setting"].values) == [
+        "a",
+        "b",
+    ]
     assert float(found.low[1, 2]) == pytest.approx(mean(x[1, 2].values, over="instance").low)
     twice = array(np.random.default_rng(8).normal(size=(30, 2)), "instance", "replicate")
     both = mean(twice, over="instance")
-    assert both.units == 30 and both.low == pytest.approx(mean(twice.values.mean(1), over="instance").low)
+    assert both.units == 30 and both.low == pytest.approx(
+        mean(twice.values.mean(1), over="instance").low
+    )
 
 
 def test_blocks_of_places_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,13 +268,19 @@ def test_equal_units_have_an_interval_of_no_width_and_one_has_none() -> None:
     found = bootstrap_interval(array(x, "setting", "instance"), over="instance")
     assert (float(found.low[0]), float(found.high[0])) == (3.0, 3.0)
     assert float(found.low[1]) < 4 < float(found.high[1])
-    assert np.isnan(bootstrap_interval(array(np.ones((2, 1)), "setting", "instance"), over="instance").low).all()
-    assert np.isnan(simultaneous_band(array(np.ones((1, 4)), "instance", "mark"), over="instance").low).all()
+    assert np.isnan(
+        bootstrap_interval(array(np.ones((2, 1)), "setting", "instance"), over="instance").low
+    ).all()
+    assert np.isnan(
+        simultaneous_band(array(np.ones((1, 4)), "instance", "mark"), over="instance").low
+    ).all()
 
 
 def test_it_is_the_studentised_bootstrap_by_hand() -> None:
     x = np.random.default_rng(1).exponential(size=36)
-    found = bootstrap_interval(array(x, "instance"), level=0.9, resamples=4000, seed=3, over="instance")
+    found = bootstrap_interval(
+        array(x, "instance"), level=0.9, resamples=4000, seed=3, over="instance"
+    )
     drawn = np.random.default_rng(2).choice(x, size=(40_000, 36))
     t = (drawn.mean(1) - x.mean()) / (drawn.std(1, ddof=0) / np.sqrt(35))
     expected = x.mean() - np.quantile(t, [0.95, 0.05]) * x.std(ddof=1) / 6
@@ -245,7 +290,12 @@ def test_it_is_the_studentised_bootstrap_by_hand() -> None:
 
 def test_coverage_over_instances_is_that_asked_for() -> None:
     x = np.random.default_rng(2).normal(size=(400, 60))
-    assert near(holds(bootstrap_interval(array(x, "experiment", "instance"), resamples=600, over="instance")), 400)
+    assert near(
+        holds(
+            bootstrap_interval(array(x, "experiment", "instance"), resamples=600, over="instance")
+        ),
+        400,
+    )
 
 
 def test_runs_of_given_instances_are_resampled_within_each() -> None:
@@ -272,7 +322,9 @@ def test_a_band_holds_the_whole_curve_as_often_as_asked_for() -> None:
     single = mean(x, over="instance")
     assert holds(single) < 0.88  # intervals place by place do not
     critical = ((band.high - band.low) / (single.high - single.low)).mean() * stats.t.isf(0.025, 49)
-    assert stats.t.isf(0.025, 49) < float(critical) < stats.t.isf(0.025 / 12, 49)  # below Bonferroni's
+    assert (
+        stats.t.isf(0.025, 49) < float(critical) < stats.t.isf(0.025 / 12, 49)
+    )  # below Bonferroni's
 
 
 def test_a_band_over_given_instances_covers_too() -> None:
@@ -291,7 +343,9 @@ def test_a_band_over_more_axes_is_wider_and_constant_places_have_no_width() -> N
     assert bool((all_.high - all_.low >= each.high - each.low).all())
     np.testing.assert_allclose(each.high[:, 0] - each.low[:, 0], 0, atol=1e-12)
     again = simultaneous_band(curves, over="instance")
-    assert again.low.identical(each.low) and again.high.identical(each.high)  # the same seed, the same band
+    assert again.low.identical(each.low) and again.high.identical(
+        each.high
+    )  # the same seed, the same band
 
 
 def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:
@@ -325,7 +379,9 @@ def test_bands_follow_the_skew() -> None:
     """Lognormal units with one size for the whole curve; bands x̄ ± q se hold 84 % of such curves."""
     rng = np.random.default_rng(12)
     x = rng.lognormal(0, 1, size=(300, 50, 1)) * np.linspace(0.2, 1, 5)
-    band = simultaneous_band(array(x, "experiment", "instance", "mark"), resamples=300, over="instance")
+    band = simultaneous_band(
+        array(x, "experiment", "instance", "mark"), resamples=300, over="instance"
+    )
     truth = np.exp(0.5) * np.linspace(0.2, 1, 5)
     assert holds(band, truth) > 0.89
 
@@ -341,11 +397,15 @@ def test_pairing_removes_what_both_share(of) -> None:
 
 
 def test_what_is_invisible() -> None:
-    """At the rate that is said, and at no larger one, n units show none with probability 5 % at least."""
+    """At the rate that is said, and at no larger one, n units show none with probability 5 % at
+    least.
+    """
     for count in (1, 2, 20, 60, 1000):
         said = float(re.search(r"up to ([\d.]+)%", invisible(count, "replicate"))[1]) / 100
         assert (1 - said) ** count == pytest.approx(0.05, rel=0.2) and said <= 3 / count
-    assert invisible(60, "instance").startswith("what 60 instances did not show may still happen in up to 4.9% of all")
+    assert invisible(60, "instance").startswith(
+        "what 60 instances did not show may still happen in up to 4.9% of all"
+    )
 
 
 X = array(np.ones((3, 2)), "instance", "mark")
@@ -360,15 +420,24 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
             lambda: mean(X, over="run"),
             r"x: an array with axes \('instance', 'mark'\) given; it must have an axis 'run'",
         ),
-        (lambda: mean(np.ones((3, 2)), over="run"), r"x: a plain array of shape \(3, 2\) given; it must be labelled"),
+        (
+            lambda: mean(np.ones((3, 2)), over="run"),
+            r"x: a plain array of shape \(3, 2\) given; it must be labelled",
+        ),
         (lambda: mean("regret", over="instance"), "x: 'regret' given"),
-        (lambda: mean([1.0, np.nan], over="run"), "x: 'NaN or infinity' given; it must be finite numbers"),
+        (
+            lambda: mean([1.0, np.nan], over="run"),
+            "x: 'NaN or infinity' given; it must be finite numbers",
+        ),
         (lambda: mean(np.array([]), over="instance"), "x: 'no unit' given"),
         (lambda: mean(X, level=1.0, over="instance"), "level: 1.0 given"),
         (lambda: quantile(X, 99, over="instance"), r"q: 99 given; it must be a number in \(0, 1\)"),
         (lambda: cvar(X, 0, over="instance"), "tail: 0 given"),
         (lambda: tail_share(X, 1, over="instance"), "tail: 1 given"),
-        (lambda: paired(RUNS, RUNS.assign_coords(replicate=[1, 2])), "labels on the axis 'replicate'"),
+        (
+            lambda: paired(RUNS, RUNS.assign_coords(replicate=[1, 2])),
+            "labels on the axis 'replicate'",
+        ),
         (lambda: paired(SEEDS, SEEDS.assign_coords(seed=[1, 2])), "labels on the axis 'seed'"),
         (lambda: bootstrap_interval(X, over="run"), "must have an axis 'run'"),
         (lambda: bootstrap_interval(X, level=1.0, over="instance"), "level: 1.0 given"),

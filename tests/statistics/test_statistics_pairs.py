@@ -1,4 +1,6 @@
-"""Who beats whom: dominance, runs needed, claims that may be looked at again; scipy's numbers, error rates."""
+"""Who beats whom: dominance, runs needed, claims that may be looked at again; scipy's numbers,
+error rates.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_entries_are_those_of_scipy() -> None:
             if a == b:
                 assert float(t["p"][a, a]) == 1.0 and not bool(t["clear"][a, a])
                 continue
-            assert float(t["p"][a, b]) == pytest.approx(stats.ttest_rel(x[a], x[b]).pvalue, rel=1e-9)
+            assert float(t["p"][a, b]) == pytest.approx(
+                stats.ttest_rel(x[a], x[b]).pvalue, rel=1e-9
+            )
             assert float(t["difference"][a, b]) == pytest.approx(x[a].mean() - x[b].mean())
     pairs = np.triu_indices(3, 1)
     np.testing.assert_allclose(t["adjusted"].values[pairs], holm(t["p"].values[pairs]))
@@ -43,15 +47,21 @@ def test_entries_are_those_of_scipy() -> None:
 
 def test_two_given_instances_are_welch() -> None:
     rng = np.random.default_rng(2)
-    x = np.stack([rng.normal(0.5, 1, (2, 12)), rng.normal(0, 5, (2, 12))], axis=1)  # [setting, instance, replicate]
+    x = np.stack(
+        [rng.normal(0.5, 1, (2, 12)), rng.normal(0, 5, (2, 12))], axis=1
+    )  # [setting, instance, replicate]
     found = dominance(array(x, "setting", "instance", "replicate"), over="replicate")
     d = x[0] - x[1]
     # mean(d₀) + mean(d₁) = 0 is the test of d₀ against −d₁
-    assert float(found["p"][0, 1]) == pytest.approx(stats.ttest_ind(d[0], -d[1], equal_var=False).pvalue, rel=1e-9)
+    assert float(found["p"][0, 1]) == pytest.approx(
+        stats.ttest_ind(d[0], -d[1], equal_var=False).pvalue, rel=1e-9
+    )
 
 
 def test_the_whole_table_is_seldom_wrong() -> None:
-    """Six policies that are all equal: some pair is called clear in at most 5 % of tables, without Holm far oftener."""
+    """Six policies that are all equal: some pair is called clear in at most 5 % of tables, without
+    Holm far oftener.
+    """
     rng = np.random.default_rng(3)
     tables = 300
     wrong = single = 0
@@ -65,14 +75,21 @@ def test_the_whole_table_is_seldom_wrong() -> None:
 
 def test_a_constant_gap_is_clear_and_no_gap_is_not() -> None:
     noise = np.random.default_rng(4).normal(size=20)
-    found = dominance(array(np.stack([noise, noise, noise + 1]), "setting", "instance"), over="instance")
-    assert found["smaller"].values.tolist() == [[False, False, True], [False, False, True], [False] * 3]
+    found = dominance(
+        array(np.stack([noise, noise, noise + 1]), "setting", "instance"), over="instance"
+    )
+    assert found["smaller"].values.tolist() == [
+        [False, False, True],
+        [False, False, True],
+        [False] * 3,
+    ]
 
 
 @pytest.mark.parametrize("strata", [1, 3])
 def test_the_needed_runs_give_the_power(strata: int) -> None:
-    """Planned on a known mean and spread, the t-test then finds the difference as often as promised, and one with
-    three quarters of the runs less often."""
+    """Planned on a known mean and spread, the t-test then finds the difference as often as
+    promised, and one with three quarters of the runs less often.
+    """
     rng = np.random.default_rng(6)
     scale = np.array([1.0, 2.0, 0.5])[:strata, None]
     ideal = stats.norm.ppf((np.arange(40) + 0.5) / 40)
@@ -96,14 +113,18 @@ def test_the_needed_runs_give_the_power(strata: int) -> None:
 def test_a_clear_difference_needs_no_more_and_no_difference_never_gets_clear() -> None:
     noise = np.random.default_rng(7).normal(size=(1, 30))
     d = array(
-        np.concatenate([noise + 5, noise - noise.mean(), 0 * noise, noise - noise.mean() + 0.1]), "s", "replicate"
+        np.concatenate([noise + 5, noise - noise.mean(), 0 * noise, noise - noise.mean() + 0.1]),
+        "s",
+        "replicate",
     )
     found = runs_needed(d, 0 * d, over="replicate")
     assert found["more"].values[0] == 0 and found["needed"].values[0] < 30
     assert found["needed"].values[1] > 1e6
     assert np.isinf(found["needed"].values[2]) and np.isinf(found["most"].values[2])
     assert found["more"].values[3] == found["needed"].values[3] - 30 > 0
-    assert found["least"].values[3] < found["needed"].values[3] and np.isinf(found["most"].values[3])
+    assert found["least"].values[3] < found["needed"].values[3] and np.isinf(
+        found["most"].values[3]
+    )
 
 
 AXES = ("setting", "replicate")
@@ -113,12 +134,16 @@ def test_the_wealth_of_signs_is_the_integral() -> None:
     gains = np.array([True, True, False, True, True, True])
     for n in (1, 3, 6):
         won = gains[:n].sum()
-        whole, _ = integrate.quad(lambda p, k=won, n=n: 2 * (2 * p) ** k * (2 * (1 - p)) ** (n - k), 0.5, 1)
+        whole, _ = integrate.quad(
+            lambda p, k=won, n=n: 2 * (2 * p) ** k * (2 * (1 - p)) ** (n - k), 0.5, 1
+        )
         assert math.exp(sign_evidence(gains)[n - 1]) == pytest.approx(whole)
 
 
 def test_no_law_of_a_false_claim_makes_wealth() -> None:
-    """The mean wealth after three runs, over all that may happen, is 1 at P(gain) = ½ and below it where it is less."""
+    """The mean wealth after three runs, over all that may happen, is 1 at P(gain) = ½ and below it
+    where it is less.
+    """
     for chance, most in ((0.5, 1.0), (0.4, 0.9)):
         mean = 0.0
         for gains in np.ndindex(2, 2, 2):
@@ -138,14 +163,22 @@ def test_a_loss_of_all_ends_the_boldest_bet_only() -> None:
 
 
 def null(law: str, rng: np.random.Generator, runs: int) -> np.ndarray:
-    """What three settings earn of 100: equal means with 1 % lock-in, equal medians, or equal laws with both."""
+    """What three settings earn of 100: equal means with 1 % lock-in, equal medians, or equal laws
+    with both.
+    """
     world = rng.normal(50, 3, size=(1, runs))
     own = rng.normal(0, 2, size=(3, runs))
     stuck = rng.random((3, runs)) < 0.01
-    if law == "equal means":  # the first never locks in; the others are a little better, and lose 40 in one of 100 runs
+    if (
+        law == "equal means"
+    ):  # the first never locks in; the others are a little better, and lose 40 in one of 100 runs
         return world + own + np.where(np.arange(3)[:, None] > 0, 0.4 - 40 * stuck, 0.0)
     if law == "equal medians":  # in every other run the first gains a little, else it loses much
-        return world + own / 20 + np.where(np.arange(3)[:, None] > 0, 0.0, np.where(rng.random(runs) < 0.5, 1.0, -9.0))
+        return (
+            world
+            + own / 20
+            + np.where(np.arange(3)[:, None] > 0, 0.0, np.where(rng.random(runs) < 0.5, 1.0, -9.0))
+        )
     return world + own - 40 * stuck
 
 
@@ -154,7 +187,9 @@ def test_false_claims_are_rare_over_all_looks(law: str) -> None:
     rng, tables = np.random.default_rng(1), 150
     false = true = 0
     for _ in range(tables):
-        found = clear_pairs(array(np.clip(null(law, rng, 400), 0, 100), *AXES), bound=100, over="replicate")
+        found = clear_pairs(
+            array(np.clip(null(law, rng, 400), 0, 100), *AXES), bound=100, over="replicate"
+        )
         most, average = (part.values > 0 for part in found)
         wrong = {"equal means": average, "equal medians": most, "equal laws": most | average}
         false += bool(wrong[law].any())
@@ -166,8 +201,16 @@ def test_false_claims_are_rare_over_all_looks(law: str) -> None:
 def test_what_is_so_gets_clear_and_stays_so() -> None:
     rng = np.random.default_rng(2)
     world = rng.normal(50, 5, size=600)
-    x = np.stack([world + rng.normal(2, 2, 600), world + rng.normal(0, 2, 600), world + rng.normal(0, 2, 600)])
-    whole, part = (clear_pairs(array(some, *AXES), bound=100, over="replicate") for some in (x, x[:, :300]))
+    x = np.stack(
+        [
+            world + rng.normal(2, 2, 600),
+            world + rng.normal(0, 2, 600),
+            world + rng.normal(0, 2, 600),
+        ]
+    )
+    whole, part = (
+        clear_pairs(array(some, *AXES), bound=100, over="replicate") for some in (x, x[:, :300])
+    )
     assert 0 < int(whole.most[0, 1]) < 60 and 0 < int(whole.average[0, 1]) < 600
     assert int(whole.most[1, 0]) == int(whole.average[2, 0]) == int(whole.most[1, 2]) == 0
     for all_, first in zip(whole, part, strict=True):
@@ -178,7 +221,10 @@ def test_what_is_so_gets_clear_and_stays_so() -> None:
 
 def test_ties_are_no_gains_and_what_is_beyond_the_bound_does_not_count() -> None:
     same = np.full(300, 5.0)
-    assert not any(part.any() for part in clear_pairs(array(np.stack([same, same]), *AXES), bound=10, over="replicate"))
+    assert not any(
+        part.any()
+        for part in clear_pairs(array(np.stack([same, same]), *AXES), bound=10, over="replicate")
+    )
     more = array(np.stack([same + 5, same]), *AXES)
     found = clear_pairs(more, bound=5, over="replicate")  # of either 5 at most counts
     assert found.most[0, 1] > 0 and not found.average.any()
@@ -200,12 +246,18 @@ SINGLE = array(np.ones((3, 1)), *AXES)
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda: dominance(X.expand_dims("mark"), over="instance"), "must have 'setting' and 'instance' only"),
+        (
+            lambda: dominance(X.expand_dims("mark"), over="instance"),
+            "must have 'setting' and 'instance' only",
+        ),
         (lambda: dominance(SINGLE, over="replicate"), "1 replicate given; it must have 2 or more"),
         (lambda: runs_needed(SINGLE, SINGLE, over="replicate"), "1 replicate given"),
         (lambda: runs_needed(X, X, over="instance", power=0.0), "power: 0.0 given"),
         (lambda: clear_pairs(ONES, 0, over="replicate"), "bound: 0 given"),
-        (lambda: clear_pairs(-ONES, 1, over="replicate"), "x: 'a number below 0, NaN or infinity' given"),
+        (
+            lambda: clear_pairs(-ONES, 1, over="replicate"),
+            "x: 'a number below 0, NaN or infinity' given",
+        ),
         (
             lambda: clear_pairs(ONES.expand_dims("mark"), 1, over="replicate"),
             "must have 'setting' and 'replicate' only",

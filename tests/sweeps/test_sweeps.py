@@ -1,4 +1,6 @@
-"""Sweeps: the same numbers as simulate, whatever way they were made; folders that refuse, repair and continue."""
+"""Sweeps: the same numbers as simulate, whatever way they were made; folders that refuse, repair
+and continue.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def world(instances=3):
 
 def spec(**changes):
     usual = {
-        "policies": [jb.policies.OmegaUCB(rho=RHO), jb.grid(jb.policies.MUCB, alpha=[0.0625, 0.25])],
+        "policies": [
+            jb.policies.OmegaUCB(rho=RHO),
+            jb.grid(jb.policies.MUCB, alpha=[0.0625, 0.25]),
+        ],
         "environments": {"three": world(), "two": world(2)},
         "constraint": budget_of,
         "budgets": [4.0, 16.0],
@@ -56,7 +61,9 @@ def spec(**changes):
 
 def contents(folder):
     """Every file outside the log, by name."""
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
+    files = [
+        path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -67,7 +74,10 @@ def blocks(folder):
 
 def blocks_begun(folder):
     """For each run of the folder, how many blocks it had to do."""
-    return [[note["missing"] for note in notes if note["event"] == "start"] for notes in read_logs(Path(folder))]
+    return [
+        [note["missing"] for note in notes if note["event"] == "start"]
+        for notes in read_logs(Path(folder))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +93,19 @@ def done(tmp_path_factory):
 def test_the_numbers_are_those_of_simulate(done):
     _, result = done
     data = result.data
-    assert data["regret"].dims == ("setting", "environment", "budget", "instance", "replicate", "mark")
+    assert data["regret"].dims == (
+        "setting",
+        "environment",
+        "budget",
+        "instance",
+        "replicate",
+        "mark",
+    )
     assert list(result.results) == [
-        (policy, name, budget) for name in ("three", "two") for budget in (0, 1) for policy in ("OmegaUCB", "MUCB")
+        (policy, name, budget)
+        for name in ("three", "two")
+        for budget in (0, 1)
+        for policy in ("OmegaUCB", "MUCB")
     ]
     for name, environment in (("three", world()), ("two", world(2))):
         for budget in (4.0, 16.0):
@@ -99,12 +119,23 @@ def test_the_numbers_are_those_of_simulate(done):
                 engine="scan",
             )
             for policy in ("OmegaUCB", "MUCB"):
-                one, cell = alone.sel(policy=policy), result.results[policy, name, int(budget == 16.0)]
-                jb.testing.assert_same_results(dataclasses.replace(one, final={}), cell, f"{policy} on {name}")
-                assert dataclasses.replace(one.about, device="") == dataclasses.replace(cell.about, device="")
-            part = data.sel(environment=name, budget=budget).isel(instance=slice(environment.instances))
+                one, cell = (
+                    alone.sel(policy=policy),
+                    result.results[policy, name, int(budget == 16.0)],
+                )
+                jb.testing.assert_same_results(
+                    dataclasses.replace(one, final={}), cell, f"{policy} on {name}"
+                )
+                assert dataclasses.replace(one.about, device="") == dataclasses.replace(
+                    cell.about, device=""
+                )
+            part = data.sel(environment=name, budget=budget).isel(
+                instance=slice(environment.instances)
+            )
             for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
-                np.testing.assert_array_equal(part[what].values, getattr(alone, what).values, err_msg=what)
+                np.testing.assert_array_equal(
+                    part[what].values, getattr(alone, what).values, err_msg=what
+                )
             np.testing.assert_array_equal(part["status"].values, alone.ended)
     absent = data.sel(environment="two").isel(instance=2)
     assert np.isnan(absent["regret"].values).all() and (absent["status"].values == -1).all()
@@ -113,7 +144,9 @@ def test_the_numbers_are_those_of_simulate(done):
 def test_the_dataset_is_labelled_and_survives_the_disk(done):
     folder, result = done
     data = result.data
-    assert repr(result).startswith("SweepResult: 5 settings, 2 environments, ") and "\n" not in repr(result)
+    assert repr(result).startswith(
+        "SweepResult: 5 settings, 2 environments, "
+    ) and "\n" not in repr(result)
     xarray.testing.assert_identical(sweep(spec()).data, data)  # in memory as on disk
     assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
     np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
@@ -129,27 +162,57 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
 
 def test_as_data_frames(done):
     data, table = done[1].data, done[1].to_pandas()
-    assert list(table.columns[:7]) == ["setting", "environment", "budget", "instance", "replicate", "mark", "policy"]
+    assert list(table.columns[:7]) == [
+        "setting",
+        "environment",
+        "budget",
+        "instance",
+        "replicate",
+        "mark",
+        "policy",
+    ]
     assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
-    one = table[(table.setting == "OmegaUCB rho=0.25") & (table.environment == "three") & (table.budget == 16.0)]
+    one = table[
+        (table.setting == "OmegaUCB rho=0.25")
+        & (table.environment == "three")
+        & (table.budget == 16.0)
+    ]
     chosen = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
     np.testing.assert_array_equal(one.regret.to_numpy(), chosen.values.ravel())
 
 
 def test_settings_and_environments_do_not_touch_each_other(done):
-    one = sweep(spec(policies=jb.policies.OmegaUCB(rho=[0.25]), environments={"two": world(2)}, budgets=[16.0]))
-    whole = done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
+    one = sweep(
+        spec(
+            policies=jb.policies.OmegaUCB(rho=[0.25]),
+            environments={"two": world(2)},
+            budgets=[16.0],
+        )
+    )
+    whole = (
+        done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
+    )
     np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
 
 
 @pytest.mark.integration
 def test_policies_that_compile_at_once_do_not_mix():
     """Three classes with the same leaves, on three workers: each plays by its own scores."""
-    policies = [policy(alpha=[0.1, 1.0]) for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)]
+    policies = [
+        policy(alpha=[0.1, 1.0])
+        for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)
+    ]
     constraint = jb.TotalBudget(20.0, last_pull="counts")
     jax.clear_caches()
     found = sweep(
-        Sweep(policies=policies, environments=world(), constraint=constraint, engine="scan", replicates=2), workers=3
+        Sweep(
+            policies=policies,
+            environments=world(),
+            constraint=constraint,
+            engine="scan",
+            replicates=2,
+        ),
+        workers=3,
     )
     alone = jb.simulate(
         policies, world(), constraint, key=jax.random.key(0), replicates=2, marks=1, engine="scan"
@@ -234,7 +297,10 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
         ({"engine": "auto"}, "engine"),
         ({"over": "instance"}, "over"),
         ({"title": "other"}, "title"),
-        ({"policies": [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 2.0]), spec().policies[1]]}, "policies.OmegaUCB.rho"),
+        (
+            {"policies": [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 2.0]), spec().policies[1]]},
+            "policies.OmegaUCB.rho",
+        ),
         ({"policies": jb.policies.OmegaUCB(rho=RHO)}, "policies.MUCB"),
         # Blocks are numbered by the order: names alone would give one policy's blocks to another.
         ({"policies": spec().policies[::-1]}, "order"),
@@ -252,7 +318,9 @@ def test_a_changed_spec_is_refused_by_name(done, changes, where):
 
 
 def test_another_version_is_refused_and_equal_values_in_other_clothes_are_not(done, monkeypatch):
-    same = spec(policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))])
+    same = spec(
+        policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))]
+    )
     sweep(same, done[0])
     other = {**spec_module.versions(), "code": "another"}
     monkeypatch.setattr("jaxbandits.sweeps.spec.versions", lambda: other)
@@ -262,13 +330,17 @@ def test_another_version_is_refused_and_equal_values_in_other_clothes_are_not(do
 
 def test_a_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'thesis.tex'"):
+    with pytest.raises(
+        jb.InputError, match=r"out: .* a new or empty folder; there is 'thesis.tex'"
+    ):
         sweep(spec(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     blocks = tmp_path / "other" / "blocks"  # without their manifest they are nobody's
     blocks.mkdir(parents=True)
     (blocks / "00000-x.npz").write_bytes(b"")
-    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'blocks/00000-"):
+    with pytest.raises(
+        jb.InputError, match=r"out: .* a new or empty folder; there is 'blocks/00000-"
+    ):
         sweep(spec(), tmp_path / "other")
 
 
@@ -296,7 +368,9 @@ def test_a_run_keeps_others_out_until_it_dies(done):
 
 
 def test_disk_full(tmp_path, done, monkeypatch, capsys):
-    """The fifth write fails: the error says so, what is there is whole, and the next run ends with the same bytes."""
+    """The fifth write fails: the error says so, what is there is whole, and the next run ends with
+    the same bytes.
+    """
     write, calls = _files.write_whole, []
 
     def full(path, do):
@@ -325,7 +399,9 @@ def of_runs(values, x, over="replicate"):
 
 
 def test_the_indistinguishable_values_contain_the_best_one():
-    """With 12 values, two of them equally best: left out in at most 5 % of 400 tables, but for chance."""
+    """With 12 values, two of them equally best: left out in at most 5 % of 400 tables, but for
+    chance.
+    """
     rng = np.random.default_rng(3)
     means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
     grid = np.geomspace(0.01, 1, means.size)
@@ -341,17 +417,23 @@ def test_the_indistinguishable_values_contain_the_best_one():
 
 @pytest.mark.parametrize("cells", [1, 4])
 def test_noise_is_called_clear_in_one_table_of_twenty(cells):
-    """Eight policies of one law, the best chosen by looking; plain 95 % intervals call a difference clear in half."""
+    """Eight policies of one law, the best chosen by looking; plain 95 % intervals call a difference
+    clear in half.
+    """
     rng, tables = np.random.default_rng(4), 400 // cells
     noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
-    regrets = [[xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise]
+    regrets = [
+        [xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise
+    ]
     wrong = sum(any(case.clear.any() for case in cases_of(table, "replicate")) for table in regrets)
     assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
 
 
 @pytest.mark.parametrize(("shift", "least"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
 def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least):
-    """The first of eight policies is so many standard errors of a difference worse, or better, than the others."""
+    """The first of eight policies is so many standard errors of a difference worse, or better, than
+    the others.
+    """
     rng, runs = np.random.default_rng(5), 60
     clear = 0
     for _ in range(300):
@@ -371,30 +453,55 @@ def test_recommendation_in_words():
     def said(means, given=grid):
         return of_runs(np.array(means)[:, None] + common + wiggle, given)
 
-    assert said([9, 1.01, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
-    assert said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
-    assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
-    assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    assert (
+        said([9, 1.01, 1, 1.02, 9]).recommendation()
+        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    )
+    assert (
+        said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
+    )
+    assert (
+        said([1.01, 9, 1, 1.02, 9]).recommendation()
+        == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
+    )
+    assert (
+        said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
+        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    )
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
-    assert same.recommendation() == "all values of rho are equal: the same regret in every run" and same.at_edge == []
+    assert (
+        same.recommendation() == "all values of rho are equal: the same regret in every run"
+        and same.at_edge == []
+    )
     one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
 
 def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     timed = jb.policies.PDBwKWithTime(c_rad=0.5, budget=[1.0, 2.0, 4.0], horizon=16.0)
-    policies = {"=cmd()|x": jb.grid(jb.policies.OmegaUCB, rho=RHO), "pair": two_parameters(), "timed": timed}
+    policies = {
+        "=cmd()|x": jb.grid(jb.policies.OmegaUCB, rho=RHO),
+        "pair": two_parameters(),
+        "timed": timed,
+    }
     found = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert found.parameters("pair") == ["rho", "floor"]
     (name,) = found.parameters("timed")  # an axis keeps its name
-    assert name == "PDBwKWithTime.budget" and found.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
+    assert name == "PDBwKWithTime.budget" and found.data[name].values[-3:].tolist() == [
+        1.0,
+        2.0,
+        4.0,
+    ]
     assert found.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["policy"] for row in rows} == {"'=cmd()|x", "pair", "timed"}, "a name is no formula"
     assert all(np.isfinite(float(row["regret"])) for row in rows), "numbers stay numbers"
-    assert re.search(r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings", read(tmp_path))
+    assert re.search(
+        r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings",
+        read(tmp_path),
+    )
     assert (tmp_path / "sensitivity_rho.png").read_bytes()[1:4] == b"PNG"
 
 
@@ -414,9 +521,14 @@ def test_a_curve_says_what_a_few_units_carry():
     assert curve.best == 1 and curve.warnings[0] == (
         "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
     )
-    assert report._about(curve)[1] == "    2 of 60 instances carry 58% of this mean: more instances will move it"
+    assert (
+        report._about(curve)[1]
+        == "    2 of 60 instances carry 58% of this mean: more instances will move it"
+    )
     few = of_runs(means[:, 2:8], [0.1, 0.2])
-    assert few.warnings == ("few units: 6 runs are too few for an interval that holds its level; take 11 or more",)
+    assert few.warnings == (
+        "few units: 6 runs are too few for an interval that holds its level; take 11 or more",
+    )
 
 
 def read(folder):
@@ -445,13 +557,17 @@ def test_the_report_says_it_in_words(done):
         "MUCB minus OmegaUCB, each at its best",
         "In all 4 cases at once:",
     ):
-        assert line in text or line.replace("MUCB minus OmegaUCB", "OmegaUCB minus MUCB") in text, line
+        assert line in text or line.replace("MUCB minus OmegaUCB", "OmegaUCB minus MUCB") in text, (
+            line
+        )
     table = (folder / "sensitivity.csv").read_text().splitlines()
     assert table[0].startswith("environment,budget,policy,rho,alpha,regret,low,high,difference,")
     assert table[2].startswith("three,4,OmegaUCB,0.25,,")
     assert len(table) == 1 + 4 * 5
     row = dict(zip(table[0].split(","), table[2].split(","), strict=True))
-    mean = result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1).mean()
+    mean = (
+        result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1).mean()
+    )
     assert float(row["regret"]) == pytest.approx(float(mean), rel=1e-8)
 
 
@@ -479,10 +595,16 @@ def test_descriptions():
         ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
         ({"constraint": lambda e, b: b}, "constraint: 4.0 given; .*budget 4"),
         ({"constraint": lambda e, b: 1 / 0}, "constraint: fails: ZeroDivisionError: .*budget 4"),
-        ({"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]}, "policies: OmegaUCB given twice"),
+        (
+            {"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]},
+            "policies: OmegaUCB given twice",
+        ),
         ({"policies": {"a\nb": jb.policies.OmegaUCB()}}, "policies: name: .* given"),
         ({"policies": jb.policies.OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given"),
-        ({"constraint": lambda e, b: budget_of(e, -b)}, r"budget: -4.0 given.*\(environment three, budget 4\)"),
+        (
+            {"constraint": lambda e, b: budget_of(e, -b)},
+            r"budget: -4.0 given.*\(environment three, budget 4\)",
+        ),
         ({"environments": 3}, "environments: 3 given"),
         ({"block_seconds": 0}, "block_seconds: 0 given"),
         ({"replicates": 10**8}, "replicates: 100000000 given; it must be fewer: with 3 marks"),
@@ -517,7 +639,12 @@ def test_the_commands(tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "= 8 lanes" in said and "memory: at most" in said and "time: about" in said and not out.exists()
+    assert (
+        "= 8 lanes" in said
+        and "memory: at most" in said
+        and "time: about" in said
+        and not out.exists()
+    )
     assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "OmegaUCB: rho = " in said and "written:" in said
@@ -533,13 +660,18 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
         folder.open(make_plan(spec()))
         assert status_lines(folder.path)[-1] == "a run works on it now"
     lines = status_lines(folder.path)
-    assert lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
+    assert (
+        lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
+    )
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):
         folder.put({number: Folder(done[0]).get(number)})
     notes = [{"time": 100.0, "event": "start"}]
-    notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i], "worker": "a"} for i in (0, 1)]
+    notes += [
+        {"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i], "worker": "a"}
+        for i in (0, 1)
+    ]
     (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
     left = sum(work[2:]) / (sum(work[:2]) / 10)
     shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
@@ -559,18 +691,26 @@ def test_bad_spec_files(tmp_path, text, message):
     (tmp_path / "spec.py").write_text(text)
     with pytest.raises(jb.InputError, match=message):
         load_spec(str(tmp_path / "spec.py"))
-    assert sum(name.startswith("jaxbandits_spec_spec") for name in sys.modules) == (text == "sweep = 3")
+    assert sum(name.startswith("jaxbandits_spec_spec") for name in sys.modules) == (
+        text == "sweep = 3"
+    )
     sys.modules.pop("jaxbandits_spec_spec", None)
 
 
 @pytest.mark.parametrize(
     "given, message",
     [
-        (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
+        (
+            ["sweep", "nowhere.py", "--out", "o"],
+            "SPEC.py: 'nowhere.py' given; it must be a Python file",
+        ),
         (["sweep", __file__], "--out: missing"),
         (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
         (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here"),
-        (["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"], "left out with --on"),
+        (
+            ["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"],
+            "left out with --on",
+        ),
         (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
     ],
 )
@@ -611,12 +751,16 @@ ARMS = "jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3)
 
 
 def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
-    """Not the text around it: a helper in another file counts, and what is read; a comment does not."""
+    """Not the text around it: a helper in another file counts, and what is read; a comment does
+    not.
+    """
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     file = tmp_path / "factor.txt"
 
-    def code(factor=2, comment="one", read=1.0, best=1.0, clock=2**24, limit="jb.Horizon(20)", world=ARMS):
+    def code(
+        factor=2, comment="one", read=1.0, best=1.0, clock=2**24, limit="jb.Horizon(20)", world=ARMS
+    ):
         sys.modules.pop("sweep_helpers", None)
         (tmp_path / "sweep_helpers.py").write_text(f"def scaled(x):\n    return {factor} * x\n")
         file.write_text(str(read))
@@ -631,7 +775,11 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
     # What the host asks for is no part of a trace, and counts too.
     world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
     assert code(world=world) != code(world=world, best=0.5)
-    assert code(limit="Rounds(20)") == code(limit="Rounds(20)") != code(limit="Rounds(20)", clock=2**23)
+    assert (
+        code(limit="Rounds(20)")
+        == code(limit="Rounds(20)")
+        != code(limit="Rounds(20)", clock=2**23)
+    )
 
 
 def test_a_sweep_of_this_packages_code_has_its_version_only():
@@ -651,6 +799,8 @@ def test_another_process_makes_the_same_sweep(tmp_path):
 
     def another(seed):
         other = os.environ | {"PYTHONHASHSEED": seed}
-        return subprocess.run([sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True
+        )
 
     assert another("1").stdout == another("2").stdout != "{}\n"

@@ -1,4 +1,6 @@
-"""Blocks handed out and taken in, with executors of this process: the same bytes, and what goes wrong is named."""
+"""Blocks handed out and taken in, with executors of this process: the same bytes, and what goes
+wrong is named.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ sweep = jb.Sweep(
 
 def spec(**changes):
     policies = jb.policies.OmegaUCB(rho=[0.25, 1.0])
-    return usual_spec(**({"policies": policies, "environments": world(), "seed": 0, "marks": 1} | changes))
+    return usual_spec(
+        **({"policies": policies, "environments": world(), "seed": 0, "marks": 1} | changes)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,9 @@ def whole(tmp_path_factory):
 
 
 class Inline:
-    """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise, or give a future."""
+    """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise,
+    or give a future.
+    """
 
     def __init__(self, odd=lambda answer, number, call: answer):
         self.odd, self.calls = odd, []
@@ -62,7 +68,9 @@ class Inline:
         self.calls.append(number)
         future = Future()
         try:
-            answer = self.odd(pickle.loads(pickle.dumps(function(request, number))), number, len(self.calls))
+            answer = self.odd(
+                pickle.loads(pickle.dumps(function(request, number))), number, len(self.calls)
+            )
             if isinstance(answer, Future):
                 return answer
             future.set_result(answer)
@@ -96,12 +104,21 @@ def test_worker_processes_play_on_their_cores_and_are_replaced(whole, tmp_path):
     with open_engine("processes:2") as client:
         mine = os.sched_getaffinity(0)
         cores = list(client.run(lambda: os.sched_getaffinity(0)).values())
-        assert len(cores) == 2 and set.union(*cores) == mine and (len(mine) < 2 or not set.intersection(*cores))
+        assert (
+            len(cores) == 2
+            and set.union(*cores) == mine
+            and (len(mine) < 2 or not set.intersection(*cores))
+        )
         before = set(client.run(os.getpid).values())
         os.kill(min(before), signal.SIGKILL)
         jb.sweep(spec(), tmp_path / "out", executor=client)
-        players = {note["worker"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "block"}
-        assert not {int(worker.rpartition(":")[2]) for worker in players} & {os.getpid(), min(before)}
+        players = {
+            note["worker"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "block"
+        }
+        assert not {int(worker.rpartition(":")[2]) for worker in players} & {
+            os.getpid(),
+            min(before),
+        }
     assert contents(tmp_path / "out") == whole
 
 
@@ -152,7 +169,9 @@ def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
     jb.sweep(spec(), tmp_path / "out", executor=Inline(odd))
     assert contents(tmp_path / "out") == whole
     why = [note["why"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "failed"]
-    assert len(why) >= 3 and all(any(part in text for text in why) for part in ("was killed (signal 9)", "checksum"))
+    assert len(why) >= 3 and all(
+        any(part in text for text in why) for part in ("was killed (signal 9)", "checksum")
+    )
 
 
 def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
@@ -162,13 +181,26 @@ def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch)
         identity = json.loads(request["identity"])
         identity["versions"][field] = "0.0.1"
         refused = play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
-        assert f"its {field} is '" in refused and "it must be '0.0.1', as where the sweep began" in refused
-    assert "its python is" in play_block({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
+        assert (
+            f"its {field} is '" in refused
+            and "it must be '0.0.1', as where the sweep began" in refused
+        )
+    assert (
+        "its python is"
+        in play_block({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
+    )
     identity = json.loads(request["identity"])
     identity["seed"] = 7  # a spec that makes something else there
-    assert "seed: 0 here; it must be 7" in play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
-    everybody = Inline(lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"})
-    with pytest.raises(UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"):
+    assert (
+        "seed: 0 here; it must be 7"
+        in play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
+    )
+    everybody = Inline(
+        lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"}
+    )
+    with pytest.raises(
+        UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"
+    ):
         jb.sweep(spec(), executor=everybody)
 
 
@@ -183,9 +215,14 @@ def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
         future.set_running_or_notify_cancel()
         return future if call == 2 else answer
 
-    with pytest.raises(UnfinishedError, match=r"takes no work \(BrokenExecutor: a process was terminated\); 0 of"):
+    with pytest.raises(
+        UnfinishedError, match=r"takes no work \(BrokenExecutor: a process was terminated\); 0 of"
+    ):
         jb.sweep(spec(), executor=Broken())
-    with pytest.raises(UnfinishedError, match=r"has lost its work \(CancelledError\); \d of \d+ blocks are finished"):
+    with pytest.raises(
+        UnfinishedError,
+        match=r"has lost its work \(CancelledError\); \d of \d+ blocks are finished",
+    ):
         jb.sweep(spec(), tmp_path / "out", executor=Inline(cancelled))
 
 
@@ -208,7 +245,8 @@ def test_ctrl_c_cancels_what_waits(monkeypatch):
 def test_a_failure_in_this_process_is_told_too(monkeypatch):
     monkeypatch.setattr(pool.Queue, "serve", lambda *_: 1 / 0)
     with pytest.raises(
-        UnfinishedError, match=r"blocks failed 3 times: block 0 .* ZeroDivisionError: division by zero; 0"
+        UnfinishedError,
+        match=r"blocks failed 3 times: block 0 .* ZeroDivisionError: division by zero; 0",
     ):
         jb.sweep(spec(), notice=lambda text: None)
 
@@ -219,20 +257,37 @@ def test_a_failure_in_this_process_is_told_too(monkeypatch):
 def test_what_is_no_executor_and_what_cannot_be_sent():
     with pytest.raises(jb.InputError, match=r"executor: 3 given; it must be an object with submit"):
         jb.sweep(spec(), executor=3)
-    with pytest.raises(jb.InputError, match="workers: 2 given; it must be left out: the executor has"):
+    with pytest.raises(
+        jb.InputError, match="workers: 2 given; it must be left out: the executor has"
+    ):
         jb.sweep(spec(), executor=Inline(), workers=2)
     lock = __import__("threading").Lock()
-    odd = spec(constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts") if lock else None)
+    odd = spec(
+        constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts") if lock else None
+    )
     with pytest.raises(jb.InputError, match="spec: cannot be sent to another process"):
         jb.sweep(odd, executor=Inline())
 
 
 @pytest.mark.parametrize(
-    "name", ["", "processes", "processes:0", "processes:x", "dask:4", "dask:local:2", "dask:host", "slurm", "ray:4"]
+    "name",
+    [
+        "",
+        "processes",
+        "processes:0",
+        "processes:x",
+        "dask:4",
+        "dask:local:2",
+        "dask:host",
+        "slurm",
+        "ray:4",
+    ],
 )
 def test_unknown_engines(name):
     with (
-        pytest.raises(jb.InputError, match=r"executor: .* given; it must be processes:N or dask:tcp"),
+        pytest.raises(
+            jb.InputError, match=r"executor: .* given; it must be processes:N or dask:tcp"
+        ),
         open_engine(name),
     ):
         raise AssertionError
@@ -241,10 +296,16 @@ def test_unknown_engines(name):
 def test_an_engine_without_its_package_and_one_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("jaxbandits.sweeps.executors._PATIENCE", "0.2s")
     address = "dask:tcp://127.0.0.1:9"
-    with pytest.raises(jb.InputError, match="the address of a Dask scheduler that runs"), open_engine(address):
+    with (
+        pytest.raises(jb.InputError, match="the address of a Dask scheduler that runs"),
+        open_engine(address),
+    ):
         raise AssertionError
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[dask\]'"), open_engine("processes:1"):
+    with (
+        pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[dask\]'"),
+        open_engine("processes:1"),
+    ):
         raise AssertionError
 
 
@@ -277,11 +338,18 @@ def test_status_says_who_played_what(tmp_path):
         made = [block for block in plan.blocks if block.number % 2 == parity and block.number != 2]
         lanes = sum(block.lanes.size for block in made)
         (line,) = [x for x in status_lines(tmp_path / "out") if f"worker node-{parity}:1" in x]
-        assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ") and "rounds/s" in line
+        assert (
+            line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ")
+            and "rounds/s" in line
+        )
 
 
-def test_the_kind_of_device_belongs_to_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planned, collected and finished by a caller that has not the workers' kind, as a login node has no GPU."""
+def test_the_kind_of_device_belongs_to_the_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planned, collected and finished by a caller that has not the workers' kind, as a login node
+    has no GPU.
+    """
 
     class Elsewhere:
         """Plays at once, on another kind of device."""
@@ -298,13 +366,19 @@ def test_the_kind_of_device_belongs_to_the_bytes(tmp_path: Path, monkeypatch: py
 
     gpus = Elsewhere("gpu")
     jb.sweep(spec(), tmp_path, executor=gpus)
-    assert Folder(tmp_path).manifest()["identity"]["versions"]["platform"] == "gpu" != jax.default_backend()
+    assert (
+        Folder(tmp_path).manifest()["identity"]["versions"]["platform"]
+        == "gpu"
+        != jax.default_backend()
+    )
     whole = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     (tmp_path / "result.nc").unlink()
     jb.sweep(spec(), tmp_path)  # all blocks are there: whoever asks may collect them
     assert (tmp_path / "result.nc").read_bytes() == whole["result.nc"]
     next((tmp_path / "blocks").glob("*.npz")).unlink()
-    with pytest.raises(InputError, match=r"of kind 'cpu'; 1 of . blocks are missing in .* begun on 'gpu'"):
+    with pytest.raises(
+        InputError, match=r"of kind 'cpu'; 1 of . blocks are missing in .* begun on 'gpu'"
+    ):
         jb.sweep(spec(), tmp_path)
     with pytest.raises(UnfinishedError, match="platform is 'tpu'; it must be 'gpu'"):
         jb.sweep(spec(), tmp_path, executor=Elsewhere("tpu"))
@@ -317,8 +391,13 @@ def test_each_worker_process_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.Mo
     assert executors.own_gpu(1, 2, str(tmp_path / "none")) == {}
     for bus in ("0000:17:00.0", "0000:65:00.0"):
         (tmp_path / bus).mkdir()
-    assert [executors.own_gpu(n, 2, str(tmp_path))["CUDA_VISIBLE_DEVICES"] for n in range(2)] == ["0", "1"]
+    assert [executors.own_gpu(n, 2, str(tmp_path))["CUDA_VISIBLE_DEVICES"] for n in range(2)] == [
+        "0",
+        "1",
+    ]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")  # what Slurm gave
     given = [executors.own_gpu(n, 4, str(tmp_path)) for n in range(4)]
     assert [of["CUDA_VISIBLE_DEVICES"] for of in given] == ["3", "5", "3", "5"]
-    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {"0.38"}  # two share what one would take
+    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {
+        "0.38"
+    }  # two share what one would take

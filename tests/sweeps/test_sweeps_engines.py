@@ -1,4 +1,6 @@
-"""Whole commands and real engines on this machine: killed, continued on other devices, workers added and refused."""
+"""Whole commands and real engines on this machine: killed, continued on other devices, workers
+added and refused.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def begin(folder, out, *more, devices=1):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     # Where the tests themselves run in the background, their children would ignore Ctrl-C.
     listens = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    return subprocess.Popen(words, cwd=folder, env=environment(devices=devices), preexec_fn=listens, **pipes)
+    return subprocess.Popen(
+        words, cwd=folder, env=environment(devices=devices), preexec_fn=listens, **pipes
+    )
 
 
 def told(process, seconds=180):
@@ -65,7 +69,9 @@ def told(process, seconds=180):
 
 
 def interrupt(process):
-    """Ctrl-C, and again where nothing happens: Python drops one that comes in a garbage collector's callback."""
+    """Ctrl-C, and again where nothing happens: Python drops one that comes in a garbage collector's
+    callback.
+    """
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -91,8 +97,14 @@ def workers_of(folder):
 
 def children(process):
     """The workers that this process started (on Linux); Python's own tracker of resources is none."""
-    listed = " ".join(path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children"))
-    return [int(pid) for pid in listed.split() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    listed = " ".join(
+        path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children")
+    )
+    return [
+        int(pid)
+        for pid in listed.split()
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
 
 
 class Cluster:
@@ -103,7 +115,9 @@ class Cluster:
         self.scheduler, self.address = None, ""
 
     def __enter__(self):
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0")
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"
+        )
         for line in self.scheduler.stderr:
             if found := re.search(r"Scheduler at:\s+(tcp://\S+)", line):
                 self.address = found[1]
@@ -111,13 +125,27 @@ class Cluster:
         raise AssertionError("the scheduler said nothing")
 
     def worker(self, path=ROOT):
-        words = ("worker", self.address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        words = (
+            "worker",
+            self.address,
+            "--nworkers",
+            "1",
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        )
         return self._start(*words, path=path)
 
     def _start(self, *words, path=ROOT):
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE if words[0] == "scheduler" else None}
+        pipes = {
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE if words[0] == "scheduler" else None,
+        }
         self.started.append(
-            subprocess.Popen([self._dask, *words], cwd=self._folder, env=environment(path), text=True, **pipes)
+            subprocess.Popen(
+                [self._dask, *words], cwd=self._folder, env=environment(path), text=True, **pipes
+            )
         )
         return self.started[-1]
 
@@ -145,7 +173,9 @@ def test_dask_one_worker_killed_one_added(work, tmp_path):
 
 def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tmp_path):
     folder, whole = work
-    shutil.copytree(ROOT / "jaxbandits", tmp_path / "jaxbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "jaxbandits", tmp_path / "jaxbandits", ignore=shutil.ignore_patterns("__pycache__")
+    )
     init = tmp_path / "jaxbandits" / "__init__.py"
     init.write_text(init.read_text() + '\n__version__ = "0.0.1"\n')
     with Cluster(tmp_path) as dask:
@@ -161,7 +191,11 @@ def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tm
         dask.scheduler.kill()
         code, _, err = told(sweep)
         assert code == 1, err
-        assert "the executor" in err and "blocks are finished" in err and "the same command continues" in err
+        assert (
+            "the executor" in err
+            and "blocks are finished" in err
+            and "the same command continues" in err
+        )
     assert 3 <= blocks(folder / "refused") < blocks(folder / "whole")
     assert told(begin(folder, "refused"))[0] == 0
     assert contents(folder / "refused") == whole
@@ -172,18 +206,25 @@ def test_kills_of_the_caller_and_of_workers(work):
     out, moments = folder / "killed", random.Random(3)
     for _ in range(2):
         workers = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=True)
-        wait_for(lambda pids=workers: not any(map(alive, pids)), seconds=20)  # nobody plays on for nobody
+        wait_for(
+            lambda pids=workers: not any(map(alive, pids)), seconds=20
+        )  # nobody plays on for nobody
         assert 0 < blocks(out) < blocks(folder / "whole")
     sweep = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=False)
     code, _, err = told(sweep)
     assert code == 0, err
     assert contents(out) == whole
     # one was replaced; on a busy machine it may have died before its first block
-    assert len({note["worker"] for note in read_logs(out)[-1] if note["event"] == "block"}) in (2, 3)
+    assert len({note["worker"] for note in read_logs(out)[-1] if note["event"] == "block"}) in (
+        2,
+        3,
+    )
 
 
 def life(folder, out, seconds, of_the_caller):
-    """A sweep that is hit some time after its first block: its workers' numbers, or the sweep that lost a worker."""
+    """A sweep that is hit some time after its first block: its workers' numbers, or the sweep that
+    lost a worker.
+    """
     sweep, before = begin(folder, out.name, "--on", "processes:2"), blocks(out)
     wait_for(lambda: blocks(out) > before, sweep)
     time.sleep(seconds)
@@ -239,7 +280,12 @@ def test_memory_stays_below_what_the_dry_run_said_and_the_manifest_knows_no_time
     folder, whole = work
     _, said, _ = told(begin(folder, "whole", "--dry-run"))
     bound = float(said.split("memory: at most ")[1].split(" MiB")[0].replace(",", ""))
-    peak = [n["peak_memory_bytes"] for notes in read_logs(folder / "whole") for n in notes if n["event"] == "end"]
+    peak = [
+        n["peak_memory_bytes"]
+        for notes in read_logs(folder / "whole")
+        for n in notes
+        if n["event"] == "end"
+    ]
     assert bound / 2.5 < peak[0] / 2**20 < bound
     assert set(json.loads(whole["sweep.json"])) == {"format", "identity", "blocks"}
     assert f"{time.gmtime().tm_year}-" not in whole["sweep.json"].decode()

@@ -16,7 +16,9 @@ def parser() -> Parser:
         epilog="Its policy must be one of jb.policies; for one of your own see jb.live.audit.\n"
         "The exit code is 1 if anything is otherwise than the file says, or if a period was overspent.\n",
     )
-    command.add_argument("file", metavar="FILE", help="the file of the agent, which may go on meanwhile")
+    command.add_argument(
+        "file", metavar="FILE", help="the file of the agent, which may go on meanwhile"
+    )
     return command
 
 
@@ -27,12 +29,21 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     report = audit(arguments.file)
     counts = [count_of(report[name], name.removesuffix("s")) for name in ("decisions", "outcomes")]
     lines = [f"audit {line(arguments.file)}: {', '.join(counts)}"]
-    lines += map(line, report["problems"]) if report["problems"] else ["every decision is the one that the file says"]
+    lines += (
+        map(line, report["problems"])
+        if report["problems"]
+        else ["every decision is the one that the file says"]
+    )
     if report["before"]:
         lines.append(f"{count_of(report['before'], 'earlier event')} not kept, and not checked")
     for name, periods in report["charged"].items():
-        lines.append(f"{line(name)}: {sum(periods.values()):g} charged in {count_of(len(periods), 'period')}")
+        lines.append(
+            f"{line(name)}: {sum(periods.values()):g} charged in {count_of(len(periods), 'period')}"
+        )
     for name, periods in report["overspent"].items():
-        lines += [f"{line(name)}: {over:g} overspent in the period from {begin:.0f}" for begin, over in periods.items()]
+        lines += [
+            f"{line(name)}: {over:g} overspent in the period from {begin:.0f}"
+            for begin, over in periods.items()
+        ]
     say("\n  ".join(lines if report["overspent"] else [*lines, "no period was overspent"]))
     return 1 if report["problems"] or report["overspent"] else 0

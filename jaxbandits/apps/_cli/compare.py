@@ -34,7 +34,12 @@ from jaxbandits.apps.comparison._reading.columns import ROLES
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
 from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
+from jaxbandits.apps.comparison.plan import (
+    AVERAGE_COST_POLICIES,
+    OF_THE_CONSTRAINT,
+    POLICIES,
+    TWO_COST_POLICIES,
+)
 from jaxbandits.apps.drawing import DrawingProcess
 from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
@@ -72,7 +77,10 @@ def add_options(command: Parser, owner: type, without: Collection[str] = ()) -> 
             settings |= {"action": "store_true"}
         else:
             words, convert = field.metadata["words"], _CONVERTERS[kind]
-            settings |= {"metavar": field.metadata["metavar"], "type": _either(words, convert) if words else convert}
+            settings |= {
+                "metavar": field.metadata["metavar"],
+                "type": _either(words, convert) if words else convert,
+            }
             settings |= {"action": "append", "default": []} if kind == "texts" else {}
         command.add_argument(name, **settings)
 
@@ -92,11 +100,15 @@ def _either(words: Collection[str], convert: Callable[[str], Any]) -> Callable[[
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
+    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=``
+    follows it.
+    """
     titles: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+2?)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
-        raise refused(text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}")
+        raise refused(
+            text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}"
+        )
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
         role = name_in(ROLES)(role.replace("-", "_").lower())
         if role in titles or not title.strip():
@@ -135,7 +147,9 @@ MEANINGS: Mapping[str, str] = {
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by commas, each once."""
+    """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by
+    commas, each once.
+    """
     names = [part.strip(" ") for part in text.split(",")]
     for name in names:
         if name != "all" and name not in _NAMES and ".py:" not in name:
@@ -151,7 +165,9 @@ def parameters() -> dict[str, tuple[str, list[str]]]:
     uses: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, kind in (pair for kinds in _KINDS.values() for pair in kinds.items()):
         for field in leaf_fields(kind):
-            if (name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT) or field.name == "bounds":
+            if (
+                name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT
+            ) or field.name == "bounds":
                 continue
             defaults, users = uses.setdefault(field.name, ({}, {}))
             missing = field.default is dataclasses.MISSING
@@ -161,13 +177,16 @@ def parameters() -> dict[str, tuple[str, list[str]]]:
 
 
 def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[str]]:
-    """The policies with their settings, and a note on what ``all`` does not stand for: what needs a missing parameter.
+    """The policies with their settings, and a note on what ``all`` does not stand for: what needs a
+    missing parameter.
 
     Raises:
-        InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
-            constraint; a file or class that cannot be used.
+        InputError: a parameter that no chosen policy has, or that is needed and missing; a policy
+            for another constraint; a file or class that cannot be used.
     """
-    choices: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    choices: Mapping[str, type[Policy]] = (
+        TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    )
     choices = choices if arguments.constraint is None else AVERAGE_COST_POLICIES
     stated = {name for name, value in vars(arguments).items() if value is not None}
     needs = {name: _missing(kind, stated) for name, kind in choices.items()}
@@ -177,16 +196,28 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
             kinds |= {complete: kind for complete, kind in choices.items() if not needs[complete]}
         elif name in _NAMES and name not in choices:
             constraint_name = next(label for label, kinds in _KINDS.items() if name in kinds)
-            raise bad("--policies", name, f"one of {', '.join(choices)}: it is for {constraint_name}")
+            raise bad(
+                "--policies", name, f"one of {', '.join(choices)}: it is for {constraint_name}"
+            )
         else:
             kinds[name] = choices[name] if name in choices else loaded(name)
-    incomplete = [f"{x} ({option_name(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
+    incomplete = [
+        f"{x} ({option_name(of[0])})"
+        for x, of in needs.items()
+        if of and x not in arguments.policies
+    ]
     if "all" in arguments.policies and incomplete:
-        notes.append(f"note: --policies all is without those that need a parameter: {', '.join(incomplete)}")
+        notes.append(
+            f"note: --policies all is without those that need a parameter: {', '.join(incomplete)}"
+        )
     fields = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
     for parameter, (_, users) in parameters().items():
         if (values := getattr(arguments, parameter)) is not None and parameter not in fields:
-            raise bad(option_name(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
+            raise bad(
+                option_name(parameter),
+                values,
+                f"left out: no chosen policy has it, only {', '.join(users)}",
+            )
     return [_settings(name, kind, arguments) for name, kind in kinds.items()], notes
 
 
@@ -201,8 +232,12 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
     stated = {name for name, value in options.items() if value is not None}
     if missing := _missing(kind, stated):
         is_option = missing[0] in options
-        subject = f"{option_name(missing[0])}: not given" if is_option else f"--policies: {name} given"
-        raise InputError(f"{subject}; {name} has no default for {'it' if is_option else missing[0]}")
+        subject = (
+            f"{option_name(missing[0])}: not given" if is_option else f"--policies: {name} given"
+        )
+        raise InputError(
+            f"{subject}; {name} has no default for {'it' if is_option else missing[0]}"
+        )
     names = [field.name for field in leaf_fields(kind)]
     values = {x: options[x] for x in names if isinstance(options.get(x), list)}
     if arguments.constraint is not None:  # the plan puts in the constraint's own
@@ -211,12 +246,16 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
 
 
 def loaded(name: str) -> type[Policy]:
-    """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is no policy."""
+    """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is
+    no policy.
+    """
     file, _, class_name = name.rpartition(":")
     module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
     module.__file__ = file
     sys.modules[module.__name__] = module  # dataclasses look their module up
-    reason = f"{class_name} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
+    reason = (
+        f"{class_name} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
+    )
     try:
         exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
         kind = getattr(module, class_name)
@@ -245,7 +284,12 @@ def parser() -> Parser:
         epilog=_EPILOG,
     )
     add, yes = command.add_argument, argparse.BooleanOptionalAction
-    add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    add(
+        "--arms",
+        required=True,
+        metavar="FILE",
+        help="the arms, a CSV file (see below); - for standard input",
+    )
     add("--budget", required=True, type=budgets, metavar="B",
         help="budget of each instance, in the file's unit of cost; B,B2 where --columns names a cost2")  # fmt: skip
     add("--policies", required=True, type=policy_names, metavar="A,B,…",
@@ -256,10 +300,20 @@ def parser() -> Parser:
         help="spend the budget (budget), or spend it at no more than C a round on average, in every round")  # fmt: skip
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
-        add(option_name(name), type=number_list, metavar="X,Y,…", help=f"{text}; each value is one setting")
+        add(
+            option_name(name),
+            type=number_list,
+            metavar="X,Y,…",
+            help=f"{text}; each value is one setting",
+        )
     add_options(command, Options, without=READING)
     files = ", ".join((*FILES, *ANSWER_FILES))
-    add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
+    add(
+        "--out",
+        default="jaxbandits-out",
+        metavar="DIR",
+        help=f"folder for {files} (jaxbandits-out)",
+    )
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
     add("--answer", action=yes, default=True,
         help="the answer in words, pictures and report.html (yes); without it the ranking only")  # fmt: skip
@@ -273,10 +327,17 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
-    (policies, notes), extra_policies = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
+    """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the
+    runs).
+    """
+    (policies, notes), extra_policies = (
+        chosen_policies(arguments),
+        [arguments.policy] if arguments.policy else [],
+    )
     if extra_policies and not arguments.answer:
-        raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
+        raise bad(
+            "--policy", arguments.policy, "left out with --no-answer: only the answer is for it"
+        )
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
     options = {x.name: getattr(arguments, x.name, None) for x in dataclasses.fields(Options)}
@@ -292,25 +353,46 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
-        from jaxbandits.apps.comparison.report import answer_files, check_of, closing, drawings, next_sections, text_of
+        from jaxbandits.apps.comparison.report import (
+            answer_files,
+            check_of,
+            closing,
+            drawings,
+            next_sections,
+            text_of,
+        )
 
         command, answer, paths = shlex.join(["jaxbandits", *argv]), None, list[Path]()
         try:
-            # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
-            paths += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
+            # Numbers are written first, for the runs took the longest; then comes what is to be
+            # read; pictures last.
+            paths += put_all(
+                out, comparison.numbers({"command": command, "arguments": vars(arguments)})
+            )
             if arguments.answer:
                 answer = answer_of(comparison, extra_policies, check=False, progress=progress)
             say(text_of(comparison, answer, arguments.explain))
             regret, pages = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
-                # When the answer stands there: what to do next, and another noise while pictures are drawn.
+                # When the answer stands there: what to do next, and another noise while pictures
+                # are drawn.
                 answer = dataclasses.replace(answer, next=next_split(answer, progress))
-                say("".join(f"\n{section.text()}\n" for section in next_sections(answer)).rstrip("\n"))
-                charts = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
+                say(
+                    "".join(f"\n{section.text()}\n" for section in next_sections(answer)).rstrip(
+                        "\n"
+                    )
+                )
+                charts = {
+                    name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)
+                }
                 if arguments.check:
-                    answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
+                    answer = dataclasses.replace(
+                        answer, check=check_noise(comparison, progress=progress)
+                    )
                     say("\n" + "\n".join(check_of(answer)))
-                pages = answer_files(answer, {name: picture.result() for name, picture in charts.items()}, command)
+                pages = answer_files(
+                    answer, {name: picture.result() for name, picture in charts.items()}, command
+                )
             put_all(out, {"regret.png": regret.result(), **pages})
         except OSError as problem:
             return console.unwritten(problem)
@@ -324,7 +406,9 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _import_xarray() -> None:
-    """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
+    """Half a second of imports that are needed after the runs, while these compile; its first use
+    makes some more.
+    """
     with contextlib.suppress(Exception):  # the process may end meanwhile
         import xarray
 
@@ -348,7 +432,16 @@ def constraint(text: str) -> float | None:
 # --- ``jaxbandits demo``: the same on the shipped sample
 
 
-_CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0625,0.25,1", "--runs", "200"]
+_CHOSEN = [
+    "--budget",
+    "300",
+    "--policies",
+    "omega_ucb,bts,m_ucb",
+    "--rho",
+    "0.0625,0.25,1",
+    "--runs",
+    "200",
+]
 
 
 def demo_parser() -> Parser:
@@ -357,7 +450,12 @@ def demo_parser() -> Parser:
         prog="jaxbandits demo",
         description="Compare three policies on the shipped ads; some ten seconds the first time.",
     )
-    command.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
+    command.add_argument(
+        "--out",
+        default="jaxbandits-demo",
+        metavar="DIR",
+        help="folder to write to (jaxbandits-demo)",
+    )
     return command
 
 

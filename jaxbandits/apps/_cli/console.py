@@ -1,7 +1,9 @@
-"""The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one line, and printing.
+"""The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one
+line, and printing.
 
-A command line is checked in this order: names of options, values that are missing, options that are missing, then each
-value by its converter. Converters only turn text into values; the library checks their range.
+A command line is checked in this order: names of options, values that are missing, options that are
+missing, then each value by its converter. Converters only turn text into values; the library checks
+their range.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
 
-    def add_choice(self, name: str, choices: Sequence[str], about: str, default: str | None = None) -> None:
+    def add_choice(
+        self, name: str, choices: Sequence[str], about: str, default: str | None = None
+    ) -> None:
         """An option that takes one of some names."""
-        self.add_argument(name, type=name_in(choices), metavar="|".join(choices), help=about, default=default)
+        self.add_argument(
+            name, type=name_in(choices), metavar="|".join(choices), help=about, default=default
+        )
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
@@ -49,12 +55,20 @@ class Parser(argparse.ArgumentParser):
         names = self._option_string_actions
         named = argv[: argv.index("--")] if "--" in argv else argv
         for name in (part.partition("=")[0] for part in named):
-            if name.startswith("--") and name not in names:  # before argparse says which options are missing
-                raise InputError(f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)")
+            if (
+                name.startswith("--") and name not in names
+            ):  # before argparse says which options are missing
+                raise InputError(
+                    f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)"
+                )
         try:
             arguments, rest = self.parse_known_args(argv)
         except argparse.ArgumentError as problem:
-            self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
+            self.error(
+                f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(
+                    ": "
+                )
+            )
         if rest := [part for part in rest if part != "--"]:
             raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
         return arguments
@@ -92,7 +106,9 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
 
 def number_in(*, above: float = -math.inf, may_be: str = "") -> Callable[[str], float]:
     """A converter to a finite number, perhaps above a bound."""
-    may_be = may_be or ("a finite number" if above == -math.inf else f"a finite number above {above:g}")
+    may_be = may_be or (
+        "a finite number" if above == -math.inf else f"a finite number above {above:g}"
+    )
 
     def convert(text: str) -> float:
         with contextlib.suppress(ValueError):
@@ -117,7 +133,9 @@ def number_list(text: str) -> list[float]:
 
 def whole_in(low: int | None = None, high: int | None = None) -> Callable[[str], int]:
     """A converter to a whole number, perhaps in a range."""
-    ends = "" if low is None else f" of at least {low}" if high is None else f" from {low} to {high:,}"
+    ends = (
+        "" if low is None else f" of at least {low}" if high is None else f" from {low} to {high:,}"
+    )
 
     def convert(text: str) -> int:
         with contextlib.suppress(ValueError):
@@ -145,7 +163,9 @@ def name_in(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def say(text: str) -> None:
-    """Print to stdout; a reader that has gone away, as ``head`` does, ends the printing and not the work."""
+    """Print to stdout; a reader that has gone away, as ``head`` does, ends the printing and not the
+    work.
+    """
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -157,7 +177,9 @@ def say(text: str) -> None:
 
 
 def complain(problem: object) -> None:
-    """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
+    """Print an error to stderr: one line, or a first line and one indented line for each of several
+    problems.
+    """
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
     text = "\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)])
     print(text, file=sys.stderr, flush=True)
@@ -174,7 +196,9 @@ OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 
 @contextlib.contextmanager
 def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Turn errors of the library, ``runs: 0 given; …``, into those of a command with these options, ``--runs: …``."""
+    """Turn errors of the library, ``runs: 0 given; …``, into those of a command with these options,
+    ``--runs: …``.
+    """
     try:
         yield
     except InputError as problem:
@@ -194,8 +218,8 @@ def unwritten(problem: OSError) -> int:
 
 # --- Compiled programs are kept from one command to the next, in jax's persistent compilation cache
 #
-# Only commands use it: a library call never touches jax's global configuration (docs/benchmarks.md has the line for
-# your own code).
+# Only commands use it: a library call never touches jax's global configuration (docs/benchmarks.md
+# has the line for your own code).
 
 
 VARIABLE = "JAXBANDITS_CACHE"
@@ -205,15 +229,18 @@ _LARGEST_FOLDER = 1 << 29  # a program of an engine takes 50 to 200 kB
 def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
-    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax itself
-    (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used; entries that cannot be read are
-    ignored and compiled anew.
+    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
+    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used; entries
+    that cannot be read are ignored and compiled anew.
     """
     import jax
 
     from jaxbandits._engine import programs
 
-    if getattr(jax.config, "jax_compilation_cache_dir", None) or (folder := programs_folder()) is None:
+    if (
+        getattr(jax.config, "jax_compilation_cache_dir", None)
+        or (folder := programs_folder()) is None
+    ):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -229,7 +256,9 @@ def keep_programs() -> None:
 
 
 def programs_folder() -> Path | None:
-    """The folder of programs for this kind of processor and this version of jax; None where none are to be kept."""
+    """The folder of programs for this kind of processor and this version of jax; None where none
+    are to be kept.
+    """
     import jax
 
     setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
@@ -241,8 +270,12 @@ def programs_folder() -> Path | None:
 
 
 def _prune(folder: Path) -> None:
-    """If the folder is too large, drop the oldest entries, so that the rest takes half of what it may."""
-    entries = sorted(((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime)
+    """If the folder is too large, drop the oldest entries, so that the rest takes half of what it
+    may.
+    """
+    entries = sorted(
+        ((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime
+    )
     sizes = itertools.accumulate(state.st_size for state, _ in entries)  # together, of the newest n
     if sum(state.st_size for state, _ in entries) > _LARGEST_FOLDER:
         for size, (_, entry) in zip(sizes, entries, strict=True):
@@ -254,15 +287,51 @@ def _prune(folder: Path) -> None:
 # --- The command
 
 
-# Of each job: what it is for, and the module with a function that makes its parser and one that does it.
+# Of each job: what it is for, and the module with a function that makes its parser and one that
+# does it.
 _JOBS = {
-    "read": ("show what was understood of an arms file", "jaxbandits.apps._cli.read", "parser", "run"),
-    "compare": ("which policy spends a budget best", "jaxbandits.apps._cli.compare", "parser", "run"),
-    "demo": ("compare on the sample that is shipped", "jaxbandits.apps._cli.compare", "demo_parser", "run_demo"),
-    "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits.apps._cli.sweep", "sweep_parser", "run_sweep"),
-    "status": ("what is done of a sweep, what is left", "jaxbandits.apps._cli.sweep", "status_parser", "run_status"),
-    "audit": ("is the log of a live agent what it decided", "jaxbandits.apps._cli.audit", "parser", "run"),
-    "tune": ("find a policy's parameter by gradient descent", "jaxbandits.apps._cli.tune", "parser", "run"),
+    "read": (
+        "show what was understood of an arms file",
+        "jaxbandits.apps._cli.read",
+        "parser",
+        "run",
+    ),
+    "compare": (
+        "which policy spends a budget best",
+        "jaxbandits.apps._cli.compare",
+        "parser",
+        "run",
+    ),
+    "demo": (
+        "compare on the sample that is shipped",
+        "jaxbandits.apps._cli.compare",
+        "demo_parser",
+        "run_demo",
+    ),
+    "sweep": (
+        "regret over grids of parameters, kill-safe",
+        "jaxbandits.apps._cli.sweep",
+        "sweep_parser",
+        "run_sweep",
+    ),
+    "status": (
+        "what is done of a sweep, what is left",
+        "jaxbandits.apps._cli.sweep",
+        "status_parser",
+        "run_status",
+    ),
+    "audit": (
+        "is the log of a live agent what it decided",
+        "jaxbandits.apps._cli.audit",
+        "parser",
+        "run",
+    ),
+    "tune": (
+        "find a policy's parameter by gradient descent",
+        "jaxbandits.apps._cli.tune",
+        "parser",
+        "run",
+    ),
 }
 
 
@@ -273,11 +342,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):  # it is closed, or is not Python's own
+        with contextlib.suppress(
+            AttributeError, ValueError
+        ):  # it is closed, or is not Python's own
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    sys.unraisablehook = lambda error: None if error.exc_type is KeyboardInterrupt else report(error)  # it comes again
-    if before is signal.default_int_handler and threading.current_thread() is threading.main_thread():
+    sys.unraisablehook = lambda error: (
+        None if error.exc_type is KeyboardInterrupt else report(error)
+    )  # it comes again
+    if (
+        before is signal.default_int_handler
+        and threading.current_thread() is threading.main_thread()
+    ):
         signal.signal(signal.SIGINT, _CtrlC())
     try:
         return _run(arguments)
@@ -286,7 +362,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt as stop:
         # an interrupted comparison knows how far it came
-        done = f"{stop.done} of {stop.runs} runs" if hasattr(stop, "done") and hasattr(stop, "runs") else "no run"
+        done = (
+            f"{stop.done} of {stop.runs} runs"
+            if hasattr(stop, "done") and hasattr(stop, "runs")
+            else "no run"
+        )
         print(f"interrupted: {done} finished; nothing was written", file=sys.stderr, flush=True)
         return 130
     finally:
@@ -297,7 +377,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _CtrlC:
-    """Ctrl-C as Python has it, but remembered: jax calls Python from C in places that drop every exception.
+    """Ctrl-C as Python has it, but remembered: jax calls Python from C in places that drop every
+    exception.
 
     The next step of a progress bar raises it again.
     """
@@ -325,7 +406,9 @@ def _run(argv: list[str]) -> int:
         parser.parse(argv)
         raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
     if job not in _JOBS:
-        raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
+        raise InputError(
+            f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
+        )
     _, module, make, run = _JOBS[job]
     job_module: Any = importlib.import_module(module)
     arguments = getattr(job_module, make)().parse(argv[1:])

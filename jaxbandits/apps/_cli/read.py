@@ -11,7 +11,13 @@ from jaxbandits._tables import NumberStyle, Table, count_of, line
 from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
 from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, estimates, interval_names
+from jaxbandits.apps.comparison.arms_table import (
+    NO_EVIDENCE,
+    ArmsTable,
+    Instance,
+    estimates,
+    interval_names,
+)
 from jaxbandits.apps.comparison.options import ReadingOptions
 from jaxbandits.apps.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.statistics import Estimate
@@ -27,7 +33,9 @@ def parser() -> Parser:
         description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
     )
-    command.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    command.add_argument(
+        "file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input"
+    )
     add_options(command, ReadingOptions)
     return command
 
@@ -43,7 +51,9 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     parts = ["\n".join(map(line, head))]
     for instance in table.instances[:_INSTANCES_SHOWN]:
         title = f"{line(instance.name)}:\n" if len(sizes) > 1 else ""
-        parts.append(title + _instance(table, instance, _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN)))
+        parts.append(
+            title + _instance(table, instance, _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN))
+        )
     if len(sizes) > _INSTANCES_SHOWN:
         parts.append(f"… and {count_of(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
     names = ", ".join(dict.fromkeys(name for i in table.instances for name in interval_names(i)))
@@ -61,15 +71,25 @@ def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
 
     def in_all(arm: int | slice) -> list[str]:
         totals = evidence.totals(arm)
-        return [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])] if totals else []
+        return (
+            [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])]
+            if totals
+            else []
+        )
 
     header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
     header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {singular}"]
     header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
-    for arm, (name, triple) in enumerate(zip(instance.arms[:row_limit], estimates(instance)[:row_limit], strict=True)):
+    for arm, (name, triple) in enumerate(
+        zip(instance.arms[:row_limit], estimates(instance)[:row_limit], strict=True)
+    ):
         rate, price, per = triple
-        cells = [_rate(style, rate, evidence.whole), _with_ends(price, style.money), _with_ends(per, style.money)]
+        cells = [
+            _rate(style, rate, evidence.whole),
+            _with_ends(price, style.money),
+            _with_ends(per, style.money),
+        ]
         cells += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
         rows.append([name, *in_all(arm), *cells])
     rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
@@ -91,7 +111,8 @@ def _decimals(value: float) -> int:
 def _with_ends(estimate: Estimate, spell: Callable[[float], str], sign: str = "") -> str:
     """``2.50 % (1.90 to 3.30)``; a dash for what is infinite."""
     value, low, high = (
-        spell(x) if math.isfinite(x) else "∞" if x > 0 else "–" for x in (estimate.value, estimate.low, estimate.high)
+        spell(x) if math.isfinite(x) else "∞" if x > 0 else "–"
+        for x in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value}{sign}" + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
 
@@ -100,7 +121,11 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     """The command that goes on from here, with what the file's arms cost as its budget."""
     widest = max(table.instances, key=lambda instance: len(instance.arms))
     price = float(widest.mean_money.mean())
-    spent = None if widest.evidence is None or widest.evidence.spent is None else float(widest.evidence.spent.sum())
+    spent = (
+        None
+        if widest.evidence is None or widest.evidence.spent is None
+        else float(widest.evidence.spent.sum())
+    )
     budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
     rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
@@ -113,7 +138,15 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         if name == "add":
             command += ["--sum"] * value
         elif value not in (None, "published"):
-            text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else value
+            text = (
+                ",".join(f"{role}={title}" for role, title in value.items())
+                if name == "columns"
+                else value
+            )
             text = f"{value:.15g}" if isinstance(value, float) else text
-            command += [x for item in (text if isinstance(text, list) else [text]) for x in (option_name(name), item)]
+            command += [
+                x
+                for item in (text if isinstance(text, list) else [text])
+                for x in (option_name(name), item)
+            ]
     return shlex.join([*command, "--budget", rounded, "--policies", policies])

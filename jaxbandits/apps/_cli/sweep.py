@@ -35,8 +35,17 @@ def sweep_parser() -> Parser:
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
     add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
-    add("--workers", type=whole_in(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
-    add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
+    add(
+        "--workers",
+        type=whole_in(1, 4096),
+        metavar="N",
+        help="threads that run lanes (one per device, or per core)",
+    )
+    add(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="a bar on stderr (default: on a terminal)",
+    )
     return command
 
 
@@ -61,7 +70,11 @@ def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
         raise InputError("--out: missing; it must be given (or --dry-run)")
     if arguments.on is not None and arguments.workers is not None:
         raise bad("--workers", arguments.workers, "left out with --on")
-    state = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
+    state = (
+        f"finished blocks are in {line(out)}, the same command continues"
+        if out
+        else "nothing was written"
+    )
     try:
         with named_as_options({*vars(arguments)}):
             spec = load_spec(arguments.spec)
@@ -72,7 +85,9 @@ def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
             engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
             with engine as executor:
                 result = sweep(spec, out, executor=executor, notice=_notice, **options)
-        say(f"{summary(result)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
+        say(
+            f"{summary(result)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)"
+        )
         return 0
     except (StorageError, UnfinishedError) as problem:
         complain(problem.strerror if isinstance(problem, OSError) else f"{problem}; {state}")
@@ -114,7 +129,9 @@ def run_status(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def status_lines(path: Path) -> list[str]:
-    """What is done of a sweep, what is left, and how long that will take at the pace of the latest run."""
+    """What is done of a sweep, what is left, and how long that will take at the pace of the latest
+    run.
+    """
     from jaxbandits.sweeps.store import Folder, read_logs
 
     folder = Folder(path)
@@ -122,14 +139,23 @@ def status_lines(path: Path) -> list[str]:
     done, damaged = folder.sound()
     waiting = [block for number, block in enumerate(blocks) if number not in done]
     total, rest = (sum(block["seconds"] for block in part) for part in (blocks, waiting))
-    lines = [f"{line(str(path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
+    lines = [
+        f"{line(str(path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"
+    ]
     lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
     if not waiting:
         report = (path / "result.nc").exists()
-        return [*lines, "finished: summary.txt says what was found" if report else "the report is still to be written"]
+        return [
+            *lines,
+            "finished: summary.txt says what was found"
+            if report
+            else "the report is still to be written",
+        ]
     for name in dict.fromkeys(block["of"] for block in waiting):
         of_it = [number for number, block in enumerate(blocks) if block["of"] == name]
-        lines.append(f"  {line(name)}: {sum(number in done for number in of_it)} of {len(of_it)} blocks")
+        lines.append(
+            f"  {line(name)}: {sum(number in done for number in of_it)} of {len(of_it)} blocks"
+        )
     runs = [notes for notes in read_logs(path) if any(note["event"] == "block" for note in notes)]
     if runs:
         block_notes = [note for note in runs[-1] if note["event"] == "block"]
@@ -137,17 +163,23 @@ def status_lines(path: Path) -> list[str]:
         names = sorted({note["worker"] for note in block_notes})
         for name in names if len(names) > 1 else ():
             of_worker = [note for note in block_notes if note["worker"] == name]
-            lanes, rounds = (sum(note[quantity] for note in of_worker) for quantity in ("lanes", "rounds"))
+            lanes, rounds = (
+                sum(note[quantity] for note in of_worker) for quantity in ("lanes", "rounds")
+            )
             lines.append(
                 f"  worker {line(name)}: {len(of_worker)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s"
             )
-        pace = sum(note["seconds"] for note in block_notes) / seconds  # expected work of one core, done per second
+        pace = (
+            sum(note["seconds"] for note in block_notes) / seconds
+        )  # expected work of one core, done per second
         lines.append(f"time left: about {_duration(rest / pace)} at the pace of the latest run")
     else:
         lines.append("time left: unknown before the first block of a run is done")
     return [
         *lines,
-        "a run works on it now" if folder.in_use() else "no run works on it now; the same command continues",
+        "a run works on it now"
+        if folder.in_use()
+        else "no run works on it now; the same command continues",
     ]
 
 

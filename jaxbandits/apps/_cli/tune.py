@@ -1,4 +1,6 @@
-"""``jaxbandits tune``: tune a policy's parameter over random instances, or over those of an arms file."""
+"""``jaxbandits tune``: tune a policy's parameter over random instances, or over those of an arms
+file.
+"""
 
 from __future__ import annotations
 
@@ -49,25 +51,59 @@ def parser() -> Parser:
         epilog=_EPILOG,
     )
     add, positive, limit = command.add_argument, number_in(above=0), 2**24
-    add("--policy", required=True, type=name_in(POLICIES), metavar="NAME", help=f"one of: {', '.join(POLICIES)}")
+    add(
+        "--policy",
+        required=True,
+        type=name_in(POLICIES),
+        metavar="NAME",
+        help=f"one of: {', '.join(POLICIES)}",
+    )
     add("--parameter", metavar="NAME", help="what to tune (default: the policy's first)")
-    add("--start", type=positive, metavar="X", help="where to start (default: the policy's default)")
-    add("--temperature", type=positive, metavar="X", help="soften the index, and tune the temperature too, from X")
+    add(
+        "--start", type=positive, metavar="X", help="where to start (default: the policy's default)"
+    )
+    add(
+        "--temperature",
+        type=positive,
+        metavar="X",
+        help="soften the index, and tune the temperature too, from X",
+    )
     command.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
     add("--k", type=whole_in(2, limit), metavar="K", help="arms of a random instance (10)")
-    add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
+    add(
+        "--arms",
+        metavar="FILE",
+        help="instances of an arms file instead of random ones (means, Bernoulli pulls)",
+    )
     add_options(command, ReadingOptions, without=("instances",))
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
-    add("--steps", type=whole_in(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
+    add(
+        "--steps",
+        type=whole_in(1, 10**6),
+        default=8,
+        metavar="N",
+        help="steps of the optimiser (8)",
+    )
     add("--instances", type=whole_in(1, limit), default=20, metavar="N",
         help="fresh instances in each step, two runs on each (20)")  # fmt: skip
     add("--grid", type=whole_in(2, 10**4), default=0, metavar="N",
         help="compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)")  # fmt: skip
-    add("--fresh", type=whole_in(2, limit), default=200, metavar="N", help="instances of the final comparison (200)")
+    add(
+        "--fresh",
+        type=whole_in(2, limit),
+        default=200,
+        metavar="N",
+        help="instances of the final comparison (200)",
+    )
     add("--seed", type=whole_in(0, 2**32 - 1), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
-    add("--out", default="jaxbandits-tune", metavar="DIR", help=f"folder for {', '.join(FILES)} (jaxbandits-tune)")
+    add(
+        "--out",
+        default="jaxbandits-tune",
+        metavar="DIR",
+        help=f"folder for {', '.join(FILES)} (jaxbandits-tune)",
+    )
     return command
 
 
@@ -82,7 +118,14 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     check_folder("--out", arguments.out, FILES, "tune")
     options = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
     with named_as_options({*vars(arguments)}):
-        result = tune(policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **options)
+        result = tune(
+            policy,
+            _problem(arguments),
+            wrt=names,
+            key=jax.random.key(arguments.seed),
+            grid=grid,
+            **options,
+        )
     about = {"command": shlex.join(["jaxbandits", *argv]), "arguments": vars(arguments)}
     try:
         paths = result.save(arguments.out, about)
@@ -99,25 +142,42 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
         raise bad("--policy", arguments.policy, "one with a parameter")
     name = next(iter(leaves)) if arguments.parameter is None else arguments.parameter
     if name not in leaves:
-        raise bad("--parameter", name, f"one of {', '.join(leaves)}, as {arguments.policy} has{nearest(name, leaves)}")
+        raise bad(
+            "--parameter",
+            name,
+            f"one of {', '.join(leaves)}, as {arguments.policy} has{nearest(name, leaves)}",
+        )
     values = {} if arguments.start is None else {name: arguments.start}
-    if missing := [x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in values]:
-        raise InputError(f"--start: missing; it must be given, for {arguments.policy} has no default for {missing[0]}")
+    if missing := [
+        x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in values
+    ]:
+        raise InputError(
+            f"--start: missing; it must be given, for {arguments.policy} has no default for {missing[0]}"
+        )
     policy = kind(**values)
     if arguments.temperature is None:
         return policy, (name,)
     if not isinstance(policy, IndexPolicy):
-        raise bad("--temperature", arguments.temperature, f"left out: {arguments.policy} has no index to soften")
+        raise bad(
+            "--temperature",
+            arguments.temperature,
+            f"left out: {arguments.policy} has no index to soften",
+        )
     return SoftIndex(policy, temperature=arguments.temperature), ("temperature", f"policy.{name}")
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
-    reading, relation = reading_of(arguments, without=("instances",)), "without" if arguments.arms is None else "with"
+    reading, relation = (
+        reading_of(arguments, without=("instances",)),
+        "without" if arguments.arms is None else "with",
+    )
     for name in reading if arguments.arms is None else ("k", "family"):
         if (value := getattr(arguments, name)) not in (None, [], False):
             raise bad(option_name(name), value, f"left out {relation} --arms")
     if arguments.arms is None:
-        return random_problem(arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5)
+        return random_problem(
+            arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5
+        )
     if arguments.budget is None:
         raise InputError("--budget: missing; with --arms it must be given")
     table = read_arms(arguments.arms, **reading)

@@ -1,7 +1,9 @@
-"""The main job: which policy, with which parameter, spends a budget best on an arms file, and how sure are we?
+"""The main job: which policy, with which parameter, spends a budget best on an arms file, and how
+sure are we?
 
-Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides by the bounds on the way in,
-multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
+Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides by the bounds on the
+way in, multiplies on the way out, runs instances of different K in few compiles, and ranks the
+settings.
 """
 
 import lazy_loader

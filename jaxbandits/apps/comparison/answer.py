@@ -1,4 +1,6 @@
-"""What if I had run this again: where the money goes, what it brings, against what, and how sure that is."""
+"""What if I had run this again: where the money goes, what it brings, against what, and how sure
+that is.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,22 @@ if TYPE_CHECKING:
     import xarray
 
 
-FEWEST = 20  # runs that say where a further one lies: fewer cover less than 9 in 10 from least to most
+FEWEST = (
+    20  # runs that say where a further one lies: fewer cover less than 9 in 10 from least to most
+)
 
 
 class Spread(NamedTuple):
     """A number of a run: its mean over n runs, and an interval for a further run.
 
-    With x₍₁₎ ≤ … ≤ x₍ₙ₎ it is from x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎, r = max(1, ⌊(n + 1) / 40⌋). Runs are drawn alike,
-    so a further one is in any gap between them with the same probability, whatever its law:
+    With x₍₁₎ ≤ … ≤ x₍ₙ₎ it is from x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎, r = max(1, ⌊(n + 1) / 40⌋). Runs are drawn
+    alike, so a further one is in any gap between them with the same probability, whatever its law:
 
     .. math:: P(x_{(r)} \\le X \\le x_{(n+1-r)}) \\ge 1 - \\frac{2 r}{n + 1},
 
-    with equality where no two runs are equal. That is 95 to 97.5 % from 39 runs on; with 20 to 38 runs
-    it is 90 to 95 %, from the least to the most. Quantiles of the sample itself would cover less.
+    with equality where no two runs are equal. That is 95 to 97.5 % from 39 runs on; with 20 to 38
+    runs it is 90 to 95 %, from the least to the most. Quantiles of the sample itself would cover
+    less.
 
     Source: Wilks (1941), Determination of sample sizes for setting tolerance limits.
     """
@@ -62,29 +67,48 @@ class Gain(NamedTuple):
     half: float  # half the width of its 95 % interval (statistics.mean); NaN for one run
     share: float  # that mean / mean of the other; NaN where that is 0
     better: float  # in what share of the runs it is more (an equal one counts half)
-    clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
+    clear: bool | None = (
+        None  # by Holm's test over all pairs of its table; None where none was made
+    )
 
 
 def gains(
     reward: xarray.DataArray, rival: xarray.DataArray, clear: bool | None = None
 ) -> tuple[Gain, tuple[Gain, ...]]:
-    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: in all instances, and in each."""
+    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: in all
+    instances, and in each.
+    """
 
-    def gain(ends: Sequence[float], earned: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
+    def gain(
+        ends: Sequence[float], earned: FloatArray, base: FloatArray, clear: bool | None = None
+    ) -> Gain:
         value, low, high = map(float, ends)
         share = value / float(base.mean()) if base.mean() else np.nan
-        return Gain(value, (high - low) / 2, share, float((earned > base).mean() + (earned == base).mean() / 2), clear)
+        return Gain(
+            value,
+            (high - low) / 2,
+            share,
+            float((earned > base).mean() + (earned == base).mean() / 2),
+            clear,
+        )
 
     apart = reward - rival
-    average, by_instance = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
+    average, by_instance = (
+        mean(apart, over="replicate"),
+        mean(apart.rename(instance="each"), over="replicate"),
+    )
     summed = [reward.sizes["instance"] * x for x in (average.value, average.low, average.high)]
-    ends = zip(by_instance.value.values, by_instance.low.values, by_instance.high.values, strict=True)
+    ends = zip(
+        by_instance.value.values, by_instance.low.values, by_instance.high.values, strict=True
+    )
     alone = tuple(gain(*row) for row in zip(ends, reward.values, rival.values, strict=True))
     return gain(summed, reward.values.sum(axis=0), rival.values.sum(axis=0), clear), alone
 
 
 def clearly_apart(reward: xarray.DataArray) -> NDArray[np.bool_]:
-    """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in the ranking."""
+    """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in
+    the ranking.
+    """
     if reward.sizes["replicate"] < 2:
         return np.zeros((reward.sizes["setting"],) * 2, bool)
     return dominance(reward, over="replicate")["clear"].values
@@ -101,10 +125,14 @@ class NoiseCheck(NamedTuple):
 
     noise: str  # the other one
     runs: int  # how many were played
-    ranking: tuple[tuple[str, float], ...]  # the settings, best first, with their mean reward (over the instances)
+    ranking: tuple[
+        tuple[str, float], ...
+    ]  # the settings, best first, with their mean reward (over the instances)
     same_best: bool  # whether the best setting, and the whole order, are those of the comparison
     same_order: bool
-    ahead: Gain  # what the best setting there earns more there than the comparison's best, on average
+    ahead: (
+        Gain  # what the best setting there earns more there than the comparison's best, on average
+    )
 
 
 def other_noise(plan: ComparisonPlan) -> str:
@@ -128,7 +156,9 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
     try:
         worlds, table = dataclasses.replace(plan.worlds, noise=noise), plan.table
         if noise == "clicks":  # costs that vary go beyond the bound of coins
-            table = with_bounds(table, noise, worlds.posterior, worlds.cost_cv, None, None, grow_only=True)
+            table = with_bounds(
+                table, noise, worlds.posterior, worlds.cost_cv, None, None, grow_only=True
+            )
         if worlds.posterior is None:
             worlds = worlds.grouped(table, [group.rows for group in worlds.groups])
         variant = plan.alone(table=table, worlds=worlds, runs=runs)
@@ -136,20 +166,30 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
         return f"no second noise was played ({problem})"
     outcome = run_plan(variant, progress=progress)
     reward = outcome.data["reward"]
-    means, plan_means = (x.data["reward"].mean(("instance", "replicate")).values for x in (outcome, comparison))
+    means, plan_means = (
+        x.data["reward"].mean(("instance", "replicate")).values for x in (outcome, comparison)
+    )
     eligible = np.array([name not in {*comparison.broken, *outcome.broken} for name in names])
     eligible |= not eligible.any()  # which keep no bound are best of nothing
-    order, first = (order[eligible[order]] for order in (np.argsort(-x, kind="stable") for x in (means, plan_means)))
+    order, first = (
+        order[eligible[order]]
+        for order in (np.argsort(-x, kind="stable") for x in (means, plan_means))
+    )
     average = reward.mean("instance").expand_dims("instance", axis=1)
-    ahead, _ = gains(average[order[0]], average[first[0]], bool(clearly_apart(reward)[order[0], first[0]]))
+    ahead, _ = gains(
+        average[order[0]], average[first[0]], bool(clearly_apart(reward)[order[0], first[0]])
+    )
     ranking = tuple((names[i], float(means[i])) for i in order)
-    return NoiseCheck(noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead)
+    return NoiseCheck(
+        noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead
+    )
 
 
 def money_over_budgets(
     comparison: Comparison, setting: int, points: int = 4, progress: bool | str = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance, arm]``.
+    """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance,
+    arm]``.
 
     Every point is a budget of its own, so it holds too for policies that know what they may spend.
     """
@@ -170,14 +210,18 @@ _FIRST = 10  # where nothing says when one decides again: a tenth of the money
 
 
 class NextSplit(NamedTuple):
-    """What the row that brings most would do first, as a mean over runs, and what it costs to decide seldom."""
+    """What the row that brings most would do first, as a mean over runs, and what it costs to
+    decide seldom.
+    """
 
     row: str  # a setting, or a fixed split
     fixed: bool  # the latter
     share: float  # of the budget that is spent until one decides again
     money: FloatArray  # [instance, arm]
     pulls: FloatArray  # the same
-    per_click: Gain | None  # what the best setting would bring more; None where it is played click by click
+    per_click: (
+        Gain | None
+    )  # what the best setting would bring more; None where it is played click by click
 
 
 def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
@@ -186,11 +230,15 @@ def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
     plan, top = comparison.plan, leading(part)
     share = _first_share(plan)
     source = comparison if top is None else answer.baselines
-    lineup = source.plan.played.only(list(source.plan.played.labels).index(part.setting if top is None else top.name))
+    lineup = source.plan.played.only(
+        list(source.plan.played.labels).index(part.setting if top is None else top.name)
+    )
     spending = plan.spending.part(share)
     lineup = lineup.with_horizon(spending.rounds)
     runs = robustness_runs(plan)
-    first = run_plan(plan.alone(played=lineup, spending=spending, runs=runs), progress=progress).accounts
+    first = run_plan(
+        plan.alone(played=lineup, spending=spending, runs=runs), progress=progress
+    ).accounts
     per_click = None
     if plan.played.cadence.size:
         at = list(plan.played.labels).index(part.setting)
@@ -208,11 +256,17 @@ def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
 
 
 def _first_share(plan: ComparisonPlan) -> float:
-    """The share of the budget that is spent until one decides again, as in the instance in the middle."""
+    """The share of the budget that is spent until one decides again, as in the instance in the
+    middle.
+    """
     cadence, shares = plan.played.cadence, list[float]()
     for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
         totals = (instance.evidence or NO_EVIDENCE).totals(slice(None))
-        whole = totals[0] * plan.spending.budget / totals[2] if totals else plan.spending.pulls(instance, row)
+        whole = (
+            totals[0] * plan.spending.budget / totals[2]
+            if totals
+            else plan.spending.pulls(instance, row)
+        )
         shares.append(size / whole)
     return min(float(np.median(shares)), 1.0) if shares else 1 / _FIRST
 
@@ -224,8 +278,11 @@ _FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
 _FEW_CLICKS, _MUCH = 30, 0.2
 
 
-def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]) -> list[str]:
-    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that few clicks tell.
+def warnings_of(
+    comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]
+) -> list[str]:
+    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that
+    few clicks tell.
 
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
@@ -235,11 +292,17 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
         about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
-        texts.append(f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything")
+        texts.append(
+            f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything"
+        )
     elif short:
-        place = f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
+        place = (
+            f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
+        )
         place += f"fewer {unit}s than there"
-        texts.append(f"{place} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
+        texts.append(
+            f"{place} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
+        )
     logs = [pair for i in plan.table.instances for pair in zip(i.arms, i.log or (), strict=False)]
     rows = [(rewards.size, name) for name, (rewards, _) in logs]
     if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
@@ -249,7 +312,9 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     over = float(comparison.data["spent"].values[setting].mean()) / plan.spending.budget - 1
     if plan.spending.rounds is None and over > _OVERSHOOT:
         more = f"{over:.0%} more than {plan.spending.budget:g} is spent on average"
-        texts.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
+        texts.append(
+            f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)"
+        )
     thin_arms = [
         (x.share.mean, x)
         for instance_arms in arms
@@ -259,7 +324,9 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     if plan.worlds.posterior is None and thin_arms:  # means are taken as the truth
         share, arm = max(thin_arms, key=lambda pair: pair[0])
         fact = f"{arm.name!r} gets {share:.0%} of the money and has {arm.file_pulls:,.0f} {unit}s in the file"
-        texts.append(f"{fact}: its mean, taken as the truth, is hardly known, and so is this answer")
+        texts.append(
+            f"{fact}: its mean, taken as the truth, is hardly known, and so is this answer"
+        )
     return texts
 
 
@@ -315,15 +382,25 @@ class Answer:
 
     comparison: Comparison  # that it is about
     baselines: Comparison  # of the fixed splits
-    settings: tuple[SettingAnswer, ...]  # the best of those that kept the constraint, then those that were asked for
-    best_arms: tuple[int, ...]  # of each instance, the position of the arm with the best ratio by the file
-    check: NoiseCheck | str | None  # what another noise makes of the ranking, or why none was played
+    settings: tuple[
+        SettingAnswer, ...
+    ]  # the best of those that kept the constraint, then those that were asked for
+    best_arms: tuple[
+        int, ...
+    ]  # of each instance, the position of the arm with the best ratio by the file
+    check: (
+        NoiseCheck | str | None
+    )  # what another noise makes of the ranking, or why none was played
     next: NextSplit | None  # what to do until one decides again
     warnings: tuple[str, ...]  # numbers that the reader should know of
 
 
 def answer_of(
-    comparison: Comparison, settings: Sequence[str] = (), *, check: bool = True, progress: bool | str = False
+    comparison: Comparison,
+    settings: Sequence[str] = (),
+    *,
+    check: bool = True,
+    progress: bool | str = False,
 ) -> Answer:
     """Play the baselines (and another noise), and say what the best setting makes of the money.
 
@@ -349,13 +426,16 @@ def answer_of(
     plan, labels = comparison.plan, list(comparison.plan.played.labels)
     ranked = [row["setting"] for row in comparison.ranking()]
     eligible = [name for name in ranked if name not in comparison.broken] or ranked
-    answered = list(dict.fromkeys([eligible[0], *(setting_called(name, ranked) for name in settings)]))
+    answered = list(
+        dict.fromkeys([eligible[0], *(setting_called(name, ranked) for name in settings)])
+    )
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
         splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
     answers = tuple(
-        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in answered
+        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best)
+        for name in answered
     )
     answer = Answer(
         comparison=comparison,
@@ -370,7 +450,9 @@ def answer_of(
 
 
 def leading(part: SettingAnswer) -> Baseline | None:
-    """The row beside a setting that brings clearly more than it, and most of all; None if there is none."""
+    """The row beside a setting that brings clearly more than it, and most of all; None if there is
+    none.
+    """
     top = max(part.baselines, key=lambda row: row.earned.mean)
     return top if top.earned.mean > part.earned.mean and top.gain.clear else None
 
@@ -388,9 +470,11 @@ def setting_called(name: str, labels: Sequence[str]) -> str:
 
 
 def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
-    """Probability that an arm has the best ratio of its instance, ``[K]`` each, by the posterior that runs draw from.
+    """Probability that an arm has the best ratio of its instance, ``[K]`` each, by the posterior
+    that runs draw from.
 
-    From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
+    From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given,
+    1 for the best.
     """
     worlds, probabilities = plan.worlds, []
     if worlds.posterior is None:
@@ -399,8 +483,13 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
     posteriors = zip(plan.table.instances, worlds.posterior.instances, strict=True)
     for number, (instance, posterior) in enumerate(posteriors):
-        size = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
-        runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // size)), max(1, _DRAWN_AT_ONCE // size)
+        size = (
+            sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
+        )
+        runs, at_once = (
+            max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // size)),
+            max(1, _DRAWN_AT_ONCE // size),
+        )
         wins = np.zeros(len(instance.arms))
         for first in range(0, runs, at_once):
             draws = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
@@ -413,14 +502,24 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
 
 
 def _setting_answer(
-    comparison: Comparison, baselines: Comparison, setting: int, rank: int, best: Sequence[FloatArray]
+    comparison: Comparison,
+    baselines: Comparison,
+    setting: int,
+    rank: int,
+    best: Sequence[FloatArray],
 ) -> SettingAnswer:
     import xarray
 
-    plan, accounts, instances = comparison.plan, comparison.accounts, comparison.plan.table.instances
+    plan, accounts, instances = (
+        comparison.plan,
+        comparison.accounts,
+        comparison.plan.table.instances,
+    )
     label, names = plan.played.labels[setting], baselines.plan.played.labels
     bare = f"{label} {plans.FROM_NOTHING}"
-    positions = [at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)]
+    positions = [
+        at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)
+    ]
     earned, splits = comparison.data["reward"][setting], baselines.data["reward"][positions]
     every = np.concatenate([earned.values[None], splits.values])
     clear = clearly_apart(xarray.DataArray(every, dims=splits.dims))[0, 1:]
@@ -441,7 +540,9 @@ def _setting_answer(
         ]
         arms.append(
             tuple(
-                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads))
+                ArmAnswer(
+                    instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads)
+                )
                 for k, (name, numbers) in enumerate(
                     zip(instance.arms, np.stack(columns, axis=-1).tolist(), strict=True)
                 )
@@ -453,10 +554,15 @@ def _setting_answer(
         rank=rank,
         earned=Spread.of(earned.values.sum(axis=0)),
         by_instance=tuple(Spread.of(x) for x in earned.values),
-        spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
+        spent=tuple(
+            Spread.of(comparison.data[x][setting].values.sum(axis=0))
+            for x in plan.table.spent_units
+        ),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
-            for name, split, gain in zip([names[at] for at in positions], splits, advantages, strict=True)
+            for name, split, gain in zip(
+                [names[at] for at in positions], splits, advantages, strict=True
+            )
         ),
         arms=tuple(arms),
     )

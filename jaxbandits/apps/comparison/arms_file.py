@@ -64,36 +64,44 @@ def read_arms(
 ) -> ArmsTable:
     """Read an arms file; the header decides the format.
 
-    Means in the user's units: means as given; counts conversions/clicks and spent/clicks; log the averages over the
-    arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in the omega-UCB paper) and spent/clicks.
-    In a file of counts the rows of a name are summed, and an empty cell is 0; in a log each is a pull, and a row
-    without reward or cost a gap. Arms without clicks or cost are kept out, and told.
+    Means in the user's units: means as given; counts conversions/clicks and spent/clicks; log the
+    averages over the arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in
+    the omega-UCB paper) and spent/clicks. In a file of counts the rows of a name are summed, and an
+    empty cell is 0; in a log each is a pull, and a row without reward or cost a gap. Arms without
+    clicks or cost are kept out, and told.
 
-    Bounds that divide rewards and costs into [0, 1], where none is given: for the Facebook file, in each instance
-    max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise one pair for the file: for rewards 1, or the
-    largest mean / 0.99 (values) or reward (log) if that is above 1; for costs 1 if no cost is above 1, else the largest
-    mean / 0.99 (means, counts) or single cost (log). A file in other than plain form, whose costs are all below 0.1,
-    has the largest as its bound too.
+    Bounds that divide rewards and costs into [0, 1], where none is given: for the Facebook file, in
+    each instance max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise one pair
+    for the file: for rewards 1, or the largest mean / 0.99 (values) or reward (log) if that is
+    above 1; for costs 1 if no cost is above 1, else the largest mean / 0.99 (means, counts) or
+    single cost (log). A file in other than plain form, whose costs are all below 0.1, has the
+    largest as its bound too.
 
-    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
-    age, gender) with at least two arms. In the public file 382 rows lack campaign_id and fb_campaign_id, and all that
-    follows them sits two columns to the left. "published" drops these rows, as the paper's code does (19 instances, 545
-    arms). "repaired" moves the cells back (23 instances, 922 arms); the campaign is that of the nearest complete rows,
-    above and, if there is one, below: the file is sorted by ad_id, and campaigns are unbroken blocks of rows in it.
+    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a
+    group of (campaign_id, age, gender) with at least two arms. In the public file 382 rows lack
+    campaign_id and fb_campaign_id, and all that follows them sits two columns to the left.
+    "published" drops these rows, as the paper's code does (19 instances, 545 arms). "repaired"
+    moves the cells back (23 instances, 922 arms); the campaign is that of the nearest complete
+    rows, above and, if there is one, below: the file is sorted by ad_id, and campaigns are unbroken
+    blocks of rows in it.
 
     Args:
         path: the CSV file, or ``-`` for standard input.
         instances: "published" or "repaired"; only the Facebook format has such a choice.
-        reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
+        reward_max: bound of the rewards in the user's unit per pull, for all instances; None for
+            the default.
         cost_max: the same for costs.
-        columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
-            conversions, price and reward_rate (of one pull), mean_reward, mean_cost; cost2, what a pull costs besides,
-            in units of its own. A number as cost: what every pull costs.
+        columns: titles of columns by what they are: instance, name, time, reward, cost (or spent),
+            clicks, conversions, price and reward_rate (of one pull), mean_reward, mean_cost; cost2,
+            what a pull costs besides, in units of its own. A number as cost: what every pull costs.
         reward: the title of the column that counts as reward, such as ``"revenue"``.
-        prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
+        prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0.
+            None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
-        encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
-        drop: rows of these names are left out, or, where no row has such a name, with such a cell (a device).
+        encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1
+            apart.
+        drop: rows of these names are left out, or, where no row has such a name, with such a cell
+            (a device).
         keep: rows with one of these texts are arms, whatever they are called and sum.
         add: rows of one name that differ in another column of words (a device, a window) are added.
 
@@ -101,10 +109,11 @@ def read_arms(
         The instances with their arms in file order, and notes that say what was dropped or ignored.
 
     Raises:
-        InputError: an argument, the file, its header or a cell cannot be used (cells with line and column); a value is
-            above its bound; an instance has fewer than two arms; an arm of a file of means is named twice; a row may be
-            a total, or rows may be views of one thing (the message says which option decides). Up to 20 such problems
-            are told together. Only in the Facebook format are unusable rows dropped and counted.
+        InputError: an argument, the file, its header or a cell cannot be used (cells with line and
+            column); a value is above its bound; an instance has fewer than two arms; an arm of a
+            file of means is named twice; a row may be a total, or rows may be views of one thing
+            (the message says which option decides). Up to 20 such problems are told together. Only
+            in the Facebook format are unusable rows dropped and counted.
 
     Example:
         >>> import os, tempfile
@@ -338,7 +347,10 @@ def _instances(
     if not groups and not sheet.problems:
         reason = "no row is an arm; it must have at least two arms"
         sheet.problems.append(InputError(f"{sheet.source}: {reason}"))
-    left_out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), reason) for arm, reason in kept_out]
+    left_out = [
+        KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), reason)
+        for arm, reason in kept_out
+    ]
     return tuple(instances), tuple(sorted(left_out, key=lambda arm: arm.line))
 
 
@@ -414,7 +426,9 @@ def _check_bounds(rows: ArmRows, arms: Sequence[_Arm], bounds: tuple[float, floa
     """What is above a bound is a problem: single rewards of a log or of means, else means."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
     for name, column, bound in zip(("reward", "cost"), rows.amounts[1:], bounds, strict=True):
-        above = [(arm.rows[0], getattr(arm, name)) for arm in arms if not getattr(arm, name) <= bound]
+        above = [
+            (arm.rows[0], getattr(arm, name)) for arm in arms if not getattr(arm, name) <= bound
+        ]
         if single and arms:
             at = np.concatenate([arm.rows for arm in arms])
             above = [(i, float(column[i])) for i in at[~(column[at] <= bound)]]

@@ -1,4 +1,6 @@
-"""What an arms file says of its arms before anything is divided: counts, days, pulls, and how it writes numbers."""
+"""What an arms file says of its arms before anything is divided: counts, days, pulls, and how it
+writes numbers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ FloatArray = NDArray[np.float64]
 class Daily:
     """One arm's rows of a file of counts, in time order; rows of one day are summed."""
 
-    # datetime64[D] [N], the first of a week or month; NaT where the file has no dates: every row stands for itself
+    # datetime64[D] [N], the first of a week or month; NaT where the file has no dates: every row
+    # stands for itself
     day: NDArray[np.datetime64]
     clicks: FloatArray  # [N], pulls
     value: FloatArray  # [N], conversions or whatever is the reward
@@ -29,28 +32,35 @@ class Daily:
 
 @dataclass(frozen=True, eq=False)
 class Pulls:
-    """The rows of a log of one instance, in time order where the file has times, else in that of the file."""
+    """The rows of a log of one instance, in time order where the file has times, else in that of
+    the file.
+    """
 
     arm: NDArray[np.int64]  # [N], the position of the row's arm among the instance's arms
     reward: FloatArray  # [N]; NaN where the file has none (a gap: such a row is in no mean)
     cost: FloatArray  # [N]; NaN as above
-    time: NDArray[np.datetime64] | None  # [N], UTC where the file gives an offset, NaT where a row has none
+    time: (
+        NDArray[np.datetime64] | None
+    )  # [N], UTC where the file gives an offset, NaT where a row has none
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the file says of one instance's arms: totals, never divided by a bound and without any prior.
+    """What the file says of one instance's arms: totals, never divided by a bound and without any
+    prior.
 
     Attributes:
         kind: ``"means"``, ``"counts"``, ``"log"`` or ``"facebook"``.
-        clicks: float64 [K], pulls of each arm: clicks (counts, Facebook; sessions or impressions where
-            :attr:`~jaxbandits.apps.comparison.ArmsTable.pull_unit` says so) or complete rows (log). None for
-            means. 0 only where a prior keeps an arm that has none.
+        clicks: float64 [K], pulls of each arm: clicks (counts, Facebook; sessions or impressions
+            where :attr:`~jaxbandits.apps.comparison.ArmsTable.pull_unit` says so) or complete rows
+            (log). None for means. 0 only where a prior keeps an arm that has none.
         value: float64 [K], the total reward: conversions, revenue, rewards. None for means.
         spent: float64 [K], the total cost. None for means.
-        whole: every reward is a count of what a pull brings at most once: value is whole and at most clicks (log: all
-            rewards are 0 or 1), so that a binomial law fits; False for means and for revenue.
-        daily: of each arm its rows day by day; None where no arm has more than one row, and for logs and means.
+        whole: every reward is a count of what a pull brings at most once: value is whole and at
+            most clicks (log: all rewards are 0 or 1), so that a binomial law fits; False for means
+            and for revenue.
+        daily: of each arm its rows day by day; None where no arm has more than one row, and for
+            logs and means.
         pulls: the log's rows in time order; None unless the file is a log.
     """
 
@@ -63,10 +73,14 @@ class Evidence:
     pulls: Pulls | None = None
 
     def totals(self, arm: int | slice) -> tuple[float, float, float] | None:
-        """Clicks, value and money of an arm, or of all with ``slice(None)``; None where the file has means only."""
+        """Clicks, value and money of an arm, or of all with ``slice(None)``; None where the file
+        has means only.
+        """
         if self.clicks is None or self.value is None or self.spent is None:
             return None
-        clicks, value, spent = (float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent))
+        clicks, value, spent = (
+            float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent)
+        )
         return clicks, value, spent
 
 
@@ -83,14 +97,15 @@ class Instance:
             "campaign_id/age/gender" for Facebook ads.
         arms: names of the K arms, all different.
         mean_reward: float64 [K], reward per pull in the user's unit, >= 0.
-        mean_cost: float64 [K], cost per pull in the user's unit, > 0. With several costs [K, d], here and in the log;
-            the first is the money, which all pulls cost.
-        reward_bound: no reward (log) or mean reward (other formats) is above it; user's unit per pull.
+        mean_cost: float64 [K], cost per pull in the user's unit, > 0. With several costs [K, d],
+            here and in the log; the first is the money, which all pulls cost.
+        reward_bound: no reward (log) or mean reward (other formats) is above it; user's unit per
+            pull.
         cost_bound: the same for costs; d of them.
-        log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the two may
-            be resampled jointly; user's unit. None unless the file is a log.
-        evidence: what the means were made of: clicks, totals, days, pulls in time order; None for an instance that was
-            not read from a file.
+        log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the
+            two may be resampled jointly; user's unit. None unless the file is a log.
+        evidence: what the means were made of: clicks, totals, days, pulls in time order; None for
+            an instance that was not read from a file.
     """
 
     name: str
@@ -146,7 +161,8 @@ class ArmsTable:
         cost2_unit: the same of a second cost, the title of its column; empty where there is none.
         sha256: of the bytes that were read; None for a table that is not from a file.
         path: of the file that a comparison was asked for by; None where it was given the table.
-        pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
+        pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a
+            log), "pull" (means).
         style: how the file writes money and numbers.
         kept_out: arms that the file names and that cannot be played, in file order.
         changes: how many of the notes, the first ones, tell of something that changes a number.
@@ -174,7 +190,9 @@ class ArmsTable:
 
     @property
     def spent_units(self) -> dict[str, str]:
-        """What of a run's account is spent, and in what unit: ``spent``, and ``spent2`` of a second cost."""
+        """What of a run's account is spent, and in what unit: ``spent``, and ``spent2`` of a second
+        cost.
+        """
         return {"spent": self.cost_unit} | ({"spent2": self.cost2_unit} if self.cost2_unit else {})
 
 
@@ -183,11 +201,17 @@ class ArmsTable:
 
 _LEVEL, _LEAST_DAYS = 0.95, 3
 _Z = 1.959963984540054  # the normal law's quantile at 0.975
-WILSON, ROWS, DAYS = "Wilson's score interval", "Student's t over the rows", "Student's t over the days"
+WILSON, ROWS, DAYS = (
+    "Wilson's score interval",
+    "Student's t over the rows",
+    "Student's t over the days",
+)
 
 
 def wilson(successes: float, trials: float) -> Estimate:
-    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for every x."""
+    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for
+    every x.
+    """
     if trials <= 0:
         return _alone(math.nan)
     half = _Z * math.sqrt(max(successes * (trials - successes) / trials, 0) + _Z**2 / 4)
@@ -197,7 +221,9 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def ratio_estimate(above: FloatArray, below: FloatArray) -> Estimate:
-    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; with b = 1 that of a mean."""
+    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; with b = 1
+    that of a mean.
+    """
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
         return _alone(math.inf if math.fsum(above) > 0 else math.nan)
@@ -217,7 +243,8 @@ def _alone(value: float) -> Estimate:
 def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Of each arm: reward per pull, cost per pull, cost per reward; as in the file, without prior.
 
-    ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's spread).
+    ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's
+    spread).
     """
     return [_estimate(instance, arm) for arm in range(len(instance.arms))]
 
@@ -246,10 +273,14 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 
 def interval_names(instance: Instance) -> list[str]:
-    """Which intervals :func:`estimates` has: Wilson's of rates, Student's t over the rows of a log, or over days."""
+    """Which intervals :func:`estimates` has: Wilson's of rates, Student's t over the rows of a log,
+    or over days.
+    """
     evidence = instance.evidence or NO_EVIDENCE
     if evidence.clicks is None:
         return []
     by_rows = ROWS if instance.log is not None else DAYS
-    counts = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
+    counts = [x.clicks.size for x in evidence.daily or ()] or [
+        rewards.size for rewards, _ in instance.log or ()
+    ]
     return [WILSON] * evidence.whole + [by_rows] * (max(counts, default=0) >= _LEAST_DAYS)

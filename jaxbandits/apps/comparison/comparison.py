@@ -1,4 +1,6 @@
-"""Run a comparison, and what it found: blocks of runs through :func:`~jaxbandits.simulate`, in the file's units."""
+"""Run a comparison, and what it found: blocks of runs through :func:`~jaxbandits.simulate`, in the
+file's units.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,15 @@ from jaxbandits.core.protocol import Policy, Status
 from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import ClearPairs, clear_pairs, dominance, invisible, mean, runs_needed, simultaneous_band
+from jaxbandits.statistics import (
+    ClearPairs,
+    clear_pairs,
+    dominance,
+    invisible,
+    mean,
+    runs_needed,
+    simultaneous_band,
+)
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -41,11 +51,15 @@ if TYPE_CHECKING:
 FILES = ("regret.png", "table.csv", "run.json")
 ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
 _GROWN = 1.02  # times as many runs, at least, before the next look
-_MOST_COUNTS = 1 << 27  # pull counts that are kept, 4 bytes each: of the first runs only, where there are more
+_MOST_COUNTS = (
+    1 << 27
+)  # pull counts that are kept, 4 bytes each: of the first runs only, where there are more
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during :func:`~jaxbandits.apps.comparison.compare`: ``done`` of ``runs`` runs were finished."""
+    """Ctrl-C during :func:`~jaxbandits.apps.comparison.compare`: ``done`` of ``runs`` runs were
+    finished.
+    """
 
     def __init__(self, done: int, runs: int):
         super().__init__(f"{done} of {runs} runs finished")
@@ -54,7 +68,9 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units; 0 for an arm that an instance does not have."""
+    """Where the money of some settings went, in the file's units; 0 for an arm that an instance
+    does not have.
+    """
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
@@ -95,9 +111,19 @@ class Clearness:
         return int((~(clear | clear.T))[np.triu_indices(len(clear), 1)].sum())
 
     def about(self) -> dict[str, Any]:
-        """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it is not."""
-        after = {"most_runs": self.pairs.most.values.tolist(), "average": self.pairs.average.values.tolist()}
-        counts = {"runs": self.runs, "looks": self.looks, "reached": self.is_reached, "bound": self.bound}
+        """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it
+        is not.
+        """
+        after = {
+            "most_runs": self.pairs.most.values.tolist(),
+            "average": self.pairs.average.values.tolist(),
+        }
+        counts = {
+            "runs": self.runs,
+            "looks": self.looks,
+            "reached": self.is_reached,
+            "bound": self.bound,
+        }
         rule = {"until": self.rule.until, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
         return {**rule, **counts, "clear_after": after}
 
@@ -107,9 +133,10 @@ class Comparison:
     """What every policy setting made of the budget, in the file's units.
 
     Attributes:
-        data: labelled arrays ``[setting, instance, replicate]``: ``reward``, ``pulls`` and ``spent`` of a whole run;
-            ``regret`` ``[setting, instance, replicate, mark]``, the pseudo-regret (best reward per cost · expected cost
-            − expected reward) when the share ``mark`` of the budget was spent.
+        data: labelled arrays ``[setting, instance, replicate]``: ``reward``, ``pulls`` and
+            ``spent`` of a whole run; ``regret`` ``[setting, instance, replicate, mark]``, the
+            pseudo-regret (best reward per cost · expected cost − expected reward) when the share
+            ``mark`` of the budget was spent.
         plan: what was run.
         accounts: pulls, money and results of each arm.
         notes: runs that did not end by spending the budget. Mostly empty.
@@ -128,28 +155,36 @@ class Comparison:
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        parts = count_of(len(plan.played.labels), "setting"), count_of(len(plan.table.instances), "instance")
+        parts = (
+            count_of(len(plan.played.labels), "setting"),
+            count_of(len(plan.table.instances), "instance"),
+        )
         runs = f"{count_of(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
-        """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
+        """One row per setting, averaged over the instances, best mean reward first; see
+        :meth:`table`.
+        """
         return [row for row in self.table() if row["scope"] == "overall"]
 
     def table(self) -> list[dict[str, Any]]:
-        """Rows ``overall`` (every instance weighs the same), then rows ``instance``, each ranked by mean reward.
+        """Rows ``overall`` (every instance weighs the same), then rows ``instance``, each ranked by
+        mean reward.
 
-        A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of ``reward``,
-        ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval (``reward``, ``reward_low``,
-        ``reward_high``), and ``difference`` with its interval: the reward minus that of rank 1 in the same world, run
-        by run. These intervals are those of :func:`~jaxbandits.statistics.mean`, each by itself.
+        A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of
+        ``reward``, ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval
+        (``reward``, ``reward_low``, ``reward_high``), and ``difference`` with its interval: the
+        reward minus that of rank 1 in the same world, run by run. These intervals are those of
+        :func:`~jaxbandits.statistics.mean`, each by itself.
 
-        With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of that difference
-        after Holm's correction for all pairs of settings (:func:`~jaxbandits.statistics.dominance`), and
-        ``difference_clear`` whether it is at most 5 %. ``more_runs`` says how many more runs would probably (80 %) make
-        it clear if it is what it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
-        pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and ``more_runs_most`` for the ends of
-        the interval of the difference.
+        With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of
+        that difference after Holm's correction for all pairs of settings
+        (:func:`~jaxbandits.statistics.dominance`), and ``difference_clear`` whether it is at most 5
+        %. ``more_runs`` says how many more runs would probably (80 %) make it clear if it is what
+        it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
+        pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and
+        ``more_runs_most`` for the ends of the interval of the difference.
         """
         return [dict(row) for row in self._rows]
 
@@ -160,11 +195,16 @@ class Comparison:
         return _files.of_rows(self.table(), earned | table.spent_units | {"pulls": "pulls"})
 
     def doubts(self) -> list[str]:
-        """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
+        """Settings whose mean regret a few runs carry, and whether the runs are too few, in words;
+        mostly none.
+        """
         last = self.data["regret"].isel(mark=-1, drop=True)
         texts = []
         for name in self.plan.played.labels:
-            kinds = dict(text.split(": ", 1) for text in mean(last.sel(setting=name), over="replicate").warnings)
+            kinds = dict(
+                text.split(": ", 1)
+                for text in mean(last.sel(setting=name), over="replicate").warnings
+            )
             if "few units" in kinds:
                 return [kinds["few units"]]
             texts += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
@@ -172,16 +212,26 @@ class Comparison:
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        last = {name: self.data[name] for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)}
+        last = {
+            name: self.data[name]
+            for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)
+        }
         last["regret"] = last["regret"].isel(mark=-1, drop=True)
-        scopes = [("instance", instance.name, len(instance.arms)) for instance in self.plan.table.instances]
+        scopes = [
+            ("instance", instance.name, len(instance.arms))
+            for instance in self.plan.table.instances
+        ]
         overall = [("overall", "", sum(arms for *_, arms in scopes))]
         return self._ranked(overall, last) + self._ranked(
             scopes, {name: x.rename(instance="each") for name, x in last.items()}
         )
 
-    def _ranked(self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
-        """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
+    def _ranked(
+        self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]
+    ) -> list[dict[str, Any]]:
+        """Rows of all instances together, or, where these are an axis ``each``, of one after the
+        other.
+        """
         reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
         estimates = {name: mean(x, over="replicate") for name, x in last.items()}
         best = estimates["reward"].value.argmax("setting")
@@ -201,10 +251,14 @@ class Comparison:
             for rank, at in enumerate(np.argsort(-columns["reward"][:, n], kind="stable"), start=1)
         ]
 
-    def _tested(self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray) -> dict[str, NDArray]:
-        """Whether differences to the best are clear, and how many more runs would make them so, ``[setting, scope]``.
+    def _tested(
+        self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray
+    ) -> dict[str, NDArray]:
+        """Whether differences to the best are clear, and how many more runs would make them so,
+        ``[setting, scope]``.
 
-        Here and in the answer a difference is called clear by one test: Holm's, over all pairs of its table.
+        Here and in the answer a difference is called clear by one test: Holm's, over all pairs of
+        its table.
         """
         runs, count = self.plan.runs, reward.sizes["setting"]
         unknown, ends = np.full((count, best.size), np.nan), ("more", "least", "most")
@@ -212,17 +266,34 @@ class Comparison:
             more = {name: unknown for name in ends}
             p, clear = unknown, np.zeros(unknown.shape, bool)
         else:
-            alone = [reward.isel(each=i) for i in range(best.size)] if "each" in reward.dims else [reward]
-            tables = [(dominance(part, over="replicate"), at) for part, at in zip(alone, best, strict=True)]
-            p, clear = (np.stack([table[x].values[:, at] for table, at in tables], -1) for x in ("adjusted", "clear"))
-            needed = runs_needed(reward, against, over="replicate", level=1 - 0.05 / max(1, count * (count - 1) // 2))
+            alone = (
+                [reward.isel(each=i) for i in range(best.size)]
+                if "each" in reward.dims
+                else [reward]
+            )
+            tables = [
+                (dominance(part, over="replicate"), at)
+                for part, at in zip(alone, best, strict=True)
+            ]
+            p, clear = (
+                np.stack([table[x].values[:, at] for table, at in tables], -1)
+                for x in ("adjusted", "clear")
+            )
+            needed = runs_needed(
+                reward, against, over="replicate", level=1 - 0.05 / max(1, count * (count - 1) // 2)
+            )
             total = {name: needed[name].values.reshape(unknown.shape) for name in ends}
             more = {x: n if x == "more" else np.maximum(n - runs, 1.0) for x, n in total.items()}
-        more = {f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n) for name, n in more.items()}
+        more = {
+            f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n)
+            for name, n in more.items()
+        }
         return {"difference_p": p, "difference_clear": clear, **more}
 
     def drawing(self) -> Drawing:
-        """A picture of the mean regret against the money spent, not drawn yet; a band holds its whole curve at 95 %."""
+        """A picture of the mean regret against the money spent, not drawn yet; a band holds its
+        whole curve at 95 %.
+        """
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
@@ -231,25 +302,35 @@ class Comparison:
         takes = dict(
             x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             names=list(self.plan.played.labels),
-            parts=[part.transpose("setting", "mark").values for part in (band.value, band.low, band.high)],
+            parts=[
+                part.transpose("setting", "mark").values
+                for part in (band.value, band.low, band.high)
+            ],
             title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
-            across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
+            across="budget spent per instance"
+            + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
         return Drawing("line_chart", takes)
 
     def csv(self) -> str:
-        """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
+        """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same
+        machine.
+        """
         rows = self.table()
         return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is made if missing."""
+        """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is
+        made if missing.
+        """
         put_all(folder, {**self.numbers(), "regret.png": self.drawing().draw()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-        """The files without a picture; ``run.json``, with more entries ``about``, says whose the others are."""
+        """The files without a picture; ``run.json``, with more entries ``about``, says whose the
+        others are.
+        """
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
         return {"run.json": run.encode(), "table.csv": self.csv().encode()}
 
@@ -259,13 +340,18 @@ class Comparison:
 
         plan, table = self.plan, self.plan.table
         worlds, spending = plan.worlds, plan.spending
-        file = {name: getattr(table, name) for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")}
+        file = {
+            name: getattr(table, name)
+            for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")
+        }
         return {
             "arms_file": {"path": plan.table.path, **file},
             **{name: getattr(spending, name) for name in ("budget", "last_pull")},
             **{name: getattr(worlds, name) for name in ("noise", "uncertainty")},
             **({"budgets": spending.budgets} if len(spending.budgets) > 1 else {}),
-            "cost_cv": worlds.cost_cv if worlds.noise == "clicks" or worlds.uncertainty == "means" else None,
+            "cost_cv": worlds.cost_cv
+            if worlds.noise == "clicks" or worlds.uncertainty == "means"
+            else None,
             "average_cost": spending.average_cost,
             "beta_concentration": BETA_CONCENTRATION if worlds.noise == "beta" else None,
             "runs": plan.runs,
@@ -311,59 +397,72 @@ def compare(
     progress: bool | str = False,
     **options: Any,
 ) -> Comparison:
-    """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
+    """Spend the budget on every instance of an arms file with every policy setting, many times, and
+    rank them.
 
-    A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
-    that their means are those of the file. Each run starts with the whole budget and ends when it is spent. Its regret
-    is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t μ^r_{a_t}, in the file's unit of reward (what the best that is for
-    sale brings for the same money, minus what was brought). All settings meet the same
-    world; an instance's world depends on the seed, its number in the file and the run only.
+    A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by
+    the chosen noise, so that their means are those of the file. Each run starts with the whole
+    budget and ends when it is spent. Its regret is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t
+    μ^r_{a_t}, in the file's unit of reward (what the best that is for sale brings for the same
+    money, minus what was brought). All settings meet the same world; an instance's world depends on
+    the seed, its number in the file and the run only.
 
     Args:
         arms: an arms file, or what :func:`~jaxbandits.apps.comparison.read_arms` returned.
-        budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs. Of a file
-            with two costs a list of two, each in its own unit: a run ends when the first of them is spent, and its
-            regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
-        policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
+        budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of
+            the costs. Of a file with two costs a list of two, each in its own unit: a run ends when
+            the first of them is spent, and its regret is against the fluid optimum of that share of
+            both budgets. Policies must play several resources.
+        policies: one policy for finitely many arms or a list; a parameter that is an array makes
+            several settings.
         options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
-        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200 where days
-            are played and take long); left out with ``until``.
-        until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
-            clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
-            claims (:func:`~jaxbandits.statistics.clear_pairs`); ``Comparison.clear`` has them. Runs are addressed, so
-            the result is that of ``runs`` = as many as were played, bit for bit.
+        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200
+            where days are played and take long); left out with ``until``.
+        until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until
+            one setting is clearly ahead of every other. The chance of any false claim is at most 5
+            % over all looks, pairs and both claims (:func:`~jaxbandits.statistics.clear_pairs`);
+            ``Comparison.clear`` has them. Runs are addressed, so the result is that of ``runs`` =
+            as many as were played, bit for bit.
         max_runs: with ``until``: how many are played at most (1000).
-        claim: with ``until``: which claim must be clear, that one earns more in ``"most runs"``, on ``"average"``, or
-            ``"any"`` of the two.
+        claim: with ``until``: which claim must be clear, that one earns more in ``"most runs"``, on
+            ``"average"``, or ``"any"`` of the two.
         seed: 0 to 2³² − 1; the same seed gives the same numbers.
-        noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
-            and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
-            independent, α + β = 4. ``"empirical"``: a row of the arm's log, reward and cost together (default for
-            logs, only for them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn
-            uniformly around its mean (default for counts whose means are drawn, only for counts of conversions).
+        noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound
+            or nothing, reward and cost independent (default for all files but logs). ``"beta"``:
+            Beta distributed between 0 and the bound, independent, α + β = 4. ``"empirical"``: a row
+            of the arm's log, reward and cost together (default for logs, only for them).
+            ``"clicks"``: a click brings one conversion or none, and costs its price, drawn
+            uniformly around its mean (default for counts whose means are drawn, only for counts of
+            conversions).
         start: ``"file"``: policies start from what the file has counted of each arm (as
-            :func:`~jaxbandits.policies.experienced`), where it has counts and one cost and the policy learns by sums;
-            ``"nothing"``: they know nothing of it.
-        growth: an arm sells at most so many times what it sold in the file, in the time that goes with the money: n_k
-            pulls for S of money there are up to growth · n_k · B / S pulls here. A log has growth times its requests,
-            of all arms together. Sold out, an arm closes for everybody; the regret is against what can be bought.
-            Default 2, of a log 1; ``"none"``: as many as are bought. Not where a file has means only, with two costs,
-            an average cost, or a policy that pulls several arms at once.
-        decide: ``"daily"`` (or as often as the file's rows say), ``"per-click"``, or after how many pulls the policies
-            see what came of their choices (:class:`~jaxbandits.policies.InBatches`). Default: daily where the file has
-            days, unless that takes long to play.
-        known_after: how many days (decisions, if ``decide`` is a number) later a result is known; 0.
+            :func:`~jaxbandits.policies.experienced`), where it has counts and one cost and the
+            policy learns by sums; ``"nothing"``: they know nothing of it.
+        growth: an arm sells at most so many times what it sold in the file, in the time that goes
+            with the money: n_k pulls for S of money there are up to growth · n_k · B / S pulls
+            here. A log has growth times its requests, of all arms together. Sold out, an arm closes
+            for everybody; the regret is against what can be bought. Default 2, of a log 1;
+            ``"none"``: as many as are bought. Not where a file has means only, with two costs, an
+            average cost, or a policy that pulls several arms at once.
+        decide: ``"daily"`` (or as often as the file's rows say), ``"per-click"``, or after how many
+            pulls the policies see what came of their choices
+            (:class:`~jaxbandits.policies.InBatches`). Default: daily where the file has days,
+            unless that takes long to play.
+        known_after: how many days (decisions, if ``decide`` is a number) later a result is known;
+            0.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
-        marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
+        marks: at how many equally spaced shares of the budget to record the regret, or the shares,
+            ending in 1.
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add:
+        as in
             :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
-        uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
-            :mod:`jaxbandits.apps.comparison.worlds`); addressed by (instance, run, arm), the same for all policies.
-            ``"given"``: they are those of the file. Default: drawn where the file has counts or is a log, unless the
-            noise is ``"beta"``.
+        uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts
+            leave open (see :mod:`jaxbandits.apps.comparison.worlds`); addressed by (instance, run,
+            arm), the same for all policies. ``"given"``: they are those of the file. Default: drawn
+            where the file has counts or is a log, unless the noise is ``"beta"``.
         cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
-        average_cost: play under an average-cost constraint (:class:`~jaxbandits.AverageCost`), in the file's unit per
-            round, for budget / average_cost rounds, with a null arm; policies' ``c`` and ``horizon`` are set to it.
+        average_cost: play under an average-cost constraint (:class:`~jaxbandits.AverageCost`), in
+            the file's unit per round, for budget / average_cost rounds, with a null arm; policies'
+            ``c`` and ``horizon`` are set to it.
         progress: show a bar on stderr.
 
     Returns:
@@ -404,10 +503,17 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     rule, size, parts = plan.rule, plans.block_size(plan), list[Part]()
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
-    blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
-    lanes = sum(len(lineup.labels) for lineup in plan.together) * len(plan.table.instances) * plan.runs
+    blocks = [
+        range(first, first + size)
+        for first in (*range(0, plan.runs - size, size), plan.runs - size)
+    ]
+    lanes = (
+        sum(len(lineup.labels) for lineup in plan.together) * len(plan.table.instances) * plan.runs
+    )
     tasks = sum(len(lineup.policies) for lineup in plan.together)
-    earned = np.zeros((len(plan.played.labels), len(plan.table.instances), plan.runs if rule else 0))
+    earned = np.zeros(
+        (len(plan.played.labels), len(plan.table.instances), plan.runs if rule else 0)
+    )
     looks, looked, clear = 0, 0, None
     with Progress(progress, len(blocks) * len(plan.worlds.groups) * tasks, lanes) as bar:
         try:
@@ -415,8 +521,11 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
                 for group in plan.worlds.groups:
                     parts.append((group, runs, _simulated(plan, group, runs, bar)))
                     if rule is not None:
-                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"][: len(earned)]
-                # a look takes time with all runs so far: not after every batch where there are very many
+                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2][
+                            "reward"
+                        ][: len(earned)]
+                # a look takes time with all runs so far: not after every batch where there are very
+                # many
                 if rule is None or runs.stop < min(_GROWN * looked, plan.runs):
                     continue
                 looks, looked = looks + 1, runs.stop
@@ -429,21 +538,31 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
 
 
 def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: int) -> Clearness:
-    """What is clear by now, from what each run earned on average over the instances, ``[setting, run]``."""
+    """What is clear by now, from what each run earned on average over the instances, ``[setting,
+    run]``.
+    """
     import xarray
 
     bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
-    pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound, over="replicate")
+    pairs = clear_pairs(
+        xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels),
+        bound,
+        over="replicate",
+    )
     beyond = int((earned > bound).any(axis=0).sum())
     return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.is_reached(pairs), beyond)
 
 
-# A group of instances, the runs that were played of it, and what came out, of all plans that were played together.
+# A group of instances, the runs that were played of it, and what came out, of all plans that were
+# played together.
 Part = tuple[Group, range, dict[str, np.ndarray]]
 
 
-def _simulated(plan: ComparisonPlan, group: Group, runs: range, bar: Progress) -> dict[str, np.ndarray]:
-    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``.
+def _simulated(
+    plan: ComparisonPlan, group: Group, runs: range, bar: Progress
+) -> dict[str, np.ndarray]:
+    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark
+    or arm)]``.
 
     The settings of the baselines, if there are any, come after those of the plan.
     """
@@ -457,7 +576,11 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, bar: Progress) -
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [settings for lineup in plan.together for settings in lineup.of_instances(env_rows, spec, plan.table)],
+            [
+                settings
+                for lineup in plan.together
+                for settings in lineup.of_instances(env_rows, spec, plan.table)
+            ],
             environment,
             plan.spending.constraint(lanes),
             key=jax.random.key(plan.worlds.seed),
@@ -472,26 +595,45 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, bar: Progress) -
         return x.reshape(x.shape[0], len(rows), len(runs), *x.shape[3:])
 
     instances = [plan.table.instances[row] for row in rows]
-    reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
-    reward, cost = reward[None, :, None, None], cost[None, :, None]  # and of each resource, where there are several
+    reward, cost = (
+        np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound")
+    )
+    reward, cost = (
+        reward[None, :, None, None],
+        cost[None, :, None],
+    )  # and of each resource, where there are several
     width = max(len(instance.arms) for instance in instances)
     present = np.asarray(arms.present)
     means = [
-        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(len(rows), -1, *x.shape[1:])[:, :, :width]
+        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(
+            len(rows), -1, *x.shape[1:]
+        )[:, :, :width]
         for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
-    # A run may end with money left: against what all budgets, or money and requests, are together worth.
+    # A run may end with money left: against what all budgets, or money and requests, are together
+    # worth.
     if len(plan.spending.budgets) > 1:
         regret = result.budget_regret(plan.spending.scaled_budgets(lanes)[:, 0]).values
     elif isinstance(environment, Stocked) and supply.requests:
         limit = plan.spending.constraint(lanes).prepare(environment)
         whole = plan.spending.scaled_budgets(lanes)[:, None]
         best = environment.benchmarks(limit, whole)["moving"](np.arange(len(lanes)), whole)
-        regret = best[:, None] * np.asarray(result.marks) - ticks.to_units(result.ledger["expected_reward"])
-    earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
-    columns = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
-    columns |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
+        regret = best[:, None] * np.asarray(result.marks) - ticks.to_units(
+            result.ledger["expected_reward"]
+        )
+    earned, pulls = (
+        by_run(result.reward.values) * reward,
+        by_run(result.final["pulls"])[..., :width],
+    )
+    columns = (
+        {}
+        if plan.spending.rounds is None
+        else {"violation": by_run(result.violation.values)[..., -1] * cost}
+    )
+    columns |= zip(
+        plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True
+    )
     return columns | {
         "reward": earned[..., -1],
         "regret": by_run(regret) * reward,
@@ -505,9 +647,11 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, bar: Progress) -
 
 
 def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) -> Comparison:
-    """All runs of the plan, and of its baselines; ``clear`` is what was found on the way, if anyone looked.
+    """All runs of the plan, and of its baselines; ``clear`` is what was found on the way, if anyone
+    looked.
 
-    Blocks may share runs, which then have the same bits: whatever is put in place twice stays what it is.
+    Blocks may share runs, which then have the same bits: whatever is put in place twice stays what
+    it is.
     """
     table = plan.table
     counts, width = (
@@ -515,11 +659,19 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
         max(len(instance.arms) for instance in table.instances),
     )
     instances, runs, marks = len(table.instances), plan.runs, len(plan.spending.shares)
-    recorded = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))  # runs whose pulls are kept
-    of_run, d = recorded if plan.worlds.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
+    recorded = max(
+        1, min(runs, _MOST_COUNTS // (counts[0] * instances * width))
+    )  # runs whose pulls are kept
+    of_run, d = (
+        recorded if plan.worlds.posterior is not None else 1,
+        table.instances[0].mean_cost.shape[1:],
+    )
     columns: dict[str, np.ndarray] = {}
     pulls = np.zeros((sum(counts), instances, recorded, width), np.int32)
-    means = {"mean reward": np.zeros((instances, of_run, width)), "mean cost": np.zeros((instances, of_run, width, *d))}
+    means = {
+        "mean reward": np.zeros((instances, of_run, width)),
+        "mean cost": np.zeros((instances, of_run, width, *d)),
+    }
     earned = np.zeros((len(plan.worlds.groups), sum(counts), runs, marks))
     for group, block, values in parts:
         rows, run_span = list(group.rows), slice(block.start, block.stop)
@@ -531,20 +683,32 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
                 column[:, rows, run_span] = value
         earned[plan.worlds.groups.index(group), :, run_span] = values["earned"]
         if (count := min(block.stop, recorded) - block.start) > 0:
-            recorded_span, own_width = slice(block.start, block.start + count), values["arm pulls"].shape[-1]
+            recorded_span, own_width = (
+                slice(block.start, block.start + count),
+                values["arm pulls"].shape[-1],
+            )
             pulls[:, rows, recorded_span, :own_width] = values["arm pulls"][:, :, :count]
             for name, x in means.items():
-                x[rows, recorded_span if of_run > 1 else slice(1), :own_width] = values[name][:, :count]
+                x[rows, recorded_span if of_run > 1 else slice(1), :own_width] = values[name][
+                    :, :count
+                ]
     comparison, ends = None, np.cumsum([0, *counts])
     for number, lineup in reversed(list(enumerate(plan.together))):
         settings_span = slice(ends[number], ends[number + 1])
         accounts = Accounts(
-            pulls[settings_span], means["mean reward"], means["mean cost"], earned[:, settings_span].sum(axis=0)
+            pulls[settings_span],
+            means["mean reward"],
+            means["mean cost"],
+            earned[:, settings_span].sum(axis=0),
         )
         own_plan = plan if lineup is plan.played else plan.alone(played=lineup)
         own_clear = clear if lineup is plan.played else None
         comparison = _comparison(
-            own_plan, {name: x[settings_span] for name, x in columns.items()}, accounts, own_clear, comparison
+            own_plan,
+            {name: x[settings_span] for name, x in columns.items()},
+            accounts,
+            own_clear,
+            comparison,
         )
     assert comparison is not None
     return comparison
@@ -562,10 +726,15 @@ def _comparison(
 
     axes, table, spending = ("setting", "instance", "replicate", "mark"), plan.table, plan.spending
     units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
-    ended, violation = columns.pop("ended"), columns.pop("violation", np.zeros((len(plan.played.labels), 1)))
+    ended, violation = (
+        columns.pop("ended"),
+        columns.pop("violation", np.zeros((len(plan.played.labels), 1))),
+    )
     instances: Any = [instance.name for instance in table.instances]
     names = list(plan.played.labels), instances, np.arange(plan.runs), list(spending.shares)
-    data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in columns.items()}
+    data = {
+        name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in columns.items()
+    }
     usual = {Status.EXHAUSTED if spending.rounds is None else Status.HORIZON}
     usual |= {Status.CLOSED} if spending.supply.requests else set()
     notes = [
@@ -580,4 +749,6 @@ def _comparison(
         if (excess > 0).any()
     }
     labelled = xarray.Dataset(data, coords=dict(zip(axes, names, strict=True)))
-    return Comparison(labelled, plan, accounts, (*notes, *broken.values()), frozenset(broken), clear, baselines)
+    return Comparison(
+        labelled, plan, accounts, (*notes, *broken.values()), frozenset(broken), clear, baselines
+    )

@@ -1,4 +1,5 @@
-"""The options of a comparison, once: name, default, what each may be, and what the command says of it.
+"""The options of a comparison, once: name, default, what each may be, and what the command says of
+it.
 
 :func:`~jaxbandits.compare` takes them as arguments, the command makes an option of each;
 :func:`option_field` says how.
@@ -37,15 +38,23 @@ def option_field(
 
     Args:
         default: the value if none is given.
-        kind: the words that it may be, or how the command reads it: ``"number"``, ``"whole"``, ``"text"``, ``"texts"``
-            (repeatable), ``"columns"``, ``"marks"`` (their number), ``"flag"``.
+        kind: the words that it may be, or how the command reads it: ``"number"``, ``"whole"``,
+            ``"text"``, ``"texts"`` (repeatable), ``"columns"``, ``"marks"`` (their number),
+            ``"flag"``.
         about: what ``--help`` says; empty if the command has no option of this name.
         metavar: how ``--help`` calls its value.
         spelt: the option, where it is not the field's name.
         whole: of a whole number the least, the most, and the most in words.
         words: that may stand in place of a number.
     """
-    metadata = {"kind": kind, "about": about, "metavar": metavar, "spelt": spelt, "whole": whole, "words": words}
+    metadata = {
+        "kind": kind,
+        "about": about,
+        "metavar": metavar,
+        "spelt": spelt,
+        "whole": whole,
+        "words": words,
+    }
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -68,7 +77,9 @@ class ReadingOptions:
         "counts: as if every arm had had N more clicks of the file's average; keeps arms without any",
         metavar="N",
     )
-    decimal: str | None = option_field(None, (".", ","), "the decimal sign (default: told from the file)")
+    decimal: str | None = option_field(
+        None, (".", ","), "the decimal sign (default: told from the file)"
+    )
     encoding: str | None = option_field(
         None,
         "text",
@@ -81,7 +92,9 @@ class ReadingOptions:
     keep: Sequence[str] = option_field(
         (), "texts", "rows with this cell are arms, whatever they sum (repeatable)", metavar="TEXT"
     )
-    add: bool = option_field(False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum")
+    add: bool = option_field(
+        False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum"
+    )
     instances: str = option_field(
         "published",
         ("published", "repaired"),
@@ -100,7 +113,8 @@ READING = tuple(field.name for field in dataclasses.fields(ReadingOptions))
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options(ReadingOptions):
-    """What :func:`~jaxbandits.compare` takes beside arms, budget and policies; its page says what each means.
+    """What :func:`~jaxbandits.compare` takes beside arms, budget and policies; its page says what
+    each means.
 
     Example:
         >>> from jaxbandits.apps.comparison import Options
@@ -133,7 +147,9 @@ class Options(ReadingOptions):
         CLAIMS,
         "with --until: what must be clear: who earns more in most runs, on average, or either (any)",
     )
-    seed: int = option_field(0, "whole", "the same seed gives the same table.csv (0)", metavar="S", whole=_SEEDS)
+    seed: int = option_field(
+        0, "whole", "the same seed gives the same table.csv (0)", metavar="S", whole=_SEEDS
+    )
     noise: str | None = option_field(
         None,
         NOISES,
@@ -186,8 +202,12 @@ class Options(ReadingOptions):
         LAST_PULLS,
         "the pull that exceeds the budget counts with its reward, or forfeits it (counts)",
     )
-    marks: int | Sequence[float] = option_field(50, "marks", "points of the curves in regret.png (50)", metavar="N")
-    average_cost: float | None = option_field(None, "number", "")  # the command's --constraint says it
+    marks: int | Sequence[float] = option_field(
+        50, "marks", "points of the curves in regret.png (50)", metavar="N"
+    )
+    average_cost: float | None = option_field(
+        None, "number", ""
+    )  # the command's --constraint says it
 
     @property
     def rule(self) -> StoppingRule | None:
@@ -229,8 +249,16 @@ class Options(ReadingOptions):
         for name, unused, reason in (
             ("max_runs", fixed and self.max_runs is not None, " without until"),
             ("claim", fixed and self.claim != "any", " without until"),
-            ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
-            ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
+            (
+                "runs",
+                not fixed and self.runs is not None,
+                " with until (max_runs says how many at most)",
+            ),
+            (
+                "last_pull",
+                paced and self.last_pull != "counts",
+                " with an average cost, which no pull exceeds",
+            ),
         ):
             if unused:
                 raise bad(name, values[name], f"left out{reason}")

@@ -1,4 +1,6 @@
-"""What a comparison plays: the file, its worlds, what may be spent, the policies, and the rule to stop."""
+"""What a comparison plays: the file, its worlds, what may be spent, the policies, and the rule to
+stop.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance
 from jaxbandits.apps.comparison.options import Options
 from jaxbandits.apps.comparison.stopping import StoppingRule, most_earned
-from jaxbandits.apps.comparison.worlds import DrawnMeans, FilePosterior, counts_conversions, run_arms
+from jaxbandits.apps.comparison.worlds import (
+    DrawnMeans,
+    FilePosterior,
+    counts_conversions,
+    run_arms,
+)
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
@@ -79,8 +86,9 @@ OF_THE_CONSTRAINT = ("c", "horizon")
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
 _NOTHING = 1e-9  # of a budget, in a linear program
 _GROWTH = 2.0  # of an arm, where it is not said
-# Where days are played, which is round by round: rounds times arms (and a round's own share) up to which there are as
-# many runs as usual, and up to which days are played at all unless they are asked for; some ten seconds, and a minute.
+# Where days are played, which is round by round: rounds times arms (and a round's own share) up to
+# which there are as many runs as usual, and up to which days are played at all unless they are
+# asked for; some ten seconds, and a minute.
 _DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1000, 200
 
 
@@ -89,9 +97,13 @@ _DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What is for sale while the budget is spent. Time goes with the money: twice the file's is twice its time."""
+    """What is for sale while the budget is spent. Time goes with the money: twice the file's is
+    twice its time.
+    """
 
-    growth: float | None  # an arm sells at most so many times what it sold in the file's time; None: no limit
+    growth: (
+        float | None
+    )  # an arm sells at most so many times what it sold in the file's time; None: no limit
     reason: str = ""  # in that case the reason, unless it was asked for
     stock: tuple[np.ndarray, ...] = ()  # of each instance the most pulls of each arm
     requests: tuple[int, ...] = ()  # of a log instead: all rounds of each instance
@@ -101,10 +113,16 @@ class Supply:
         """In a shorter time."""
         stock = tuple(np.ceil(share * limit) for limit in self.stock)
         requests = tuple(max(1, round(share * limit)) for limit in self.requests)
-        return dataclasses.replace(self, stock=stock, requests=requests, times=tuple(share * x for x in self.times))
+        return dataclasses.replace(
+            self, stock=stock, requests=requests, times=tuple(share * x for x in self.times)
+        )
 
-    def world(self, arms: FiniteArms | WithNullArm, rows: Sequence[int]) -> FiniteArms | WithNullArm | Stocked:
-        """Arms of these instances that close when they are sold out, or when all requests are answered."""
+    def world(
+        self, arms: FiniteArms | WithNullArm, rows: Sequence[int]
+    ) -> FiniteArms | WithNullArm | Stocked:
+        """Arms of these instances that close when they are sold out, or when all requests are
+        answered.
+        """
         if self.requests:
             is_offered = np.repeat([[True], [False]], arms.spec.arms, axis=1)
             return Stocked.of(arms, shown=is_offered, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
@@ -120,7 +138,9 @@ class Supply:
 class Cadence:
     """How often one decides, and when results are known."""
 
-    size: tuple[int, ...] = ()  # pulls between two decisions, of each instance; empty: every pull is one
+    size: tuple[
+        int, ...
+    ] = ()  # pulls between two decisions, of each instance; empty: every pull is one
     later: int = 0  # decisions until a result is known
     unit: str = ""  # "day", "week" or "month" of the file; empty: a number of pulls
     reason: str = ""  # why a file of days is not played by days
@@ -149,13 +169,18 @@ class Spending:
         return dataclasses.replace(self, budgets=budgets, rounds=rounds, supply=supply)
 
     def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
-        """What a pull takes of the budget, or requests, that it takes most of, in money: ``[…, K(, d)]`` to ``[…, K]``.
+        """What a pull takes of the budget, or requests, that it takes most of, in money: ``[…, K(,
+        d)]`` to ``[…, K]``.
 
-        Reward over this, times the budget, is what an arm brings if it alone is pulled, and does not sell out. Of one
-        cost it is that cost.
+        Reward over this, times the budget, is what an arm brings if it alone is pulled, and does
+        not sell out. Of one cost it is that cost.
         """
         if len(self.budgets) == 1:
-            return np.maximum(cost, self.budget / self.supply.requests[row]) if self.supply.requests else cost
+            return (
+                np.maximum(cost, self.budget / self.supply.requests[row])
+                if self.supply.requests
+                else cost
+            )
         return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
 
     def pulls(self, instance: Instance, row: int) -> float:
@@ -164,12 +189,16 @@ class Spending:
         return float(self.budget / self.in_money(cost, row)[0])
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
-        """The pulls of each arm that bring most by these means: a linear program in budgets, stock and requests."""
+        """The pulls of each arm that bring most by these means: a linear program in budgets, stock
+        and requests.
+        """
         use = (cost.reshape(len(reward), -1) / self.budgets).T
         if self.supply.requests:
             use = np.concatenate([use, np.full((1, len(reward)), 1 / self.supply.requests[row])])
         size = use.max(axis=0)  # a pull of each arm is so much of what it takes most of
-        limits = self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
+        limits = (
+            self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
+        )
         gain = reward / size
         solved = optimize.linprog(
             -gain / max(gain.max(), 1e-300),
@@ -181,7 +210,9 @@ class Spending:
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
     def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance, d]``."""
+        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance,
+        d]``.
+        """
         bounds = np.array([instance.cost_bound for instance in instances])
         return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
 
@@ -200,7 +231,9 @@ class Spending:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Group:
-    """Instances that run in one compile: their rows in the table, and their arms, padded to the widest."""
+    """Instances that run in one compile: their rows in the table, and their arms, padded to the
+    widest.
+    """
 
     rows: tuple[int, ...]
     environment: FiniteArms | WithNullArm
@@ -212,7 +245,9 @@ class Worlds:
 
     noise: str
     seed: int
-    posterior: FilePosterior | None  # what the means of each run are drawn from; None: those of the file
+    posterior: (
+        FilePosterior | None
+    )  # what the means of each run are drawn from; None: those of the file
     why_given: str | None  # in that case the reason, if it is the file; None if it was asked for
     cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
     cost_cv_from: str  # "days", "stated" or "rows"
@@ -224,14 +259,21 @@ class Worlds:
         """``"means"`` that are drawn for each run, or ``"given"`` ones."""
         return "given" if self.posterior is None else "means"
 
-    def arms(self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)) -> FiniteArms | WithNullArm:
-        """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
+    def arms(
+        self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)
+    ) -> FiniteArms | WithNullArm:
+        """The arms of these instances, a row an instance; where means are drawn, a row an instance
+        in a run.
+        """
         instances = [table.instances[row] for row in rows]
         if self.posterior is not None:
             draws = [self.posterior.instances[row].draw(self.seed, row, runs) for row in rows]
             arms = run_arms(instances, draws, self.noise, self.cost_cv)
         elif self.noise == "clicks":
-            draws = [DrawnMeans(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
+            draws = [
+                DrawnMeans(instance.mean_reward[None], instance.mean_cost[None])
+                for instance in instances
+            ]
             arms = run_arms(instances, draws, self.noise, self.cost_cv)
         else:
             arms = worlds.finite_arms(instances, self.noise)
@@ -239,19 +281,30 @@ class Worlds:
 
     def grouped(self, table: ArmsTable, rows: Sequence[Sequence[int]]) -> Worlds:
         """The same, with the arms of groups of instances."""
-        groups = tuple(Group(tuple(group_rows), self.arms(table, group_rows)) for group_rows in rows)
+        groups = tuple(
+            Group(tuple(group_rows), self.arms(table, group_rows)) for group_rows in rows
+        )
         return dataclasses.replace(self, groups=groups)
 
 
 def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
-    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds of the table."""
+    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds of the
+    table.
+    """
     pulls, reward, cost = np.zeros((3, len(table.instances), width))
     for row in set(rows):
         instance, evidence = table.instances[row], table.instances[row].evidence or NO_EVIDENCE
-        assert evidence.clicks is not None and evidence.value is not None and evidence.spent is not None
+        assert (
+            evidence.clicks is not None
+            and evidence.value is not None
+            and evidence.spent is not None
+        )
         at: Any = row, slice(len(instance.arms))
         pulls[at] = np.rint(evidence.clicks)
-        reward[at], cost[at] = evidence.value / instance.reward_bound, evidence.spent / np.asarray(instance.cost_bound)
+        reward[at], cost[at] = (
+            evidence.value / instance.reward_bound,
+            evidence.spent / np.asarray(instance.cost_bound),
+        )
     # A sum may be above its bound by what a division rounds.
     reward, cost = (np.minimum(x, pulls) for x in (reward, cost))
     return p.History.of(*(x[list(rows)] for x in (pulls, reward, cost)))
@@ -263,7 +316,9 @@ class Played:
 
     policies: tuple[Settings, ...]
     records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
-    starts: tuple[str, ...] = ()  # of each policy: "file", "nothing", "blank" (an empty file); empty: all from nothing
+    starts: tuple[
+        str, ...
+    ] = ()  # of each policy: "file", "nothing", "blank" (an empty file); empty: all from nothing
     cadence: Cadence = Cadence()  # of those that learn by sums
     sums: tuple[bool, ...] = ()  # which do
 
@@ -272,10 +327,14 @@ class Played:
         """Names of the settings, such as ``omega_ucb(rho=0.25)``."""
         return tuple(self.records)
 
-    def of_instances(self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable) -> list[Settings]:
+    def of_instances(
+        self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable
+    ) -> list[Settings]:
         """The policies for these rows of the table, whose bounds are the units of their history."""
         policies = [settings.of_instances(rows, spec.arms) for settings in self.policies]
-        start_histories = {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
+        start_histories = (
+            {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
+        )
         if "file" in self.starts:
             start_histories["file"] = histories(table, rows, spec.arms)
         policies = [
@@ -289,12 +348,18 @@ class Played:
         ]
 
     def from_nothing(self) -> Played:
-        """Those that start from the file, as they would be if it were empty: the same programs play them."""
-        entries = list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
+        """Those that start from the file, as they would be if it were empty: the same programs play
+        them.
+        """
+        entries = (
+            list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
+        )
         labels, records = iter(self.labels), dict[str, Mapping[str, Any]]()
         for settings, start, _ in entries:
             names = [next(labels) for _ in range(settings.count)]
-            records |= {f"{name} {FROM_NOTHING}": self.records[name] for name in names if start == "file"}
+            records |= {
+                f"{name} {FROM_NOTHING}": self.records[name] for name in names if start == "file"
+            }
         bare = tuple(settings for settings, start, _ in entries if start == "file")
         return Played(bare, records, ("blank",) * len(bare), self.cadence, (True,) * len(bare))
 
@@ -303,7 +368,10 @@ class Played:
         members = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = members[setting], self.labels[setting]
         at = [candidate is policy for candidate in self.policies]
-        starts, sums = tuple(itertools.compress(self.starts, at)), tuple(itertools.compress(self.sums, at))
+        starts, sums = (
+            tuple(itertools.compress(self.starts, at)),
+            tuple(itertools.compress(self.sums, at)),
+        )
         return Played((policy.only(n),), {name: self.records[name]}, starts, self.cadence, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:
@@ -330,7 +398,9 @@ def _started(settings: Settings, history: p.History) -> Settings:
 def _batched(settings: Settings, size: np.ndarray, later: int) -> Settings:
     """The settings with so many pulls of each instance between two decisions."""
     every = np.broadcast_to(size.astype(np.int32), (settings.count, size.size))
-    return dataclasses.replace(settings, policy=p.InBatches(settings.policy, size=every, later=later))
+    return dataclasses.replace(
+        settings, policy=p.InBatches(settings.policy, size=every, later=later)
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -346,7 +416,8 @@ class ComparisonPlan:
         played: the policies.
         runs: how many are played, at most.
         rule: when to stop before; None: never.
-        baselines: fixed splits that are played in the same calls: one program compiles while another plays.
+        baselines: fixed splits that are played in the same calls: one program compiles while
+            another plays.
     """
 
     table: ArmsTable
@@ -376,7 +447,8 @@ def prepare(
     policies: Policy | Sequence[Policy],
     **options: Any,
 ) -> ComparisonPlan:
-    """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
+    """Read, check and lay out a comparison without compiling anything; what
+    :func:`~jaxbandits.compare` then runs.
 
     Args and errors are those of :func:`~jaxbandits.compare`.
 
@@ -395,19 +467,28 @@ def prepare(
     if isinstance(request.marks, (int, np.integer)):
         shares = np.arange(1, request.marks + 1) / request.marks  # exactly i / n
     candidates = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
-    if not candidates or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates):
+    if not candidates or not all(
+        isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates
+    ):
         must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, request), request)
     spending = _spending(table, budgets, tuple(shares.tolist()), request)
     widest = FiniteSpec(max(len(instance.arms) for instance in table.instances))
     sets = [type(policy).__name__ for policy in candidates if np.ndim(policy.blank_action(widest))]
-    supply = _supply(table, spending, request.growth, f"{sets[0]} pulls several arms at once" if sets else "")
+    supply = _supply(
+        table, spending, request.growth, f"{sets[0]} pulls several arms at once" if sets else ""
+    )
     spending = dataclasses.replace(spending, supply=supply)
     lineup = _lineup(candidates, table, spending)
-    pulls = np.array([spending.pulls(instance, row) for row, instance in enumerate(table.instances)])
+    pulls = np.array(
+        [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
+    )
     widths = [len(instance.arms) for instance in table.instances]
-    work, run_limit = float(pulls @ (np.array(widths) + _ROUND)) * len(lineup.labels), request.runs or request.max_runs
+    work, run_limit = (
+        float(pulls @ (np.array(widths) + _ROUND)) * len(lineup.labels),
+        request.runs or request.max_runs,
+    )
     cadence = _cadence(table, spending, request, work * (run_limit or _FEWEST_RUNS))
     usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if cadence.size else _USUAL_RUNS
     runs = int(run_limit or usual)
@@ -426,7 +507,9 @@ def prepare(
         for settings in lineup.of_instances(group.rows, spec, table):
             Settings.of(settings, len(group.rows), spec)
     rule = request.rule
-    plan = ComparisonPlan(table=table, worlds=world, spending=spending, played=lineup, runs=runs, rule=rule)
+    plan = ComparisonPlan(
+        table=table, worlds=world, spending=spending, played=lineup, runs=runs, rule=rule
+    )
     if rule is not None:
         if len(lineup.labels) < 2:
             must = "left out with one setting: there is nothing to compare it with"
@@ -440,12 +523,15 @@ def _read(arms: str | os.PathLike[str] | ArmsTable, request: Options) -> ArmsTab
         return read_arms(arms, **request.reading)
     usual: tuple[Any, ...] = (None, "published", (), [], False)
     if idle := [name for name, value in request.reading.items() if value not in usual]:
-        raise InputError(f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead")
+        raise InputError(
+            f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead"
+        )
     return dataclasses.replace(arms, path=None)
 
 
 def _table_and_worlds(table: ArmsTable, request: Options) -> tuple[ArmsTable, Worlds]:
-    """What is drawn, where the user says nothing by what suits the file; and the table, with bounds that hold for it.
+    """What is drawn, where the user says nothing by what suits the file; and the table, with bounds
+    that hold for it.
 
     Raises:
         InputError: what the file does not allow; a bound of the user below what may be drawn.
@@ -456,35 +542,59 @@ def _table_and_worlds(table: ArmsTable, request: Options) -> tuple[ArmsTable, Wo
         if why_given is None and request.noise == "beta":
             why_given = "Beta laws are tables, which cannot be made anew for every run"
         if why_given is not None and request.uncertainty == "means":
-            raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}")
+            raise InputError(
+                f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}"
+            )
     draws_means = request.uncertainty != "given" and why_given is None
     posterior = worlds.posterior_of(table, cost_cv) if draws_means else None
     whole = counts_conversions(table) and table.kind != "log"
-    usual = "empirical" if table.kind == "log" else "clicks" if draws_means and whole else "bernoulli"
+    usual = (
+        "empirical" if table.kind == "log" else "clicks" if draws_means and whole else "bernoulli"
+    )
     noise = request.noise or usual
     if noise == "clicks" and (not whole or table.cost2_unit):
-        raise bad("noise", noise, "'bernoulli' for this file: only counts of conversions say what one click may bring")
+        raise bad(
+            "noise",
+            noise,
+            "'bernoulli' for this file: only counts of conversions say what one click may bring",
+        )
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
-        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
+        raise bad(
+            "noise",
+            noise,
+            f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample",
+        )
     if cost_cv is not None and (table.kind == "log" or not (draws_means or noise == "clicks")):
-        raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
+        raise bad(
+            "cost_cv",
+            cost_cv,
+            "left out: only files of counts need it, for clicks or for drawn means",
+        )
     cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
     if draws_means or noise == "clicks" or table.kind == "log":
-        table = worlds.with_bounds(table, noise, posterior, cv, request.reward_max, request.cost_max)
+        table = worlds.with_bounds(
+            table, noise, posterior, cv, request.reward_max, request.cost_max
+        )
     null_arm = request.average_cost is not None
     return table, Worlds(noise, int(request.seed), posterior, why_given, cv, cv_from, null_arm)
 
 
-def _spending(table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], request: Options) -> Spending:
+def _spending(
+    table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], request: Options
+) -> Spending:
     """Budgets that the file has costs for, and that can be counted in ticks of their bounds."""
     units, average_cost = list(table.spent_units.values()), request.average_cost
     if len(budgets) != len(units):
         must = f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
         raise bad("budget", list(budgets), must)
     bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
-    for amount, lowest, highest in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
+    for amount, lowest, highest in zip(
+        budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True
+    ):
         if not lowest <= amount <= highest:
-            must = f"from {lowest:.3g} to {highest:.3g} (2**-24 to 2**30 times the bound of the costs)"
+            must = (
+                f"from {lowest:.3g} to {highest:.3g} (2**-24 to 2**30 times the bound of the costs)"
+            )
             raise bad("budget", amount, must)
     if average_cost is None:
         return Spending(budgets, request.last_pull, shares)
@@ -512,14 +622,18 @@ def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
     """Whether a policy can start from a history, and learn in batches."""
     width, count = max(widths), len(widths)
     try:
-        started = _started(settings.of_instances(range(count), width), p.History.of(*np.zeros((3, count, width))))
+        started = _started(
+            settings.of_instances(range(count), width), p.History.of(*np.zeros((3, count, width)))
+        )
         Settings.of(_batched(started, np.ones(count), 0), count, FiniteSpec(width))
     except InputError:
         return False
     return True
 
 
-def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, reason: str) -> Supply:
+def _supply(
+    table: ArmsTable, spending: Spending, growth: float | str | None, reason: str
+) -> Supply:
     """What is for sale, by what the file has sold; no limit if there is a ``reason`` not.
 
     Raises:
@@ -540,15 +654,28 @@ def _supply(table: ArmsTable, spending: Spending, growth: float | str | None, re
     times = tuple(spending.budget / total[2] for total in totals if total is not None)
     if table.kind == "log":
         factor = float(growth or 1.0)
-        whole = [factor * time * total[0] for time, total in zip(times, totals, strict=True) if total is not None]
-        return Supply(factor, requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole), times=times)
+        whole = [
+            factor * time * total[0]
+            for time, total in zip(times, totals, strict=True)
+            if total is not None
+        ]
+        return Supply(
+            factor,
+            requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole),
+            times=times,
+        )
     factor = float(growth or _GROWTH)
-    sold = [factor * time * np.asarray(record.clicks) for time, record in zip(times, evidence, strict=True)]
+    sold = [
+        factor * time * np.asarray(record.clicks)
+        for time, record in zip(times, evidence, strict=True)
+    ]
     return Supply(factor, stock=tuple(np.maximum(np.ceil(x), 1) for x in sold), times=times)
 
 
 def days_of(instance: Instance) -> tuple[int, str] | None:
-    """How many days (weeks, months) of their own the rows of an instance have, and which; None below two."""
+    """How many days (weeks, months) of their own the rows of an instance have, and which; None
+    below two.
+    """
     evidence = instance.evidence or NO_EVIDENCE
     days = [day.day for day in evidence.daily or ()]
     if evidence.pulls is not None and evidence.pulls.time is not None:
@@ -571,7 +698,9 @@ def _cadence(table: ArmsTable, spending: Spending, request: Options, work: float
     days = [days_of(instance) for instance in table.instances]
     apart = spending.rounds is not None or len(spending.budgets) > 1
     if apart and (decide not in (None, "per-click") or later):
-        name, value = ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
+        name, value = (
+            ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
+        )
         raise bad(name, value, "left out with an average cost or two costs")
     reason = ""
     if decide is None and table.kind != "log" and None not in days and not apart:
@@ -583,19 +712,27 @@ def _cadence(table: ArmsTable, spending: Spending, request: Options, work: float
         if None in days:
             raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
         calendar = [(count, unit) for count, unit in filter(None, days)]
-        totals = [(instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances]
+        totals = [
+            (instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances
+        ]
         sold = [total[0] for total in totals if total is not None]
-        sizes = tuple(max(1, round(n / count)) for n, (count, _) in zip(sold, calendar, strict=True))
+        sizes = tuple(
+            max(1, round(n / count)) for n, (count, _) in zip(sold, calendar, strict=True)
+        )
         return Cadence(sizes, later, calendar[0][1])
     if isinstance(decide, (int, np.integer)):
         return Cadence((int(decide),) * len(days), later)
     if later:
-        raise bad("known_after", later, "left out where one decides per click (--decide says how often)")
+        raise bad(
+            "known_after", later, "left out where one decides per click (--decide says how often)"
+        )
     return Cadence(reason=reason)
 
 
 def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
-    """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an average-cost constraint."""
+    """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an
+    average-cost constraint.
+    """
     named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
     name_of = {kind: name for tables in named for name, kind in tables.items()}
     values: dict[str, Any] = {}
@@ -610,7 +747,9 @@ def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) ->
         settings = dataclasses.replace(settings, name=name, hidden=tuple(values))
         for number, label in enumerate(settings.labels):
             if label in records:
-                raise bad("policies", label, "given once: a setting with this label is already there")
+                raise bad(
+                    "policies", label, "given once: a setting with this label is already there"
+                )
             records[label] = settings.record(number)
         checked.append(settings)
     return Played(tuple(checked), records)
@@ -625,29 +764,44 @@ FROM_NOTHING = "(from nothing)"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
+    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled,
+    where they are drawn.
+    """
     if world.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
     return [posterior.means() for posterior in world.posterior.instances]
 
 
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
-    """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
+    """The arm with the best ratio by the file, of each instance: known beforehand, the same in
+    every run.
+    """
     means = file_means(table, world)
-    return [int(np.argmax(reward / spending.in_money(cost, row))) for row, (reward, cost) in enumerate(means)]
+    return [
+        int(np.argmax(reward / spending.in_money(cost, row)))
+        for row, (reward, cost) in enumerate(means)
+    ]
 
 
 def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Played) -> Played:
-    """What the same comparison is held against: those fixed splits that the file knows, and policies without the file.
+    """What the same comparison is held against: those fixed splits that the file knows, and
+    policies without the file.
 
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone,
-    unless it may be sold out; and the mixture that brings most by the file, where that is more than one arm.
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for
+    the best arm alone, unless it may be sold out; and the mixture that brings most by the file,
+    where that is more than one arm.
     """
-    instances, means, best = table.instances, file_means(table, world), best_by_file(table, world, spending)
+    instances, means, best = (
+        table.instances,
+        file_means(table, world),
+        best_by_file(table, world, spending),
+    )
     mixed = [spending.best_split(reward, cost, row) for row, (reward, cost) in enumerate(means)]
     clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    splits[EVEN] = [x.min() / x for x in (spending.in_money(cost, row) for row, (_, cost) in enumerate(means))]
+    splits[EVEN] = [
+        x.min() / x for x in (spending.in_money(cost, row) for row, (_, cost) in enumerate(means))
+    ]
     several = any(np.count_nonzero(x) > 1 for x in mixed)
     if not (several and spending.supply.stock):
         splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
@@ -664,7 +818,9 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Pl
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
     bare = lineup.from_nothing()
     starts, sums = ("", *bare.starts), (False, *bare.sums)
-    return Played((settings, *bare.policies), {**records, **bare.records}, starts, bare.cadence, sums)
+    return Played(
+        (settings, *bare.policies), {**records, **bare.records}, starts, bare.cadence, sums
+    )
 
 
 # --- What fits into one compile, and into one call
@@ -677,9 +833,11 @@ _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has me
 
 
 def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
-    """Rows of the table in groups of similar width, widest first, with least time for compiles and for padding arms.
+    """Rows of the table in groups of similar width, widest first, with least time for compiles and
+    for padding arms.
 
-    A group costs one compile per policy, and every round of its instances (``work``) the group's largest width.
+    A group costs one compile per policy, and every round of its instances (``work``) the group's
+    largest width.
     """
     order = sorted(range(len(widths)), key=lambda row: (widths[row], row))
     levels = [list(rows) for _, rows in itertools.groupby(order, key=lambda row: widths[row])]
@@ -687,7 +845,11 @@ def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> li
     # the least time for the first n levels, and where the last of their groups begins
     best, cut = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1, int)
     for n in range(1, len(levels) + 1):
-        times = best[:n] + policies * _COMPILE + _ARM_ROUND * widths[levels[n - 1][0]] * (rounds[n] - rounds[:n])
+        times = (
+            best[:n]
+            + policies * _COMPILE
+            + _ARM_ROUND * widths[levels[n - 1][0]] * (rounds[n] - rounds[:n])
+        )
         best[n], cut[n] = times.min(), times.argmin()
     groups, n = [], len(levels)
     while n:
@@ -699,8 +861,9 @@ def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> li
 def block_size(plan: ComparisonPlan) -> int:
     """How many runs are played in one call, so that their exact accounts fit in memory.
 
-    Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
-    so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
+    Where means are drawn, every run is a row of the environment's tables, whose shape is part of
+    the compiled program: so all blocks have one size, and the last one plays some runs of the one
+    before again, to the same bits.
     """
     count, settings = 1, sum(len(lineup.labels) for lineup in plan.together)
     for group in plan.worlds.groups:

@@ -1,4 +1,6 @@
-"""What a comparison says: one list of sections for the terminal and for ``report.html``, and the files beside them."""
+"""What a comparison says: one list of sections for the terminal and for ``report.html``, and the
+files beside them.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,24 @@ from jaxbandits.apps.drawing import Drawing
 from jaxbandits.statistics import invisible, mean
 
 GLOSSARY = (
-    ("regret", "what the best arm, known from the beginning, would have brought more for the same money"),
+    (
+        "regret",
+        "what the best arm, known from the beginning, would have brought more for the same money",
+    ),
     ("run", "the whole budget spent once, from knowing nothing to the last pull"),
     ("setting", "a policy with one value for each of its parameters"),
-    ("interval", "a ± b: were all runs made anew, the mean would be off by more than b in 5 of 100 cases"),
-    ("clear", "a difference that chance explains in fewer than 5 of 100 tables, all pairs of its table counted"),
-    ("instance", "a problem of its own in the file, such as a campaign, with its own arms and its own budget"),
+    (
+        "interval",
+        "a ± b: were all runs made anew, the mean would be off by more than b in 5 of 100 cases",
+    ),
+    (
+        "clear",
+        "a difference that chance explains in fewer than 5 of 100 tables, all pairs of its table counted",
+    ),
+    (
+        "instance",
+        "a problem of its own in the file, such as a campaign, with its own arms and its own budget",
+    ),
 )
 _MOST_ON_PAGE = 2000  # rows of a table, so that the page opens at once
 _WORTH_A_LINE = 0.005  # of an instance's money, in the split that comes next
@@ -135,7 +149,9 @@ def answer_sections(answer: Answer) -> list[Section]:
     for part in answer.settings:
         blocks += [_earned(answer, part), _against_baselines(answer, part)]
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
-    blocks += [_sure_of_the_best(answer)] if plan.worlds.posterior is not None and not several else []
+    blocks += (
+        [_sure_of_the_best(answer)] if plan.worlds.posterior is not None and not several else []
+    )
     blocks += [f"warning: {text}" for text in answer.warnings]
     note = f"{_foretold(answer)} “Best ratio”: the probability, by the file, that the arm has the best "
     note += f"ratio of {plan.table.reward_unit} to cost."
@@ -157,13 +173,17 @@ def _headline(plan: ComparisonPlan) -> str:
     if spending.average_cost is not None and spending.rounds is not None:
         limit, rounds = style.money(spending.average_cost), style.count(spending.rounds)
         pace = f", at most {limit} a round on average, for {rounds} rounds"
-    return f"If you had run this again with {_amounts(plan, spending.budgets)} to spend{scope}{pace}:"
+    return (
+        f"If you had run this again with {_amounts(plan, spending.budgets)} to spend{scope}{pace}:"
+    )
 
 
 def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
     """``$500``; ``500 and 2,000,000 tokens`` of two costs."""
     style, unit = plan.table.style, plan.table.cost2_unit
-    return " and ".join([style.money(amounts[0], cents=False), *(f"{style.amount(x)} {unit}" for x in amounts[1:])])
+    return " and ".join(
+        [style.money(amounts[0], cents=False), *(f"{style.amount(x)} {unit}" for x in amounts[1:])]
+    )
 
 
 def _earned(answer: Answer, part: SettingAnswer) -> str:
@@ -181,11 +201,16 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
 
 
 def _most_of_all(answer: Answer) -> list[str]:
-    """The row that brings most, where it is not the best setting itself: how much more, and what either may lose."""
+    """The row that brings most, where it is not the best setting itself: how much more, and what
+    either may lose.
+    """
     plan, part = answer.comparison.plan, answer.settings[0]
     if (top := leading(part)) is None:
         return []
-    name, sure = _named(answer, part, top.name), f"more than {part.setting} in {1 - top.gain.better:.0%} of runs"
+    name, sure = (
+        _named(answer, part, top.name),
+        f"more than {part.setting} in {1 - top.gain.better:.0%} of runs",
+    )
     text = f"{name} brings most if the file is right, {_results(plan, top.earned)}, {sure}; "
     text += f"{part.setting} brings {abs(top.gain.share):.0%} less"
     if not math.isnan(top.earned.coverage):
@@ -198,7 +223,9 @@ def _most_of_all(answer: Answer) -> list[str]:
 
 def _named(answer: Answer, part: SettingAnswer, name: str) -> str:
     """A split's name, with the arm that it is about."""
-    best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
+    best = (
+        " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
+    )
     return line(name + best * (name == BEST))
 
 
@@ -247,7 +274,9 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
             *([_spread(plan, arm.spent2)] if arm.spent2 is not None else []),
         ]
         rows.append([line(arm.instance), *row] if several else row)
-    return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
+    return Table(
+        ["instance", *header] if several else header, rows, left=(0, 1) if several else (0,)
+    )
 
 
 def _instances(answer: Answer, part: SettingAnswer) -> Table:
@@ -257,10 +286,27 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
     columns = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
     for earned, gain, arms, best_arm in columns:
         first, best = _by_money(arms)[0], arms[best_arm]
-        row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
-        row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
+        row = [
+            line(first.instance),
+            len(arms),
+            _spread(plan, earned),
+            Cell(_percent(gain), gain.share),
+        ]
+        row += [
+            line(first.name),
+            Cell(f"{first.share.mean:.0%}", first.share.mean),
+            line(best.name),
+        ]
         rows.append([*row, _best_ratio(plan, best)] if plan.worlds.posterior is not None else row)
-    header = ("instance", "arms", plan.table.reward_unit, against, "most money to", "of it", "best ratio by the file")
+    header = (
+        "instance",
+        "arms",
+        plan.table.reward_unit,
+        against,
+        "most money to",
+        "of it",
+        "best ratio by the file",
+    )
     return Table((*header, "sure")[: len(rows[0])], rows, left=(0, 4, 6))
 
 
@@ -274,14 +320,22 @@ def _sure_of_the_best(answer: Answer) -> str:
 
 
 def _assumptions(answer: Answer) -> list[str]:
-    """How sure the means are, what a pull was taken to be, that an arm never runs out, and the check of the noise."""
+    """How sure the means are, what a pull was taken to be, that an arm never runs out, and the
+    check of the noise.
+    """
     plan = answer.comparison.plan
     reason = f", for {plan.worlds.why_given}" if plan.worlds.why_given else " (--uncertainty given)"
     sure = f"The file's means are taken as the truth{reason}."
     if plan.worlds.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
-    return [sure, f"Noise: {_noise(plan, plan.worlds.noise)}.", _for_sale(plan), _decided(plan), *check_of(answer)]
+    return [
+        sure,
+        f"Noise: {_noise(plan, plan.worlds.noise)}.",
+        _for_sale(plan),
+        _decided(plan),
+        *check_of(answer),
+    ]
 
 
 def _for_sale(plan: ComparisonPlan) -> str:
@@ -306,10 +360,16 @@ def _decided(plan: ComparisonPlan) -> str:
         reason = f"{cadence.reason and ', '}{cadence.reason}"
         return f"One decides anew after every {pull}{reason}, and knows at once what it brought."
     sizes = _range(cadence.size, ",")
-    every = f"once a {cadence.unit}, every {sizes} {pull}s" if cadence.unit else f"every {sizes} {pull}s"
+    every = (
+        f"once a {cadence.unit}, every {sizes} {pull}s"
+        if cadence.unit
+        else f"every {sizes} {pull}s"
+    )
     delay = "by all that came before"
     if cadence.later:
-        delay = f"and knows what came of it {count_of(cadence.later, cadence.unit or 'decision')} later"
+        delay = (
+            f"and knows what came of it {count_of(cadence.later, cadence.unit or 'decision')} later"
+        )
     return f"One decides {every}, {delay} (--decide, --known-after)."
 
 
@@ -352,13 +412,25 @@ def next_sections(answer: Answer) -> list[Section]:
     if supply.requests and split.row == MIXTURE and len(supply.requests) == 1:
         both = f"--columns cost2=1 --budget {plan.spending.budget:g},{supply.requests[0]}"
         both += f" --policies {','.join(TWO_COST_POLICIES)}"
-        blocks.append(f"These policies look at the money alone; for those that count requests, too: {both}.")
+        blocks.append(
+            f"These policies look at the money alone; for those that count requests, too: {both}."
+        )
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
         seldom = f"once a {cadence.unit}" if cadence.unit else "so seldom"
-        late = f", with results {count_of(cadence.later, cadence.unit or 'decision')} late," if cadence.later else ""
-        blocks.append(f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}.")
-    when = f"on the first {cadence.unit}" if cadence.unit else f"with the first {split.share:.0%} of the money"
+        late = (
+            f", with results {count_of(cadence.later, cadence.unit or 'decision')} late,"
+            if cadence.later
+            else ""
+        )
+        blocks.append(
+            f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}."
+        )
+    when = (
+        f"on the first {cadence.unit}"
+        if cadence.unit
+        else f"with the first {split.share:.0%} of the money"
+    )
     return [Section(f"What {name} does {when}:", blocks, indent=2, rest="report.html")]
 
 
@@ -367,24 +439,36 @@ def _split_table(plan: ComparisonPlan, split: NextSplit) -> Table:
     style, several, rows = plan.table.style, len(plan.table.instances) > 1, list[list[Any]]()
     for instance, money, pulls in zip(plan.table.instances, split.money, split.pulls, strict=True):
         shares = money[: len(instance.arms)] / max(float(money.sum()), 1e-300)
-        for k in np.argsort(-shares, kind="stable")[: np.count_nonzero(shares >= _WORTH_A_LINE)].tolist():
+        for k in np.argsort(-shares, kind="stable")[
+            : np.count_nonzero(shares >= _WORTH_A_LINE)
+        ].tolist():
             cells = [line(instance.arms[k]), Cell(f"{shares[k]:.0%}", shares[k])]
             cells += [Cell(style.money(money[k]), money[k]), Cell(style.amount(pulls[k]), pulls[k])]
             rows.append([line(instance.name), *cells] if several else cells)
     header = ["arm", "of the money", plan.table.cost_unit, f"{plan.table.pull_unit}s"]
-    return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
+    return Table(
+        ["instance", *header] if several else header, rows, left=(0, 1) if several else (0,)
+    )
 
 
 def check_of(answer: Answer) -> list[str]:
-    """Whether the ranking depends on the noise, if another one was played or there is a reason why not."""
+    """Whether the ranking depends on the noise, if another one was played or there is a reason why
+    not.
+    """
     plan, check = answer.comparison.plan, answer.check
     if not isinstance(check, NoiseCheck):
         return [f"Check: {check}."] if check else []
     runs, style = count_of(check.runs, "run"), plan.table.style
     if len(check.ranking) == 1:
-        verdict = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
+        verdict = (
+            f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
+        )
     elif check.same_best:
-        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
+        stays = (
+            "ranking stays as it is"
+            if check.same_order
+            else "best stays the best, places below change"
+        )
         verdict = f"the {stays} ({runs})"
     else:
         lead = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
@@ -396,7 +480,9 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull = plan.table.reward_unit, plan.table.pull_unit
     days = plan.worlds.cost_cv_from == "days"
-    source = "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
+    source = (
+        "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
+    )
     spread = min(plan.worlds.cost_cv, 1 / math.sqrt(3))
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
@@ -417,9 +503,8 @@ def closing(answer: Answer) -> str:
     headline = _most_of_all(answer)
     if headline:
         return f"In short: {headline[0].removesuffix('.')}{depends}."
-    return (
-        f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {relation} {split.name}{depends}."
-    )
+    brought = f"{part.setting} would have brought {_results(plan, part.earned)}"
+    return f"In short: {brought}, {relation} {split.name}{depends}."
 
 
 # --- The comparison: ranking, instances, what was read
@@ -427,7 +512,11 @@ def closing(answer: Answer) -> str:
 
 ANY_TIME = "at 5 % over all looks, all pairs and both claims; the ± are those of a number of runs fixed beforehand"
 HOLM = "Holm's test over all pairs, at 5 % for the whole table"
-_CLAIMED = {"any": "in most runs or on average", "most runs": "in most runs", "average": "on average"}
+_CLAIMED = {
+    "any": "in most runs or on average",
+    "most runs": "in most runs",
+    "average": "on average",
+}
 _LAST = {"counts": "counts, though it may cost more than is left", "forfeits": "forfeits"}
 
 
@@ -438,7 +527,9 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         Section("All settings, ranked", _ranking(comparison)),
         Section("Until it is clear", _until_clear(plan, clear) if clear else ()),
         Section("What so many runs cannot tell", limits(comparison)),
-        Section("Each instance", _each_instance(comparison) if len(plan.table.instances) > 1 else ()),
+        Section(
+            "Each instance", _each_instance(comparison) if len(plan.table.instances) > 1 else ()
+        ),
         Section("What was read", _read(plan)),
         Section("Notes", [f"note: {note}" for note in comparison.notes]),
     ]
@@ -448,46 +539,79 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
 def _ranking(comparison: Comparison) -> list[str | Table]:
     plan, rows = comparison.plan, comparison.ranking()
     unit, count, alone = plan.table.reward_unit, len(plan.table.instances), len(rows) == 1
-    header: tuple[str, ...] = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
+    header: tuple[str, ...] = (
+        "rank",
+        "policy",
+        unit,
+        "regret",
+        "pulls",
+        f"{unit} against rank 1, paired",
+    )
     cells = [
         [
             row["rank"],
             row["setting"],
-            *(Cell(with_interval(comparison, row, name), row[name]) for name in ("reward", "regret", "pulls")),
-            Cell("best" if row["rank"] == 1 else against_the_best(comparison, row), row["difference"]),
+            *(
+                Cell(with_interval(comparison, row, name), row[name])
+                for name in ("reward", "regret", "pulls")
+            ),
+            Cell(
+                "best" if row["rank"] == 1 else against_the_best(comparison, row), row["difference"]
+            ),
         ]
         for row in rows
     ]
     if alone:  # nothing to compare with, and no test
         header, cells = header[:-1], [row[:-1] for row in cells]
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
-    notes = [f"({average}± 95 % interval over {count_of(plan.runs, 'run')}, each interval by itself"]
+    notes = [
+        f"({average}± 95 % interval over {count_of(plan.runs, 'run')}, each interval by itself"
+    ]
     notes += [] if alone else [f" clear: {HOLM if comparison.clear is None else ANY_TIME}"]
-    notes += [" the instances are given, not sampled: the intervals say nothing about others"] if count > 1 else []
-    return [Table(header, cells, left=(1, 5)), *(f"{text};" for text in notes[:-1]), f"{notes[-1]})"]
+    notes += (
+        [" the instances are given, not sampled: the intervals say nothing about others"]
+        if count > 1
+        else []
+    )
+    return [
+        Table(header, cells, left=(1, 5)),
+        *(f"{text};" for text in notes[:-1]),
+        f"{notes[-1]})",
+    ]
 
 
 def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """How much more than the best it earns, and whether that is clear, or would be after how many more runs.
+    """How much more than the best it earns, and whether that is clear, or would be after how many
+    more runs.
 
-    ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs (clear after 50)``.
+    ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs
+    (clear after 50)``.
     """
     more, low_end, high_end = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
     if comparison.clear is not None:
         best, name = comparison.ranking()[0]["setting"], row["setting"]
         after = [
             (f"{word} {claim}", int(part.sel(setting=ahead, against=behind)))
-            for claim, part in zip(("in most runs", "on average"), comparison.clear.pairs, strict=True)
+            for claim, part in zip(
+                ("in most runs", "on average"), comparison.clear.pairs, strict=True
+            )
             for word, ahead, behind in (("less", best, name), ("MORE", name, best))
         ]
-        verdict = ", ".join(f"{finding} (clear after {runs:,})" for finding, runs in after if runs) or "not clear"
+        verdict = (
+            ", ".join(f"{finding} (clear after {runs:,})" for finding, runs in after if runs)
+            or "not clear"
+        )
     elif row["difference_clear"]:
         verdict = "clear"
     elif not more < 1e6:
         verdict = "not clear"
     else:
         low_end, high_end = _rounded(min(low_end, more)), max(high_end, more)
-        between = f"{low_end} to {_rounded(high_end)}" if high_end < 1e6 else f"{low_end} at least, perhaps never"
+        between = (
+            f"{low_end} to {_rounded(high_end)}"
+            if high_end < 1e6
+            else f"{low_end} at least, perhaps never"
+        )
         verdict = f"not clear (about {_rounded(more)} more runs; {between})"
     return f"{with_interval(comparison, row, 'difference')}, {verdict}"
 
@@ -501,7 +625,9 @@ def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     if clear.is_reached:
         saved = f"{rule.max_runs - clear.runs:,} saved, {clear.looks} looks"
         first = f"{subject} clear ({claimed}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
-    most_runs, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
+    most_runs, average = (
+        f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average")
+    )
     more = f"  {clear.beyond} runs earned more than that; what is more was not counted on average"
     return [
         f"until {rule.until}: {first}",
@@ -512,7 +638,9 @@ def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
 
 
 def limits(comparison: Comparison) -> list[str]:
-    """What so many runs cannot tell: tails that carry the mean, few runs, and disasters that no run has seen."""
+    """What so many runs cannot tell: tails that carry the mean, few runs, and disasters that no run
+    has seen.
+    """
     plan = comparison.plan
     warned = [f"warning: {text}" for text in comparison.doubts()]
     of_each = "of each instance, " if len(plan.table.instances) > 1 else ""
@@ -530,10 +658,15 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
     rows = []
     for name, by_setting in by_instance.items():
         marks = {
-            x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in by_setting.items()
+            x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~"
+            for x, row in by_setting.items()
         }
         cells = [
-            Cell(with_interval(comparison, by_setting[x], "reward") + marks[x], by_setting[x]["reward"]) for x in ranked
+            Cell(
+                with_interval(comparison, by_setting[x], "reward") + marks[x],
+                by_setting[x]["reward"],
+            )
+            for x in ranked
         ]
         rows.append((line(name), by_setting[ranked[0]]["arms"], *cells))
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
@@ -550,14 +683,20 @@ def _read(plan: ComparisonPlan) -> list[str]:
     pulls = [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
     bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
     reward, *costs = (_range(values, ".4g") for values in np.transpose(bounds).tolist())
-    reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
+    reward, *costs = (
+        x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs)
+    )
     spent = list(zip(table.spent_units.values(), costs, spending.budgets, strict=True))
     means = "as in the file" if plan.worlds.posterior is None else "as drawn for each run"
     end = f"the last pull {_LAST[spending.last_pull]}"
     if spending.rounds is not None:
         limit, rounds = f"{spending.average_cost:g}", f"{spending.rounds:,}"
         end = f"at most {limit} a round on average, at any time, for {rounds} rounds"
-    parts = count_of(plan.runs, "run"), count_of(count, "instance"), count_of(len(plan.played.labels), "setting")
+    parts = (
+        count_of(plan.runs, "run"),
+        count_of(count, "instance"),
+        count_of(len(plan.played.labels), "setting"),
+    )
     return [
         f"read {plan.table.path}: {table.kind}, {count_of(count, 'instance')}, {sum(sizes)} arms"
         + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if count > 1 else ""),
@@ -580,7 +719,9 @@ def _words() -> Section:
 
 
 def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> str:
-    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the file's style."""
+    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the
+    file's style.
+    """
     half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     return comparison.plan.table.style.plus_minus(row[name], half)
 
@@ -629,7 +770,10 @@ def _rounded(count: float) -> str:
 
 
 def _range(values: Sequence[float], form: str) -> str:
-    low, high = (f"{x:,.0f}" if abs(x) >= 1000 and "," in form else f"{x:{form}}" for x in (min(values), max(values)))
+    low, high = (
+        f"{x:,.0f}" if abs(x) >= 1000 and "," in form else f"{x:{form}}"
+        for x in (min(values), max(values))
+    )
     return low if low == high else f"{low} to {high}"
 
 
@@ -640,12 +784,16 @@ _MOST_PANELS, _MOST_PARTS, _MOST_OF_ONE = 6, 5, 7
 
 
 def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
-    """Money on each arm over the budget, stacked: of the only instance, or of the six that bring most."""
+    """Money on each arm over the budget, stacked: of the only instance, or of the six that bring
+    most.
+    """
     plan, first, panels = answer.comparison.plan, answer.settings[0], []
     instances, setting = plan.table.instances, list(plan.played.labels).index(first.setting)
     budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
     limit = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
-    for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[:_MOST_PANELS]:
+    for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[
+        :_MOST_PANELS
+    ]:
         spent = money[:, row, : len(instances[row].arms)]
         order = list(np.argsort(-spent[-1], kind="stable"))
         largest, rest = (order[:limit], order[limit:]) if len(order) > limit + 1 else (order, [])
@@ -653,12 +801,20 @@ def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
         if rest:
             heights = np.column_stack([heights, spent[:, rest].sum(axis=1)])
             names.append(f"{len(rest)} others")
-        title = line(instances[row].name) if len(instances) > 1 else f"{first.setting}: money on each arm"
-        panels.append({"title": title, "names": names, "heights": heights, "rest": names[-1] if rest else ""})
+        title = (
+            line(instances[row].name)
+            if len(instances) > 1
+            else f"{first.setting}: money on each arm"
+        )
+        panels.append(
+            {"title": title, "names": names, "heights": heights, "rest": names[-1] if rest else ""}
+        )
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
     number_format = style.amount if style.symbol else partial(style.money, cents=False)
-    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=number_format)
+    takes = dict(
+        x=budgets, panels=panels, across=across, up=f"money{unit}", number_format=number_format
+    )
     return Drawing("stacked", takes)
 
 
@@ -667,8 +823,13 @@ def results_drawing(answer: Answer) -> Drawing:
     import xarray
 
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.played.labels)
-    paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
-    of_split = dict(zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True))
+    paths = {
+        x.setting: answer.comparison.accounts.earned[labels.index(x.setting)]
+        for x in answer.settings
+    }
+    of_split = dict(
+        zip(answer.baselines.plan.played.labels, answer.baselines.accounts.earned, strict=True)
+    )
     paths |= {split.name: of_split[split.name] for split in answer.settings[0].baselines}
     every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
     estimate = mean(every, over="replicate")
@@ -701,8 +862,12 @@ def drawings(answer: Answer, progress: bool | str = False) -> Iterator[tuple[str
 # --- Files
 
 
-def answer_files(answer: Answer, pictures: Mapping[str, bytes], command: str = "") -> dict[str, bytes]:
-    """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
+def answer_files(
+    answer: Answer, pictures: Mapping[str, bytes], command: str = ""
+) -> dict[str, bytes]:
+    """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they
+    were made by.
+    """
     return {
         "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),
         "arms.csv": arms_table(answer).csv().encode(),
@@ -713,7 +878,9 @@ def answer_files(answer: Answer, pictures: Mapping[str, bytes], command: str = "
 
 def arms_table(answer: Answer) -> Table:
     """A row for each arm and each setting that the answer is about, for ``arms.csv``."""
-    numbers = ["share", "pulls", "money", "results"] + ["spent2"] * bool(answer.comparison.plan.table.cost2_unit)
+    numbers = ["share", "pulls", "money", "results"] + ["spent2"] * bool(
+        answer.comparison.plan.table.cost2_unit
+    )
     header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull"]
     header += ["reward_per_pull_in_file", "cost_per_pull_in_file", "probability_best"]
     header += ["coverage", *(f"{name}{end}" for name in numbers for end in ("", "_low", "_high"))]
@@ -738,7 +905,12 @@ def as_json(answer: Answer) -> dict[str, Any]:
         prior_facts = {name: getattr(posterior, name) for name in ("cost_cv_from", "dispersion")}
         prior_facts |= {"prior": dict(posterior.prior)}
     settings = [
-        {"setting": part.setting, "rank": part.rank, "earned": part.earned, "rivals": part.baselines}
+        {
+            "setting": part.setting,
+            "rank": part.rank,
+            "earned": part.earned,
+            "rivals": part.baselines,
+        }
         | ({"spent": part.spent} if len(part.spent) > 1 else {})
         for part in answer.settings
     ]
@@ -748,12 +920,17 @@ def as_json(answer: Answer) -> dict[str, Any]:
         **(several if len(spending.budgets) > 1 else {}),
         "reward_unit": plan.table.reward_unit,
         "cost_unit": plan.table.cost_unit,
-        **{name: getattr(plan.worlds, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
+        **{
+            name: getattr(plan.worlds, name)
+            for name in ("uncertainty", "why_given", "noise", "cost_cv")
+        },
         "posterior": prior_facts,
         "constraint": "budget" if pace is None else f"average-cost:{pace:g}",
         "rounds": spending.rounds,
         "settings": settings,
-        "best_arms": [{"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best],
+        "best_arms": [
+            {"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best
+        ],
         "second_noise": answer.check,
         "growth": spending.supply.growth,
         "decide": {
@@ -780,7 +957,8 @@ def _plain(value: Any) -> Any:
 
 
 def write_report(answer: Answer, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
+    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and
+    ``answer.json``.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, write_report

@@ -1,4 +1,6 @@
-"""The rule to stop: what must be clear, after how many runs one looks, and what a run can earn, which it must know."""
+"""The rule to stop: what must be clear, after how many runs one looks, and what a run can earn,
+which it must know.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +51,17 @@ def ahead(pairs: ClearPairs, claim: str) -> np.ndarray:
 
 
 def most_earned(plan: ComparisonPlan) -> float:
-    """No run earns more than this, averaged over the instances, in the file's unit of reward, but once in a million.
+    """No run earns more than this, averaged over the instances, in the file's unit of reward, but
+    once in a million.
 
-    With independent rewards and costs in [0, 1] of their bounds, of means r_k and c_k, for every θ > 0 there is the
-    least κ with (1 + r_k (e^θ − 1)) (1 − c_k (1 − e^−κ)) ≤ 1 for all arms. Then exp(θ R − κ C) is a supermartingale
-    under every policy, R and C being what was earned and spent so far. So P(R > b) ≤ ε for b = (κ C + ln(1/ε)) / θ, C
-    the budget and one cost more; the best θ is taken. Where the two depend on each other, as in rows of a log, the root
-    of that is one (Cauchy and Schwarz), hence 2 ln(1/ε). Over T rounds it is C = T and κ = max_k ln(1 + r_k (e^θ − 1)).
-    Where means are drawn, the largest reward and the least cost that may be drawn are taken; of a log, whose rows have
-    weights of their own in each run, the best ratio of any row.
+    With independent rewards and costs in [0, 1] of their bounds, of means r_k and c_k, for every θ
+    > 0 there is the least κ with (1 + r_k (e^θ − 1)) (1 − c_k (1 − e^−κ)) ≤ 1 for all arms. Then
+    exp(θ R − κ C) is a supermartingale under every policy, R and C being what was earned and spent
+    so far. So P(R > b) ≤ ε for b = (κ C + ln(1/ε)) / θ, C the budget and one cost more; the best θ
+    is taken. Where the two depend on each other, as in rows of a log, the root of that is one
+    (Cauchy and Schwarz), hence 2 ln(1/ε). Over T rounds it is C = T and κ = max_k ln(1 + r_k (e^θ −
+    1)). Where means are drawn, the largest reward and the least cost that may be drawn are taken;
+    of a log, whose rows have weights of their own in each run, the best ratio of any row.
 
     Raises:
         InputError: an arm may earn at no cost, so that there is no bound.
@@ -67,7 +71,9 @@ def most_earned(plan: ComparisonPlan) -> float:
         if not math.isfinite(bound):
             earner = "a row" if plan.table.kind == "log" else "an arm"
             name = f"instance {instance.name!r}"
-            raise InputError(f"{name}: {earner} earns at no cost, so that no bound of a run is known")
+            raise InputError(
+                f"{name}: {earner} earns at no cost, so that no bound of a run is known"
+            )
     return float(np.mean(bounds))
 
 
@@ -91,7 +97,9 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
                 _RARE,
             )
         elif isinstance(posterior, LogPosterior):
-            ratios = (np.nan_to_num(r / money_cost(c), nan=0.0, posinf=np.inf) for r, c in posterior.rows)
+            ratios = (
+                np.nan_to_num(r / money_cost(c), nan=0.0, posinf=np.inf) for r, c in posterior.rows
+            )
             best = float(max(ratio.max() for ratio in ratios))
             return best * spent * float(np.ravel(instance.cost_bound)[0])
         else:  # no κ is enough where 1 or more is needed

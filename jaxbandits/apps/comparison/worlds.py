@@ -1,21 +1,27 @@
-"""From what a file says of its arms to what is played: the posterior of their means, draws from it, and a run's arms.
+"""From what a file says of its arms to what is played: the posterior of their means, draws from it,
+and a run's arms.
 
-* Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~ Beta(mκ + x_k,
-  (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day by day: θ_k ~ Gamma(a, mean m),
-  x_k ~ φ · Poisson(n_k θ_k / φ), so θ_k | x_k ~ Gamma(a + x_k/φ, rate a/m + n_k/φ).
-* Cost per click: ln c_k ~ N(m, τ²), ln(S_k / n_k) ~ N(ln c_k, v²/n_k), v the coefficient of variation of its cost.
-* Draws are from the central 99.9 % of either, so that what may be drawn has a useful bound, and none is clipped.
-* A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981), reward and cost
-  together.
+* Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~
+  Beta(mκ + x_k, (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day
+  by day: θ_k ~ Gamma(a, mean m), x_k ~ φ · Poisson(n_k θ_k / φ), so θ_k | x_k ~ Gamma(a + x_k/φ,
+  rate a/m + n_k/φ).
+* Cost per click: ln c_k ~ N(m, τ²), ln(S_k / n_k) ~ N(ln c_k, v²/n_k), v the coefficient of
+  variation of its cost.
+* Draws are from the central 99.9 % of either, so that what may be drawn has a useful bound, and
+  none is clipped.
+* A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981),
+  reward and cost together.
 
-The arms of a file share m and κ (or a), and m and τ. They are not known either: **every run draws them too**, from
-their posterior on a grid, given all arms of the file. (At their mode the central 95 % of a rate held 79 % in files of
-three arms.) Their prior: the relative spread σ between arms (σ² = (1 − m) / (m (κ + 1)), 1/a, τ²) has
-ln σ ~ N(ln ½, 0.7²), m the density ∝ (m (1 − m))^−½ (m^−½ for a value that is no count, flat for a log cost). It says
-that arms of a file mostly differ by a quarter to once their mean; it keeps the spread from 0, and of two or three arms
-it keeps an ad with three clicks from winning; with many arms it hardly counts. Counts tell nothing of the spread of a
-cost: v is taken from rows of a day each, where there are any, and so is by how much conversions vary more than a
-binomial law says (φ ≥ 1, by which counts are divided); else v is stated, and φ is 1.
+The arms of a file share m and κ (or a), and m and τ. They are not known either: **every run draws
+them too**, from their posterior on a grid, given all arms of the file. (At their mode the central
+95 % of a rate held 79 % in files of three arms.) Their prior: the relative spread σ between arms
+(σ² = (1 − m) / (m (κ + 1)), 1/a, τ²) has ln σ ~ N(ln ½, 0.7²), m the density ∝ (m (1 − m))^−½ (m^−½
+for a value that is no count, flat for a log cost). It says that arms of a file mostly differ by a
+quarter to once their mean; it keeps the spread from 0, and of two or three arms it keeps an ad with
+three clicks from winning; with many arms it hardly counts. Counts tell nothing of the spread of a
+cost: v is taken from rows of a day each, where there are any, and so is by how much conversions
+vary more than a binomial law says (φ ≥ 1, by which counts are divided); else v is stated, and φ is
+1.
 """
 
 from __future__ import annotations
@@ -29,7 +35,14 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money_cost
+from jaxbandits.apps.comparison.arms_table import (
+    NO_EVIDENCE,
+    ArmsTable,
+    Daily,
+    FloatArray,
+    Instance,
+    money_cost,
+)
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, quoted
@@ -44,14 +57,19 @@ BETA_CONCENTRATION = 4.0
 """α + β of the Beta laws of the noise ``"beta"``."""
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
-_BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
+_BETA_ERROR = (
+    0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
+)
 
 
-def mean_uniforms(seed: int, instance: int, runs: Sequence[int], draw: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """Uniforms in (0, 1), odd multiples of 2⁻²⁵, for means of draws ``[n]`` of arms ``[n]``: float64 ``[run, n, 2]``.
+def mean_uniforms(
+    seed: int, instance: int, runs: Sequence[int], draw: np.ndarray, arm: np.ndarray
+) -> np.ndarray:
+    """Uniforms in (0, 1), odd multiples of 2⁻²⁵, for means of draws ``[n]`` of arms ``[n]``:
+    float64 ``[run, n, 2]``.
 
-    The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other instances, runs, arms or
-    policies there are changes none.
+    The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other
+    instances, runs, arms or policies there are changes none.
     """
     root = np.asarray(jax.random.key_data(jax.random.key(seed)))
     lanes = streams.lane_words(root, np.full(1, instance), np.asarray(runs), Domain.MEANS)
@@ -78,7 +96,9 @@ def log_spread_prior(variance: ArrayLike) -> FloatArray:
 
 
 def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
-    """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 − m)/(m(κ + 1))."""
+    """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 −
+    m)/(m(κ + 1)).
+    """
     from scipy.special import betaln, expit
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -88,7 +108,11 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
         # of (ln(m/(1 − m)), ln κ): d ln σ = κ/(κ + 1)/2 · d ln κ
         return (
             likelihood
-            + (log_spread_prior((1 - m) / (m * (k + 1))) + np.log(m * (1 - m)) / 2 - np.log1p(np.exp(-q)))[:, 0]
+            + (
+                log_spread_prior((1 - m) / (m * (k + 1)))
+                + np.log(m * (1 - m)) / 2
+                - np.log1p(np.exp(-q))
+            )[:, 0]
         )
 
     start = float((x.sum() + 0.5) / (n.sum() + 1))
@@ -97,7 +121,9 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
 
 
 def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
-    """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ = a^−½)."""
+    """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ =
+    a^−½).
+    """
     from scipy.special import gammaln
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -105,7 +131,12 @@ def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
 
         def marginal(n: FloatArray, y: FloatArray) -> FloatArray:
             odds = n * m / phi / a
-            return gammaln(a + y) - gammaln(a) - a * np.log1p(odds) + y * np.log(odds / (1 + odds) + 1e-300)
+            return (
+                gammaln(a + y)
+                - gammaln(a)
+                - a * np.log1p(odds)
+                + y * np.log(odds / (1 + odds) + 1e-300)
+            )
 
         return _over_arms(marginal, n, x / phi) + (log_spread_prior(1 / a) + p / 2)[:, 0]
 
@@ -123,7 +154,11 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> SharedGrid:
         total = precision.sum(1)
         m = precision @ y / total
         residual = (precision * (y - m[:, None]) ** 2).sum(1)
-        return (np.log(precision).sum(1) - np.log(total) - residual) / 2 + log_spread_prior(tau**2), m, total**-0.5
+        return (
+            (np.log(precision).sum(1) - np.log(total) - residual) / 2 + log_spread_prior(tau**2),
+            m,
+            total**-0.5,
+        )
 
     low, high = np.log(1e-4), np.log(5.0)
     for _ in range(2):
@@ -134,11 +169,16 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> SharedGrid:
     return SharedGrid(_weights(log), m, tau, sd)
 
 
-_NODES, _DEPTH = 24, 9.0  # of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
+_NODES, _DEPTH = (
+    24,
+    9.0,
+)  # of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
 
 
 def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float) -> FloatArray:
-    """(weights, first, second) of the nodes of a box that holds what counts; each box is the last one, cut closer."""
+    """(weights, first, second) of the nodes of a box that holds what counts; each box is the last
+    one, cut closer.
+    """
     box = [(start - 6, start + 6), (np.log(1e-3), np.log(1e6))]
     for _ in range(4):
         axes = [np.linspace(low, high, _NODES) for low, high in box]
@@ -146,7 +186,9 @@ def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float)
         log = density(p[:, None], q[:, None])
         inside = log > log.max() - _DEPTH
         step = [axis[1] - axis[0] for axis in axes]
-        box = [(x[inside].min() - d, x[inside].max() + d) for x, d in zip((p, q), step, strict=True)]
+        box = [
+            (x[inside].min() - d, x[inside].max() + d) for x, d in zip((p, q), step, strict=True)
+        ]
     return np.stack([_weights(log), p, q])
 
 
@@ -162,7 +204,8 @@ def _over_arms(term: Callable[..., FloatArray], *of_arms: FloatArray) -> FloatAr
 
 
 def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
-    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of D_k.
+    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of
+    D_k.
 
     None where no arm has two days with clicks.
     """
@@ -175,8 +218,12 @@ def day_to_day_dispersion(days: Sequence[Daily]) -> float:
     return _over_days(days, "value", lambda n, x, mean: (x - n * mean) ** 2 / (n * mean)) or 0.0
 
 
-def _over_days(days: Sequence[Daily], quantity: str, square: Callable[..., FloatArray]) -> float | None:
-    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them; None: no such."""
+def _over_days(
+    days: Sequence[Daily], quantity: str, square: Callable[..., FloatArray]
+) -> float | None:
+    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them;
+    None: no such.
+    """
     columns = [(day.clicks[day.clicks > 0], getattr(day, quantity)[day.clicks > 0]) for day in days]
     arms = [(n, x, float(x.sum() / n.sum())) for n, x in columns if n.size > 1 and x.sum() > 0]
     free = sum(n.size - 1 for n, _, _ in arms)
@@ -192,7 +239,9 @@ class DrawnMeans:
 
     reward: FloatArray  # [run, K]
     cost: FloatArray  # [run, K], or [run, K, d]
-    weights: tuple[FloatArray, ...] | None = None  # of a log, for each arm its rows' probabilities [run, row]
+    weights: tuple[FloatArray, ...] | None = (
+        None  # of a log, for each arm its rows' probabilities [run, row]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +264,9 @@ class CountPosterior:
         m, k = pool.mean[:, None], pool.strength[:, None]
         prior = k if self.law == "beta" else k / m
         center, sd = self._log_cost(costs.mean[:, None], costs.strength[:, None])
-        mean_weight = costs.strength[:, None] ** -2 * sd**2  # the weight of m beside that of the arm
+        mean_weight = (
+            costs.strength[:, None] ** -2 * sd**2
+        )  # the weight of m beside that of the arm
         sd = np.sqrt(sd**2 + (mean_weight * costs.mean_sd[:, None]) ** 2)
         top = _NORMAL_END  # the mean of what is drawn, the central 99.9 %
         cost = np.exp(center + sd**2 / 2) * (ndtr(top - sd) - ndtr(-top - sd)) / _CENTRAL
@@ -228,12 +279,16 @@ class CountPosterior:
         return (self.log_cost_precision * self.log_cost + mean * tau**-2) / total, total**-0.5
 
     def _reward(self, m: FloatArray, k: FloatArray, uniform: ArrayLike) -> FloatArray:
-        """Rewards per pull given m and κ (or a) at these probabilities of the central 99.9 %, ``[…, K]``."""
+        """Rewards per pull given m and κ (or a) at these probabilities of the central 99.9 %, ``[…,
+        K]``.
+        """
         from scipy import special
 
         p = _central(uniform)
         if self.law == "beta":
-            return special.betaincinv(m * k + self.value, (1 - m) * k + np.maximum(self.clicks - self.value, 0), p)
+            return special.betaincinv(
+                m * k + self.value, (1 - m) * k + np.maximum(self.clicks - self.value, 0), p
+            )
         return special.gammaincinv(k + self.value, p) / (k / m + self.clicks)
 
     def _cost(self, node: ArrayLike, mean: ArrayLike, arm: ArrayLike) -> FloatArray:
@@ -246,12 +301,20 @@ class CountPosterior:
         return np.exp(center + sd * ndtri(_central(arm)))
 
     def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """No draw of a mean reward is above the first, of a mean cost below the second or above the third, ``[K]``."""
+        """No draw of a mean reward is above the first, of a mean cost below the second or above the
+        third, ``[K]``.
+        """
         pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
-        largest_mean = {k: m for m, k in sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))}
+        largest_mean = {
+            k: m for m, k in sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))
+        }
         k, m = (np.array(x)[:, None] for x in zip(*largest_mean.items(), strict=True))
-        nodes, high, low = np.flatnonzero(self.costs.weight > 0), LARGEST_UNIFORM, 1 - LARGEST_UNIFORM
+        nodes, high, low = (
+            np.flatnonzero(self.costs.weight > 0),
+            LARGEST_UNIFORM,
+            1 - LARGEST_UNIFORM,
+        )
         return (
             self._reward(m, k, high).max(0),
             self._cost(nodes, np.full(nodes.size, low), low).min(0),
@@ -264,13 +327,18 @@ class CountPosterior:
         return float(reward.max()), float(cost.max())
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
-        """Means of these runs: first what the arms of the file share, at an address of the file, then each arm's."""
+        """Means of these runs: first what the arms of the file share, at an address of the file,
+        then each arm's.
+        """
         arms = np.arange(self.clicks.size)
         uniforms = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
         shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
         at = _node(self.rewards, shared[:, 0, 0])[:, None]
         reward = self._reward(self.rewards.mean[at], self.rewards.strength[at], uniforms[..., 0])
-        return DrawnMeans(reward, self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], uniforms[..., 1]))
+        return DrawnMeans(
+            reward,
+            self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], uniforms[..., 1]),
+        )
 
 
 _FILE = 2**32 - 1  # in the place of an instance: what all instances of a file share
@@ -303,7 +371,9 @@ class LogPosterior:
         weights = []
         for arm, (rewards, _) in enumerate(self.rows):
             row = np.arange(rewards.size)
-            exponential = -np.log(mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0])
+            exponential = -np.log(
+                mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0]
+            )
             weights.append(exponential / exponential.sum(-1, keepdims=True))
         arms = list(zip(weights, self.rows, strict=True))
         reward, cost = (np.stack([w @ arm[i] for w, arm in arms], axis=1) for i in (0, 1))
@@ -318,7 +388,8 @@ class FilePosterior:
     cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
     cost_cv_from: str  # "days", "stated" or "rows"
     dispersion: float = 1.0  # φ, by which counts are divided; 1 where there are no days
-    # What arms are pooled to, on average: m and κ (or a) of the reward, m and τ of ln cost; empty for a log.
+    # What arms are pooled to, on average: m and κ (or a) of the reward, m and τ of ln cost; empty
+    # for a log.
     prior: tuple[tuple[str, float], ...] = ()
 
 
@@ -334,12 +405,15 @@ def why_no_posterior(table: ArmsTable) -> str | None:
 
 
 def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterior:
-    """The posterior of the arms' means given the counts of a file for which :func:`why_no_posterior` is None.
+    """The posterior of the arms' means given the counts of a file for which
+    :func:`why_no_posterior` is None.
 
     ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
     """
     if table.kind == "log":
-        return FilePosterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
+        return FilePosterior(
+            tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows"
+        )
     evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
@@ -353,7 +427,9 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
         priced = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
         log_cost = np.log(np.where(priced, s, 1) / np.where(priced, n, 1))
         law, precision = "beta" if whole else "gamma", np.where(priced, n, 0) / (v * v)
-        posteriors.append(CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs))
+        posteriors.append(
+            CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs)
+        )
     names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
     typical = [pool.weight @ pool.mean for pool in (rewards, costs)]
     spreads = [np.exp(pool.weight @ np.log(pool.strength)) for pool in (rewards, costs)]
@@ -361,8 +437,12 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
     return FilePosterior(tuple(posteriors), v, v_from, phi, tuple(zip(names, values, strict=True)))
 
 
-def cost_cv_of(table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None) -> tuple[float, str]:
-    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day, or 0.5); whence."""
+def cost_cv_of(
+    table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None
+) -> tuple[float, str]:
+    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day,
+    or 0.5); whence.
+    """
     if cost_cv is not None:
         return cost_cv, "stated"
     if posterior is not None:
@@ -377,7 +457,11 @@ def counts_conversions(table: ArmsTable) -> bool:
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    every = (day for instance in table.instances for day in (instance.evidence or NO_EVIDENCE).daily or ())
+    every = (
+        day
+        for instance in table.instances
+        for day in (instance.evidence or NO_EVIDENCE).daily or ()
+    )
     return [day for day in every if day.clicks.size > 1]
 
 
@@ -389,13 +473,18 @@ def scaled_means(
     width: int | None = None,
     means: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]`` each.
+    """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]``
+    each.
 
-    ``width`` is the number of columns (that of the widest instance), absent arms have means of one half; ``means`` are
-    rewards and costs ``[…, arm]`` of each instance, default those of the file. With several costs theirs are
-    ``[instance, …, arm, d]``.
+    ``width`` is the number of columns (that of the widest instance), absent arms have means of one
+    half; ``means`` are rewards and costs ``[…, arm]`` of each instance, default those of the file.
+    With several costs theirs are ``[instance, …, arm, d]``.
     """
-    means = [(instance.mean_reward, instance.mean_cost) for instance in instances] if means is None else means
+    means = (
+        [(instance.mean_reward, instance.mean_cost) for instance in instances]
+        if means is None
+        else means
+    )
     width = width or max(len(instance.arms) for instance in instances)
     reward = np.full((len(instances), *means[0][0].shape[:-1], width), 0.5)
     cost = np.full(reward.shape + instances[0].mean_cost.shape[1:], 0.5)
@@ -417,7 +506,8 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
             see :func:`~jaxbandits.apps.comparison.compare`.
 
     Raises:
-        InputError: means that this noise cannot have, or a mean cost that would never spend the budget.
+        InputError: means that this noise cannot have, or a mean cost that would never spend the
+            budget.
 
     Example:
         >>> from jaxbandits.apps.comparison import Instance, finite_arms
@@ -428,18 +518,26 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
     reward, cost, present = scaled_means(instances)
     named = {"reward": reward, "cost": cost}
     if noise == "empirical":
-        logs = [[(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()] for i in instances]
+        logs = [
+            [(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()]
+            for i in instances
+        ]
         arms = FiniteArms.empirical(logs)
     elif noise == "bernoulli":
         for quantity, means in named.items():  # for a coin, means above 0 must be a tick or more
-            small = ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
+            small = (
+                ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
+            )
             _refuse(instances, present & small, _SMALL.format(quantity))
         arms = FiniteArms.bernoulli(reward, cost, present)
     elif cost.ndim > reward.ndim:
-        raise InputError("noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs")
+        raise InputError(
+            "noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs"
+        )
     else:
         no_law = (
-            "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
+            "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, "
+            "or of a small share of it"
         )
         for quantity, means in named.items():
             _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(quantity))
@@ -449,7 +547,9 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
         for (quantity, means), whole in zip(named.items(), in_ticks, strict=True):
             wrong = np.abs(ticks.to_units(whole) - means) > _BETA_ERROR * means
             _refuse(instances, present & wrong, no_law.format(quantity))
-    _refuse(instances, present & (money_cost(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost"))
+    _refuse(
+        instances, present & (money_cost(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost")
+    )
     return arms
 
 
@@ -459,14 +559,18 @@ _SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
     """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
     for row, *_, arm in np.argwhere(wrong)[:1]:
-        raise InputError(f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {reason}")
+        raise InputError(
+            f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {reason}"
+        )
 
 
 # --- Means that are drawn anew for every run
 
 
 def spread_of(cost_cv: float) -> float:
-    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at most 1."""
+    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at
+    most 1.
+    """
     return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
@@ -481,10 +585,10 @@ def with_bounds(
 ) -> ArmsTable:
     """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
 
-    A log's are its largest reward and cost. A click brings one conversion at most; a cost is bounded by the largest
-    mean of any draw, with the noise around it.
-    As in :func:`~jaxbandits.apps.comparison.read_arms` one pair serves the file, and in the Facebook format each
-    instance. With ``grow_only`` no bound becomes smaller than it is.
+    A log's are its largest reward and cost. A click brings one conversion at most; a cost is
+    bounded by the largest mean of any draw, with the noise around it. As in
+    :func:`~jaxbandits.apps.comparison.read_arms` one pair serves the file, and in the Facebook
+    format each instance. With ``grow_only`` no bound becomes smaller than it is.
 
     Raises:
         InputError: a bound of the user below what may be drawn.
@@ -497,24 +601,38 @@ def with_bounds(
         reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
         if isinstance(instance_posterior, CountPosterior):
             (reward, cost), whole = instance_posterior.largest(), instance_posterior.law == "beta"
-        largest_cost = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
+        largest_cost = (
+            cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
+        )
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
     if table.kind != "facebook":
         needed[:] = needed.max(axis=0)
     if grow_only:
-        needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
+        needed = np.maximum(
+            needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances]
+        )
     for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if bound is not None and bound < (lowest := needed[:, column].max()):
-            raise bad(name, bound, f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')")
+            raise bad(
+                name,
+                bound,
+                f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')",
+            )
     instances = tuple(
-        dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
+        dataclasses.replace(
+            instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost
+        )
         for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
     )
     return dataclasses.replace(table, instances=instances)
 
 
-def _log_bounds(table: ArmsTable, reward_max: float | None, cost_max: float | None) -> Iterator[Instance]:
-    """Bounds of 1 say nothing but that no value is above it: the largest values of the file in their place."""
+def _log_bounds(
+    table: ArmsTable, reward_max: float | None, cost_max: float | None
+) -> Iterator[Instance]:
+    """Bounds of 1 say nothing but that no value is above it: the largest values of the file in
+    their place.
+    """
     every = [rows for instance in table.instances for rows in instance.log or ()]
     reward, cost = (
         max(float(x.max()) for x in values) or 1.0
@@ -532,30 +650,45 @@ def _log_bounds(table: ArmsTable, reward_max: float | None, cost_max: float | No
         )
 
 
-def run_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans], noise: str, cost_cv: float) -> FiniteArms:
+def run_arms(
+    instances: Sequence[Instance], draws: Sequence[DrawnMeans], noise: str, cost_cv: float
+) -> FiniteArms:
     """Arms whose means were drawn for each run, row by row: instance by instance, run by run.
 
-    ``"clicks"``: one conversion or none, a price spread uniformly around its mean (``cost_cv``); ``"bernoulli"``: the
-    whole bound or nothing for both; ``"empirical"``: a row of the log, with the weights that were drawn.
+    ``"clicks"``: one conversion or none, a price spread uniformly around its mean (``cost_cv``);
+    ``"bernoulli"``: the whole bound or nothing for both; ``"empirical"``: a row of the log, with
+    the weights that were drawn.
     """
     if noise == "empirical":
         return _log_arms(instances, draws)
-    reward, cost, present = scaled_means(instances, means=[(draw.reward, draw.cost) for draw in draws])
+    reward, cost, present = scaled_means(
+        instances, means=[(draw.reward, draw.cost) for draw in draws]
+    )
     worth = np.full(reward.shape, ticks.ONE, np.int32)
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    _refuse(instances, present & (ticks.from_units(money_cost(cost, present.ndim)) < 1), _SMALL.format("cost"))
+    _refuse(
+        instances,
+        present & (ticks.from_units(money_cost(cost, present.ndim)) < 1),
+        _SMALL.format("cost"),
+    )
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
-    chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost))
+    chance, price = (
+        ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost)
+    )
     worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
     expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
-    if noise == "clicks":  # every click costs its price, which is uniform on mean ± half, at most the bound
+    if (
+        noise == "clicks"
+    ):  # every click costs its price, which is uniform on mean ± half, at most the bound
         half = np.minimum(np.rint(price * spread_of(cost_cv)), ticks.ONE - price).astype(np.int32)
         law = ClickLaw(chance, worth, whole, price, half)
     else:
         law = ClickLaw(chance, worth, price, whole, np.zeros_like(whole))
-    return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape))
+    return FiniteArms(
+        law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape)
+    )
 
 
 def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> FiniteArms:
@@ -563,19 +696,29 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
     runs, width = draws[0].reward.shape[0], max(len(instance.arms) for instance in instances)
     depth = max(arm.shape[1] for draw in draws for arm in draw.weights or ())
     shape = (len(instances), runs, width, depth)
-    reward, cost = (np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:]))
+    reward, cost = (
+        np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:])
+    )
     cumulative, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
     for i, (instance, draw) in enumerate(zip(instances, draws, strict=True)):
-        for arm, (rows, weights) in enumerate(zip(instance.log or (), draw.weights or (), strict=True)):
+        for arm, (rows, weights) in enumerate(
+            zip(instance.log or (), draw.weights or (), strict=True)
+        ):
             count = weights.shape[1]
             reward[i, :, arm, :count] = ticks.from_units(rows[0] / instance.reward_bound)
             cost[i, :, arm, :count] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
-            cumulative[i, :, arm, : count - 1] = np.rint(np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE)
+            cumulative[i, :, arm, : count - 1] = np.rint(
+                np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE
+            )
             present[i, :, arm] = True
     share = np.diff(cumulative, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
     means = [
-        np.rint((beside(share, x.ndim - 4) * x).sum(3)).astype(np.int32).reshape(-1, width, *x.shape[4:])
+        np.rint((beside(share, x.ndim - 4) * x).sum(3))
+        .astype(np.int32)
+        .reshape(-1, width, *x.shape[4:])
         for x in (reward, cost)
     ]
     law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, cumulative)))
-    return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width))
+    return FiniteArms(
+        law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width)
+    )

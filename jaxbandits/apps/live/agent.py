@@ -26,7 +26,15 @@ from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
 from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
-from jaxbandits.apps.live.terms import BILLION, Breaker, Budget, Traffic, billionths, checked_terms, in_currency
+from jaxbandits.apps.live.terms import (
+    BILLION,
+    Breaker,
+    Budget,
+    Traffic,
+    billionths,
+    checked_terms,
+    in_currency,
+)
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
     InputError,
@@ -41,7 +49,12 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
 _USUAL_BREAKER = Breaker()
-_FIXED = ("reward_bound", "key", "start", "context")  # what a file keeps for ever: its numbers are in these
+_FIXED = (
+    "reward_bound",
+    "key",
+    "start",
+    "context",
+)  # what a file keeps for ever: its numbers are in these
 _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "retention")
 
 
@@ -65,40 +78,48 @@ class Ticket:
 class Agent:
     """Requests in flight and budgets that renew, decided as the simulator decides them.
 
-    Any number of threads may share an agent, and any number of processes may make one of the same file. Money is whole
-    billionths of the currency, as written: bounds and costs are rounded up, budgets down. An open request is charged
-    what is held for it; while none costs more, no period pays more than it grants. A higher cost is booked all the
-    same, and :meth:`statistics` says by how much the period is overspent. A call raises :class:`Misuse` on arguments
-    that cannot be right and :class:`Broken` where the file cannot be written; then nothing has changed.
+    Any number of threads may share an agent, and any number of processes may make one of the same
+    file. Money is whole billionths of the currency, as written: bounds and costs are rounded up,
+    budgets down. An open request is charged what is held for it; while none costs more, no period
+    pays more than it grants. A higher cost is booked all the same, and :meth:`statistics` says by
+    how much the period is overspent. A call raises :class:`Misuse` on arguments that cannot be
+    right and :class:`Broken` where the file cannot be written; then nothing has changed.
 
     Args:
-        policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer`` or ``EvenPace``
-            where budgets are to last, ``ContextualPacer`` where it sees the request. Inside ``Discounted`` where prices
-            and quality change.
-        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is free.
+        policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer``
+            or ``EvenPace`` where budgets are to last, ``ContextualPacer`` where it sees the
+            request. Inside ``Discounted`` where prices and quality change.
+        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is
+            free.
         reward_bound: rewards are from 0 to this.
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
         traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
-        context: how many numbers are known of a request, d; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory. With a file that is there the agent goes on. Arguments that differ
-            from those of its last start become the terms; what :meth:`change`, :meth:`add_arm` and :meth:`remove_arm`
-            did since stays.
-        hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's last thousand costs,
-            such as 0.99: then dear arms are payable for longer, and costs above it may overspend a period (by
-            ``at_risk`` of :meth:`statistics` at most).
-        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the ``"mean"`` of its
-            arm's costs, which is right on average if those requests cost what others do, or its ``"bound"``.
-        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None: never.
-        times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless it is confirmed.
-        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90 days.
+        context: how many numbers are known of a request, d; each :meth:`choose` is then given its
+            own.
+        file: where all is kept; None: in memory. With a file that is there the agent goes on.
+            Arguments that differ from those of its last start become the terms; what
+            :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
+        hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's
+            last thousand costs, such as 0.99: then dear arms are payable for longer, and costs
+            above it may overspend a period (by ``at_risk`` of :meth:`statistics` at most).
+        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the
+            ``"mean"`` of its arm's costs, which is right on average if those requests cost what
+            others do, or its ``"bound"``.
+        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None:
+            never.
+        times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless
+            it is confirmed.
+        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90
+            days.
         start: when periods of so many seconds begin, in seconds of the clock.
         clock: a function that gives the time, default :func:`time.time`.
-        tolerance: a reading further than so many seconds from what it can be is refused, until :meth:`resume` takes it
-            at its word. Default: an hour, by :func:`time.monotonic`; for your own clock a week, by the last event.
+        tolerance: a reading further than so many seconds from what it can be is refused, until
+            :meth:`resume` takes it at its word. Default: an hour, by :func:`time.monotonic`; for
+            your own clock a week, by the last event.
         patience: seconds to wait for calls of other processes.
-        sync: wait for the disk after every call. Without it the last calls may be lost when the machine dies, but not
-            when a process does.
+        sync: wait for the disk after every call. Without it the last calls may be lost when the
+            machine dies, but not when a process does.
 
     Raises:
         InputError: naming the argument, before anything is compiled or written.
@@ -144,8 +165,19 @@ class Agent:
         words = jax.random.key_data(streams.root_key(key))
         refuse_traced("key", words)  # inside jit all arrays are
         policy = of_one_setting(policy)
-        terms: dict[str, Any] = {"policy": policy, "arms": arms, "budgets": budgets, "traffic": traffic}
-        terms |= {"hold": hold, "lost": lost, "breaker": breaker, "times_bound": times_bound, "retention": retention}
+        terms: dict[str, Any] = {
+            "policy": policy,
+            "arms": arms,
+            "budgets": budgets,
+            "traffic": traffic,
+        }
+        terms |= {
+            "hold": hold,
+            "lost": lost,
+            "breaker": breaker,
+            "times_bound": times_bound,
+            "retention": retention,
+        }
         terms |= {"reward_bound": reward_bound, "start": start, "context": context}
         arguments = checked_terms(terms, arms) | {"key": words.tolist()}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
@@ -177,8 +209,13 @@ class Agent:
     def __repr__(self) -> str:
         """Policy, arms, open requests."""
         with self._transaction(write=False) as ledger:
-            terms, open_requests = ledger.setup.terms, ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0]
-        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {open_requests:,} open>"
+            terms, open_requests = (
+                ledger.setup.terms,
+                ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0],
+            )
+        return (
+            f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {open_requests:,} open>"
+        )
 
     # --- the file ----------------------------------------------------------------------------------------------
 
@@ -200,24 +237,35 @@ class Agent:
             if self._place is not None:
                 self._place = self._place.resolve()
                 if new and not self._place.exists():
-                    # Whoever closes a file that is there lets go of the locks that SQLite holds on it in this process.
+                    # Whoever closes a file that is there lets go of the locks that SQLite holds on
+                    # it in this process.
                     os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
                 self._inode = self._place.stat().st_ino
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                db.execute("PRAGMA page_size = 1024")  # a call changes a few bytes on each of six pages
+                db.execute(
+                    "PRAGMA page_size = 1024"
+                )  # a call changes a few bytes on each of six pages
             elif version != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
-            db.execute("PRAGMA busy_timeout = 1")  # SQLite's pauses grow to 100 ms: _transaction asks again instead
+            db.execute(
+                "PRAGMA busy_timeout = 1"
+            )  # SQLite's pauses grow to 100 ms: _transaction asks again instead
         except OSError as problem:
-            raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
+            raise bad(
+                "file", str(file), f"a file that can be written ({reason_of(problem)})"
+            ) from None
         except sqlite3.Error as problem:
-            reason = "a log of version 1.1 is not read" if "not a database" in str(problem) else str(problem)
+            reason = (
+                "a log of version 1.1 is not read"
+                if "not a database" in str(problem)
+                else str(problem)
+            )
             raise bad("file", str(file), f"a new file, or one of an agent ({reason})") from None
         self._ledger = ServiceLedger(db, policy)
 
@@ -244,17 +292,25 @@ class Agent:
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                reason = "it was moved or deleted: make the agent anew" if isinstance(problem, OSError) else problem
+                reason = (
+                    "it was moved or deleted: make the agent anew"
+                    if isinstance(problem, OSError)
+                    else problem
+                )
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
-                raise (Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong) from None
+                raise (
+                    Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong
+                ) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
                         db.execute("ROLLBACK")
 
     def _begin(self, write: bool, serving: bool) -> bool:
-        """Begin as soon as the file is free; False where the terms are no longer those that were read."""
+        """Begin as soon as the file is free; False where the terms are no longer those that were
+        read.
+        """
         ledger, until = self._ledger, time.monotonic() + self._patience
         while True:
             try:
@@ -262,26 +318,40 @@ class Agent:
                 return not serving or ledger.is_current()
             except sqlite3.OperationalError as problem:
                 # SQLite has waited a millisecond.
-                if problem.sqlite_errorcode & 255 != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                if (
+                    problem.sqlite_errorcode & 255 != sqlite3.SQLITE_BUSY
+                    or time.monotonic() > until
+                ):
                     raise
                 if ledger.db.in_transaction:
                     ledger.db.execute("ROLLBACK")
 
     def _go_on(self, arguments: dict[str, Any]) -> None:
-        """Go on with a file that is there: arguments that differ from those of the last start become the terms."""
+        """Go on with a file that is there: arguments that differ from those of the last start
+        become the terms.
+        """
         with self._transaction(serving=False) as ledger:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
-            raise InputError(f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent")
+            raise InputError(
+                f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent"
+            )
         differing = {name: value for name, value in arguments.items() if value != last[name]}
 
         def change_of(setup: Setup) -> dict[str, Any]:
             if "arms" not in differing:
                 return differing
-            now, before = differing["arms"], last["arms"]  # arms that joined or left since stay as they are
-            arms = setup.terms["arms"] | {arm: bound for arm, bound in now.items() if bound != before.get(arm)}
-            return differing | {"arms": {arm: arms[arm] for arm in arms if arm in now or arm not in before}}
+            now, before = (
+                differing["arms"],
+                last["arms"],
+            )  # arms that joined or left since stay as they are
+            arms = setup.terms["arms"] | {
+                arm: bound for arm, bound in now.items() if bound != before.get(arm)
+            }
+            return differing | {
+                "arms": {arm: arms[arm] for arm in arms if arm in now or arm not in before}
+            }
 
         if differing:
             self._change(change_of, arguments)
@@ -292,11 +362,16 @@ class Agent:
         arguments: dict[str, Any] | None = None,
         policy: Policy | None = None,
     ) -> None:
-        """Other terms from now on: those of ``change_of(setup)``, which is asked again if others were quicker."""
+        """Other terms from now on: those of ``change_of(setup)``, which is asked again if others
+        were quicker.
+        """
         while True:
             with self._transaction(write=False) as ledger:
                 terms, names = ledger.after_change(change_of(ledger.setup))
-                version, custom = ledger.service["version"], ledger.policy if policy is None else of_one_setting(policy)
+                version, custom = (
+                    ledger.service["version"],
+                    ledger.policy if policy is None else of_one_setting(policy),
+                )
             new_policy = policy_of(terms["policy"], custom)
             setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction() as ledger:
@@ -318,8 +393,9 @@ class Agent:
     ) -> Any:
         """Decide about a request, or about ``n``: a :class:`Ticket` each.
 
-        None where no arm can serve, or where the policy keeps the money for later requests. An arm serves unless it
-        left, is set aside, or a budget that pays for it cannot pay what it holds, or has no request left.
+        None where no arm can serve, or where the policy keeps the money for later requests. An arm
+        serves unless it left, is set aside, or a budget that pays for it cannot pay what it holds,
+        or has no request left.
 
         Args:
             n: how many; then a list is given.
@@ -360,18 +436,25 @@ class Agent:
             return None
         numbers = None if context is None else in_float32("context", context)
         if numbers is None or numbers.shape != (size,) or not np.isfinite(numbers).all():
-            raise bad("context", context, f"the {size} numbers that are known of this request, all finite")
+            raise bad(
+                "context", context, f"the {size} numbers that are known of this request, all finite"
+            )
         return numbers.tobytes()
 
-    def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
-        """The outcome of a request, once for each, in any order; money that was held and not spent is free again.
+    def learn(
+        self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False
+    ) -> None:
+        """The outcome of a request, once for each, in any order; money that was held and not spent
+        is free again.
 
-        It is booked in the period of the decision, also where the request was given up (:meth:`expire`); then its
-        reward is learnt unless the request was learnt as a failure. A cost above the arm's bound is booked and learnt.
+        It is booked in the period of the decision, also where the request was given up
+        (:meth:`expire`); then its reward is learnt unless the request was learnt as a failure. A
+        cost above the arm's bound is booked and learnt.
 
         Args:
             ticket: or its id.
-            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is settled.
+            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is
+                settled.
             cost: in money, at least 0; a number, a :class:`~decimal.Decimal` or its text.
             confirm: book also a cost above ``times_bound`` times its bound.
 
@@ -381,13 +464,15 @@ class Agent:
         self._settle("learn", ticket, reward, cost, confirm)
 
     def fail(self, ticket: Ticket | int, *, cost: Any = None, confirm: bool = False) -> None:
-        """The request failed: reward 0 is learnt, and its cost, if that is known; the rest is free again.
+        """The request failed: reward 0 is learnt, and its cost, if that is known; the rest is free
+        again.
 
         An arm that fails again and again is set aside (:class:`Breaker`).
 
         Args:
             ticket: or its id.
-            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as ``lost`` says.
+            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as
+                ``lost`` says.
             confirm: as for :meth:`learn`.
         """
         self._settle("fail", ticket, 0.0, cost, confirm)
@@ -395,24 +480,40 @@ class Agent:
     def cancel(self, ticket: Ticket | int) -> None:
         """The request was never sent: nothing is learnt, and what was held for it is free again.
 
-        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing arm is chosen on.
+        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing
+        arm is chosen on.
         """
         self._settle("cancel", ticket)
 
-    def _settle(self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False) -> None:
+    def _settle(
+        self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False
+    ) -> None:
         """Check an outcome, and book it."""
         with self._transaction() as ledger:
-            terms, request = ledger.setup.terms, ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
+            terms, request = (
+                ledger.setup.terms,
+                ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket),
+            )
             arm, bound = ledger.setup.names[request["arm"]], ledger.setup.bounds[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
-                raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
+                raise bad(
+                    "ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another"
+                )
             if reward is not None:
-                value = float(reward) if isinstance(reward, (float, Decimal)) else number("reward", reward)
+                value = (
+                    float(reward)
+                    if isinstance(reward, (float, Decimal))
+                    else number("reward", reward)
+                )
                 largest = terms["reward_bound"]
                 if not 0 <= value <= largest:
                     raise bad("reward", reward, f"from 0 to {largest:g}")
                 if value and not ledger.setup.reward_ticks(value):
-                    raise bad("reward", reward, f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick")
+                    raise bad(
+                        "reward",
+                        reward,
+                        f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick",
+                    )
                 reward = value
             if cost is not None or do == "learn":
                 paid, largest = billionths("cost", cost), terms["times_bound"] * bound
@@ -423,21 +524,26 @@ class Agent:
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
-        """Give up requests that were decided more than so many seconds ago: they are charged as ``lost`` says.
+        """Give up requests that were decided more than so many seconds ago: they are charged as
+        ``lost`` says.
 
-        An answer that comes after all may still be told (:meth:`learn`), until the request is twice as old: then it is
-        forgotten, and an answer is :class:`Settled`.
+        An answer that comes after all may still be told (:meth:`learn`), until the request is twice
+        as old: then it is forgotten, and an answer is :class:`Settled`.
 
         Args:
             older_than: seconds.
-            failed: does the policy learn that they failed, and the breaker count them? False: nothing is learnt.
+            failed: does the policy learn that they failed, and the breaker count them? False:
+                nothing is learnt.
 
         Returns:
             The tickets that are given up now.
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
-            now, old = self._time(ledger), "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?"
+            now, old = (
+                self._time(ledger),
+                "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?",
+            )
             for row in ledger.rows(old, True, now, 2 * older_than):
                 ledger.settle(now, "forget", row)
             late = ledger.rows(old, False, now, older_than)
@@ -446,14 +552,18 @@ class Agent:
         return list(map(self._ticket, late))
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        return Ticket(row["id"], self._ledger.setup.names[row["arm"]], in_currency(row["held"]), row["time"])
+        return Ticket(
+            row["id"], self._ledger.setup.names[row["arm"]], in_currency(row["held"]), row["time"]
+        )
 
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def add_arm(self, name: str, bound: Any) -> None:
-        """An arm joins, or comes back with what was learnt of it; where there is no room the capacity doubles.
+        """An arm joins, or comes back with what was learnt of it; where there is no room the
+        capacity doubles.
 
-        If its bound is the largest there ever was, the policy learns anew from the events that are kept.
+        If its bound is the largest there ever was, the policy learns anew from the events that are
+        kept.
         """
         amount = checked_terms({"arms": {name: bound}}, ())["arms"]
 
@@ -469,24 +579,31 @@ class Agent:
 
         def change_of(setup: Setup) -> dict[str, Any]:
             setup.place(name)  # is it there?
-            return {"arms": {arm: bound for arm, bound in setup.terms["arms"].items() if arm != name}}
+            return {
+                "arms": {arm: bound for arm, bound in setup.terms["arms"].items() if arm != name}
+            }
 
         self._change(change_of)
 
-    def change(self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any) -> None:
+    def change(
+        self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any
+    ) -> None:
         """Other terms from now on, all or none; terms that are not given stay.
 
-        A budget is known by its name: it keeps what was charged to the period that is running. A policy of the same
-        kind, with other parameters, keeps what was learnt; another kind is taught the outcomes that are kept.
+        A budget is known by its name: it keeps what was charged to the period that is running. A
+        policy of the same kind, with other parameters, keeps what was learnt; another kind is
+        taught the outcomes that are kept.
 
         Args:
             policy: the new policy.
             bounds: new bounds of some arms.
-            **terms: ``budgets``, ``traffic``, ``hold``, ``lost``, ``breaker``, ``times_bound``, ``retention``, as for a
-                new agent.
+            **terms: ``budgets``, ``traffic``, ``hold``, ``lost``, ``breaker``, ``times_bound``,
+                ``retention``, as for a new agent.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
-            raise Misuse(f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}")
+            raise Misuse(
+                f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}"
+            )
 
         def change_of(setup: Setup) -> dict[str, Any]:
             for name in bounds or ():
@@ -502,7 +619,8 @@ class Agent:
     def left(self, caller: str | None = None) -> dict[str, float]:
         """What each budget may still spend in this period, by name; below 0 where it is overspent.
 
-        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a number of requests.
+        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a
+        number of requests.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
@@ -517,7 +635,9 @@ class Agent:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than their grants, by the budget's name and the time at which they began."""
+        """By how much periods paid more than their grants, by the budget's name and the time at
+        which they began.
+        """
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
@@ -529,17 +649,22 @@ class Agent:
     def open(self) -> list[Ticket]:
         """The tickets whose outcome is waited for."""
         with self._transaction(write=False) as ledger:
-            return list(map(self._ticket, ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")))
+            return list(
+                map(self._ticket, ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id"))
+            )
 
     def statistics(self) -> dict[str, Any]:
-        """What the agent knows and did, as plain numbers: whole counts of all time, and money of this period.
+        """What the agent knows and did, as plain numbers: whole counts of all time, and money of
+        this period.
 
-        Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors, ``open``, ``lost`` and
-        ``failed`` requests, costs ``above`` the bound, the ``bound``, what a request would ``hold`` now, the seconds
-        for which it is ``aside``. Of each budget of all: what is ``granted``, ``charged``, ``left`` and ``overspent``
-        in this period, what is ``held`` for open requests and what they could cost above that (``at_risk``), and the
-        ``price`` of money, if the policy has one, in reward for a unit of money. Of all: ``requests``, ``turned_away``,
-        ``cancelled``, ``late`` answers, ``open``. It can be read whatever state the disk and the clock are in.
+        Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
+        ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a
+        request would ``hold`` now, the seconds for which it is ``aside``. Of each budget of all:
+        what is ``granted``, ``charged``, ``left`` and ``overspent`` in this period, what is
+        ``held`` for open requests and what they could cost above that (``at_risk``), and the
+        ``price`` of money, if the policy has one, in reward for a unit of money. Of all:
+        ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``. It can be read
+        whatever state the disk and the clock are in.
         """
         with self._transaction(write=False) as ledger:
             now, service, setup = self._reading(ledger), ledger.service, ledger.setup
@@ -552,7 +677,9 @@ class Agent:
                 "active": k in setup.there,
                 "pulls": row["pulls"],
                 **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
-                **mean_with_error("cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2),
+                **mean_with_error(
+                    "cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2
+                ),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
                 "hold": in_currency(row["hold"]),
@@ -566,12 +693,20 @@ class Agent:
                 "charged": in_currency(charged),
                 "left": in_currency(granted - charged),
                 "overspent": in_currency(max(charged - granted, 0)),
-                "held": len(requests) if account.counts else in_currency(sum(x["held"] for x in requests)),
+                "held": len(requests)
+                if account.counts
+                else in_currency(sum(x["held"] for x in requests)),
                 "at_risk": 0.0 if account.counts else in_currency(sum(risk)),
                 "price": prices.get(account.name),
             }
         counts = {name: service[name] for name in ("turned_away", "cancelled", "late")}
-        return {"requests": service["round"], **counts, "open": len(open_requests), "arms": arms, "budgets": budgets}
+        return {
+            "requests": service["round"],
+            **counts,
+            "open": len(open_requests),
+            "arms": arms,
+            "budgets": budgets,
+        }
 
     @staticmethod
     def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
@@ -579,8 +714,13 @@ class Agent:
         policy, state = setup.policy, setup.program.state(learnt)
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
-        scale, prices = setup.terms["reward_bound"] / in_currency(setup.unit), np.ravel(getattr(state, "price", ()))
-        return {x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0}
+        scale, prices = (
+            setup.terms["reward_bound"] / in_currency(setup.unit),
+            np.ravel(getattr(state, "price", ())),
+        )
+        return {
+            x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0
+        }
 
     def _time(self, ledger: ServiceLedger) -> float:
         """The time; :class:`Misuse` where the clock cannot be right."""
@@ -623,4 +763,7 @@ def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str
     """The mean of n numbers, and its standard error."""
     mean = total / n if n else None
     variance = (squares - total * total / n) / (n - 1) if n > 1 else None
-    return {name: mean, f"{name}_error": None if variance is None else math.sqrt(max(variance, 0.0) / n)}
+    return {
+        name: mean,
+        f"{name}_error": None if variance is None else math.sqrt(max(variance, 0.0) / n),
+    }

@@ -1,4 +1,6 @@
-"""Reading an agent's file: its events, an audit of its decisions and money, how likely each decision was."""
+"""Reading an agent's file: its events, an audit of its decisions and money, how likely each
+decision was.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,14 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
-        with contextlib.closing(sqlite3.connect(f"{Path(place).resolve().as_uri()}?mode=ro", uri=True)) as db:
+        with contextlib.closing(
+            sqlite3.connect(f"{Path(place).resolve().as_uri()}?mode=ro", uri=True)
+        ) as db:
             db.isolation_level = None
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
-                raise sqlite3.DatabaseError(f"it must be of format {FORMAT}; a log of version 1.1 is not read")
+                raise sqlite3.DatabaseError(
+                    f"it must be of format {FORMAT}; a log of version 1.1 is not read"
+                )
             db.execute("BEGIN")
             yield ServiceLedger(db, None if policy is None else of_one_setting(policy))
     except sqlite3.Error as problem:
@@ -45,9 +51,10 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
 def events(file: Any) -> Iterator[dict[str, Any]]:
     """All events of a file that are kept, in order, whoever writes it now.
 
-    Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``, ``cancel``, ``expire``,
-    ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the request. A ``choose`` has the ``arm``, None if
-    none serves, the money ``held``, and the conditions of the call; outcomes have ``reward`` and ``cost``.
+    Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``,
+    ``cancel``, ``expire``, ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the
+    request. A ``choose`` has the ``arm``, None if none serves, the money ``held``, and the
+    conditions of the call; outcomes have ``reward`` and ``cost``.
 
     Raises:
         InputError: ``file`` is not that of an agent.
@@ -69,22 +76,32 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
             event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
                 event["arm"] = names.get(row["arm"])
-                event |= {"held": paid} if do in ("choose", "expire") else {"cost": paid, "reward": row["reward"]}
+                event |= (
+                    {"held": paid}
+                    if do in ("choose", "expire")
+                    else {"cost": paid, "reward": row["reward"]}
+                )
             if row["context"] is not None:
                 event["context"] = np.frombuffer(row["context"], np.float32).tolist()
             yield event | json.loads(row["more"] or "{}")
 
 
 def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[ServiceLedger, Any]]:
-    """(a ledger in memory as it was before the event, the event) for each; then the event happens again there."""
+    """(a ledger in memory as it was before the event, the event) for each; then the event happens
+    again there.
+    """
     ledger.load()
     copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
     last = ledger.service["event"]
-    for (first, text), (until, ends) in zip(states, [*states[1:], (last, ledger.state())], strict=True):
+    for (first, text), (until, ends) in zip(
+        states, [*states[1:], (last, ledger.state())], strict=True
+    ):
         copy.restore(text)
         n = first
-        for event in ledger.db.execute("SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (first, until)):
+        for event in ledger.db.execute(
+            "SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (first, until)
+        ):
             if event["n"] != n + 1:
                 problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
                 break
@@ -118,9 +135,10 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         policy: needed for a class of your own; those of ``jb.policies`` are made again.
 
     Returns:
-        The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision, event
-        or state that differs or is missing (it goes on with the next state); how many events ``before`` the first state
-        are not kept; what each budget was ``charged`` and by how much it was ``overspent``, by the begin of the period.
+        The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for
+        each decision, event or state that differs or is missing (it goes on with the next state);
+        how many events ``before`` the first state are not kept; what each budget was ``charged``
+        and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
         InputError: ``file`` is not that of an agent.
@@ -150,20 +168,23 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 def propensities(
     file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision was when it was made: what an estimate of another policy's value divides by.
+    """How likely each decision was when it was made: what an estimate of another policy's value
+    divides by.
 
-    It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
-    (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of ``samples`` further draws, with its
-    standard error; for a policy that draws nothing but ties it is 1. Money, open requests and available arms are those
-    of the decision.
+    It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by
+    weights (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of
+    ``samples`` further draws, with its standard error; for a policy that draws nothing but ties it
+    is 1. Money, open requests and available arms are those of the decision.
 
     Args:
         file, policy: as of :func:`audit`; events that are not kept are left out.
         samples, seed: draws for each decision.
 
     Yields:
-        For each request that was served: its ``id`` and your ``request`` name (or None), by which it is joined with
-        the events and with your data; the ``arm``, its ``propensity``, and the ``error`` of that (0 where exact).
+        For each request that was served: its ``id`` and your ``request`` name (or None), by which
+            it is joined with
+        the events and with your data; the ``arm``, its ``propensity``, and the ``error`` of that (0
+        where exact).
 
     Example:
         >>> import os, tempfile, jax
@@ -182,14 +203,18 @@ def propensities(
             more, setup = json.loads(event["more"] or "{}"), copy.setup
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            situation: Any = copy.situation(event["t"], more.get("available"), more.get("caller"), event["context"])[0]
+            situation: Any = copy.situation(
+                event["t"], more.get("available"), more.get("caller"), event["context"]
+            )[0]
             if situation is None:  # the file is not what its agent decided: an audit says where
                 continue
             learnt, k = setup.program.state(copy.service["learnt"]), event["arm"]
             if chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit):
                 share, error = float(_arm_probabilities(setup.policy, learnt, *situation)[k]), 0.0
             else:
-                share = float((np.asarray(_sampled_arms(setup.policy, learnt, words, *situation)) == k).mean())
+                share = float(
+                    (np.asarray(_sampled_arms(setup.policy, learnt, words, *situation)) == k).mean()
+                )
                 error = (share * (1 - share) / samples) ** 0.5
             row = {"id": event["id"], "request": more.get("request"), "arm": setup.names[k]}
             yield row | {"propensity": share, "error": error}
@@ -197,12 +222,16 @@ def propensities(
 
 @jit
 def _arm_probabilities(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    statistics = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    statistics = (
+        arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    )
     return jnp.exp(policy.log_probabilities(statistics, view))
 
 
 @jit
-def _sampled_arms(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
+def _sampled_arms(
+    policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array
+) -> jax.Array:
     def sample(word: jax.Array) -> jax.Array:
         return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
 

@@ -20,8 +20,8 @@ PERIODS = ("day", "week", "month", "ever")
 class Clock:
     """Readings that never go back, and a refusal of those that cannot be true.
 
-    The system's clock is compared with the time that has passed (:func:`time.monotonic`) since this process read it
-    last; a clock of the user's with the last event.
+    The system's clock is compared with the time that has passed (:func:`time.monotonic`) since this
+    process read it last; a clock of the user's with the last event.
     """
 
     def __init__(self, source: Callable[[], float], tolerance: float | None):
@@ -30,20 +30,27 @@ class Clock:
         self._source, self._system = source, source is time.time
         default = 3600.0 if self._system else 7 * 86400.0
         self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
-        self._before: tuple[float, float] | None = None  # the last reading that was believed, time.monotonic() then
+        self._before: tuple[float, float] | None = (
+            None  # the last reading that was believed, time.monotonic() then
+        )
         self._trust = 0
 
     def reading(self) -> float:
         """What the clock shows, if that is a time before the year 5138."""
         now = self._source()
-        if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= 1e11:
+        if (
+            isinstance(now, bool)
+            or not isinstance(now, (int, float, np.number))
+            or not abs(now) <= 1e11
+        ):
             raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
         return float(now)
 
     def read(self, last: float | None, trust: int) -> float:
         """The time, never before the ``last`` event of any process.
 
-        Where ``trust`` has changed somebody took the clock at its word: then any later reading is believed.
+        Where ``trust`` has changed somebody took the clock at its word: then any later reading is
+        believed.
         """
         now, passed = self.reading(), time.monotonic()
         if trust != self._trust:
@@ -71,7 +78,9 @@ def zone_of(argument: str, name: Any) -> ZoneInfo:
         raise bad(argument, name, "the name of a time zone, such as 'Europe/Berlin'") from None
 
 
-def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tuple[int, float, float]:
+def period(
+    every: float | str, zone: ZoneInfo, start: float, now: float
+) -> tuple[int, float, float]:
     """(number, begin, end) of the period in which a time lies: see :class:`Budget`."""
     if not isinstance(every, str):
         number = math.floor((now - start) / every)
@@ -87,19 +96,23 @@ def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tupl
         number = (date.toordinal() - 1) // days  # the first day was a Monday
         first = datetime.date.fromordinal(number * days + 1)
         after = first + datetime.timedelta(days=days)
-    begin, end = (datetime.datetime(x.year, x.month, x.day, tzinfo=zone).timestamp() for x in (first, after))
+    begin, end = (
+        datetime.datetime(x.year, x.month, x.day, tzinfo=zone).timestamp() for x in (first, after)
+    )
     return number, begin, end
 
 
 class TrafficForecast:
     """How many requests are to come: a table of the slots of a cycle, times a level.
 
-    The level is (requests that came + 20)/(requests expected + 20), where older slots count half as much after a
-    cycle. The 20 is how far a forecast is trusted; without one it is 0.02 of a slot. When a slot is over its entry in
-    the table moves half-way to what came, divided by the level.
+    The level is (requests that came + 20)/(requests expected + 20), where older slots count half as
+    much after a cycle. The 20 is how far a forecast is trusted; without one it is 0.02 of a slot.
+    When a slot is over its entry in the table moves half-way to what came, divided by the level.
     """
 
-    def __init__(self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None):
+    def __init__(
+        self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None
+    ):
         shape = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
         self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
         self._trust = 20.0 if traffic else 0.02
@@ -120,23 +133,37 @@ class TrafficForecast:
         """Requests that the table expects before this place."""
         slot = math.floor(place)
         cycles, rest = divmod(slot, len(self.table))
-        return cycles * math.fsum(self.table) + math.fsum(self.table[:rest]) + (place - slot) * self.table[rest]
+        return (
+            cycles * math.fsum(self.table)
+            + math.fsum(self.table[:rest])
+            + (place - slot) * self.table[rest]
+        )
 
     def move(self, slot: int, arrivals: int, now: float) -> None:
         """Another slot begins; so many requests came in the one that was running."""
         n = len(self.table)
-        if self.slot is None:  # the first slot is not whole: nothing is expected of the part that was over
+        if (
+            self.slot is None
+        ):  # the first slot is not whole: nothing is expected of the part that was over
             self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
         for over in range(self.slot, min(slot, self.slot + 2 * n)):
             expected, came = self.table[over % n], arrivals if over == self.slot else 0
-            level = (self._arrivals + came + self._trust) / (self._expected + expected + self._trust)
+            level = (self._arrivals + came + self._trust) / (
+                self._expected + expected + self._trust
+            )
             fade = 0.5 ** (1 / n)
-            self._arrivals, self._expected = fade * (self._arrivals + came), fade * (self._expected + expected)
+            self._arrivals, self._expected = (
+                fade * (self._arrivals + came),
+                fade * (self._expected + expected),
+            )
             self.table[over % n] += 0.5 * (came / level - expected)
         self.slot = slot
 
-    def ahead(self, periods: Sequence[tuple[float, float]], now: float, arrivals: int) -> list[list[int]]:
-        """Requests until the end of each period (begin, end), this one included, and in all of it; at least 1.
+    def ahead(
+        self, periods: Sequence[tuple[float, float]], now: float, arrivals: int
+    ) -> list[list[int]]:
+        """Requests until the end of each period (begin, end), this one included, and in all of it;
+        at least 1.
 
         ``arrivals`` requests have come in the running slot.
         """

@@ -1,4 +1,6 @@
-"""What an agent raises: four kinds of trouble that a service answers differently. None changes anything."""
+"""What an agent raises: four kinds of trouble that a service answers differently. None changes
+anything.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from jaxbandits.core.checks import InputError
 
 
 class Misuse(InputError):
-    """A call that cannot be meant: a ticket or arm that never was, an outcome out of range, a wrong clock."""
+    """A call that cannot be meant: a ticket or arm that never was, an outcome out of range, a wrong
+    clock.
+    """
 
 
 class Settled(Misuse):
@@ -14,10 +18,12 @@ class Settled(Misuse):
 
 
 class Unpayable(Exception):
-    """``choose(must=True)`` has no arm: none can be paid, or the policy keeps the money for later requests.
+    """``choose(must=True)`` has no arm: none can be paid, or the policy keeps the money for later
+    requests.
 
     Attributes:
-        renews_at: when an arm can be tried again, in seconds of the clock; None if one can now and the policy rests.
+        renews_at: when an arm can be tried again, in seconds of the clock; None if one can now and
+            the policy rests.
     """
 
     def __init__(self, message: str, renews_at: float | None = None):
@@ -29,7 +35,8 @@ class Unpayable(Exception):
 
 
 class Broken(OSError):
-    """The call could not be written: the disk is full, the file was moved or is locked, or this is a fork.
+    """The call could not be written: the disk is full, the file was moved or is locked, or this is
+    a fork.
 
     Calls that only read still answer, and the next call tries again.
     """

@@ -1,4 +1,5 @@
-"""What the file holds, and what a call reads and writes in it, always inside one transaction of the caller.
+"""What the file holds, and what a call reads and writes in it, always inside one transaction of the
+caller.
 
 Money is whole billionths. A budget is charged what a request holds until its cost is known, then
 its cost. Every event is a row; the state, which is all other tables, can do without them. From the
@@ -54,14 +55,43 @@ CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INT
     more TEXT, context BLOB);
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
-_STATE = ("terms", "service", "arms", "costs", "carried", "tickets")  # and the periods that are running
+_STATE = (
+    "terms",
+    "service",
+    "arms",
+    "costs",
+    "carried",
+    "tickets",
+)  # and the periods that are running
 _EVENTS_A_STATE = 10_000  # from one state to the next
 _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
 
-_SERVICE = ("event", "round", "now", "trust", "seen", "pace", "turned_away", "cancelled", "late", "learnt")
-_SUMS = ("open", "pulls", "cost", "cost2", "rewarded", "reward", "reward2", "lost", "failed", "above")
+_SERVICE = (
+    "event",
+    "round",
+    "now",
+    "trust",
+    "seen",
+    "pace",
+    "turned_away",
+    "cancelled",
+    "late",
+    "learnt",
+)
+_SUMS = (
+    "open",
+    "pulls",
+    "cost",
+    "cost2",
+    "rewarded",
+    "reward",
+    "reward2",
+    "lost",
+    "failed",
+    "above",
+)
 _SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
 _ARM_UPDATE = (
     f"UPDATE arms SET {', '.join(f'{name} = {name} + :{name}' for name in _SUMS)}, hold = :hold, "
@@ -87,7 +117,9 @@ class BudgetAccount:
         self.carries, self.per_caller = plain["carry_over"], plain["per"] == "caller"
         self.counts = plain["of"] == "requests"
         self.paced = not (self.per_caller or self.counts)
-        self.arms = {k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]}
+        self.arms = {
+            k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]
+        }
         self._zone, self._start = zone_of("zone", plain["zone"]), start
         self._last = 0, math.inf, -math.inf
 
@@ -105,34 +137,50 @@ class Setup:
         self.terms, self.names, self.policy, self.unit = terms, list(names), policy, terms["unit"]
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
-        self.accounts = [BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]]
+        self.accounts = [
+            BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]
+        ]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
         # Room for arms that join later, so that the programs need not be compiled for each.
         room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
-        self._scope = np.array([[k in x.arms for k in range(room)] for x in self.paced], bool).reshape(-1, room)
+        self._scope = np.array(
+            [[k in x.arms for k in range(room)] for x in self.paced], bool
+        ).reshape(-1, room)
         self._carries = np.array([x.carries for x in self.paced], bool)
-        context = None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
+        context = (
+            None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
+        )
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
         self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
 
     def tick(self, amount: int) -> int:
-        """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing was paid."""
-        return min(max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE)
+        """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing
+        was paid.
+        """
+        return min(
+            max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE
+        )
 
     def reward_ticks(self, reward: float) -> int:
         """A reward, in ticks of the largest one."""
         return round(reward / self.terms["reward_bound"] * ticks.ONE)
 
     def situation(
-        self, round: int, ready: set[int], arms: Sequence[Any], paced_money: Sequence[Any], context: bytes | None
+        self,
+        round: int,
+        ready: set[int],
+        arms: Sequence[Any],
+        paced_money: Sequence[Any],
+        context: bytes | None,
     ) -> Situation:
-        """What a decision depends on besides the policy's memory; nothing else may reach the policy.
+        """What a decision depends on besides the policy's memory; nothing else may reach the
+        policy.
 
-        ``paced_money`` has of each paced budget what is left, granted and brought by a period, and the requests that
-        are to come and those of the whole period.
+        ``paced_money`` has of each paced budget what is left, granted and brought by a period, and
+        the requests that are to come and those of the whole period.
         """
         room, allowance = self.available.size, None
         bound, open = np.full(room, ticks.ONE, np.int32), np.zeros(room, np.int32)
@@ -140,10 +188,14 @@ class Setup:
             bound[k], open[k] = self.tick(arm["hold"]), arm["open"]
         if paced_money:
             *amounts, requests, total = zip(*paced_money, strict=True)
-            in_ticks = np.array([[min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row] for row in amounts])
+            in_ticks = np.array(
+                [[min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row] for row in amounts]
+            )
             rest, granted, amount = map(ticks.split, in_ticks)
             ahead = np.array([requests, total], np.int32)
-            allowance = Allowance(*rest, granted, amount, None, *ahead, self._carries, bound, self._scope)  # type: ignore[arg-type,call-arg,misc]
+            allowance = Allowance(
+                *rest, granted, amount, None, *ahead, self._carries, bound, self._scope
+            )  # type: ignore[arg-type,call-arg,misc]
         available = np.zeros(room, bool)
         available[list(ready)] = True
         return Situation(View(np.int32(round), allowance, available, numbers_of(context)), open)  # type: ignore[arg-type]
@@ -167,7 +219,8 @@ def numbers_of(context: bytes | None) -> np.ndarray | None:
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
-    ``service`` is the row of that table as the transaction has left it, and the version of the terms.
+    ``service`` is the row of that table as the transaction has left it, and the version of the
+    terms.
     """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
@@ -190,15 +243,22 @@ class ServiceLedger:
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(setup.terms), dumped(arguments)))
-        self.db.execute("INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)", (setup.program.first,))
+        self.db.execute(
+            "INSERT INTO terms VALUES (1, ?, ?)", (dumped(setup.terms), dumped(arguments))
+        )
+        self.db.execute(
+            "INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)",
+            (setup.program.first,),
+        )
         self._adopt(setup, 1)
         self._keep()
 
     def _adopt(self, setup: Setup, version: int) -> None:
         """From now on these terms hold."""
         self.setup, self._version = setup, version
-        self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(setup.names))
+        self.db.executemany(
+            "INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(setup.names)
+        )
         for k, pulls in self.rows("SELECT id, pulls FROM arms"):
             self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (self._hold(k, pulls), k))
         self.is_current()
@@ -211,8 +271,14 @@ class ServiceLedger:
     def load(self) -> None:
         """Read the terms that hold now."""
         version, text, _ = self.row("SELECT * FROM terms")
-        terms, names = json.loads(text), [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
-        self.setup, self._version = Setup(terms, names, policy_of(terms["policy"], self.policy)), version
+        terms, names = (
+            json.loads(text),
+            [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")],
+        )
+        self.setup, self._version = (
+            Setup(terms, names, policy_of(terms["policy"], self.policy)),
+            version,
+        )
         self.is_current()
 
     # --- money ---------------------------------------------------------------------------------------------------
@@ -221,19 +287,29 @@ class ServiceLedger:
         """Those of all, and where a caller is named those of each caller."""
         return [x for x in self.setup.accounts if caller is not None or not x.per_caller]
 
-    def balance(self, account: BudgetAccount, now: float, caller: str | None = None) -> tuple[int, int]:
-        """What is granted by now, and charged: in this period, or in all so far where money is carried over."""
+    def balance(
+        self, account: BudgetAccount, now: float, caller: str | None = None
+    ) -> tuple[int, int]:
+        """What is granted by now, and charged: in this period, or in all so far where money is
+        carried over.
+        """
         number, begins, _ = account.period(now)
         if account.carries:
-            row = self.row("SELECT since, brought, total FROM carried WHERE budget = ?", account.name)
+            row = self.row(
+                "SELECT since, brought, total FROM carried WHERE budget = ?", account.name
+            )
             since, brought, total = row or (number, 0, 0)
             return brought + account.amount * (number - since + 1), total
         key = account.name, caller if account.per_caller else "", begins
-        row = self.row("SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?", *key)
+        row = self.row(
+            "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?", *key
+        )
         return account.amount, row["charged"] if row else 0
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
-        """Charge every budget that pays for the arm, in the period of the decision, which may be over."""
+        """Charge every budget that pays for the arm, in the period of the decision, which may be
+        over.
+        """
         for account in self.setup.accounts:
             caller = request["caller"] if account.per_caller else ""
             if request["arm"] in account.arms and caller is not None:
@@ -246,17 +322,25 @@ class ServiceLedger:
             (account.name, caller, begins, account.amount, amount),
         )
         if account.carries:
-            self.db.execute("UPDATE carried SET total = total + ? WHERE budget = ?", (amount, account.name))
+            self.db.execute(
+                "UPDATE carried SET total = total + ? WHERE budget = ?", (amount, account.name)
+            )
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
-        """Of each budget what was paid, and what of that was above the grant, by the begin of the period."""
+        """Of each budget what was paid, and what of that was above the grant, by the begin of the
+        period.
+        """
         paid, over = {}, {}
         for account in self.accounts(caller):
             key = account.name, caller if account.per_caller else ""
-            rows = self.rows("SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key)
+            rows = self.rows(
+                "SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key
+            )
             paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
             beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
-            if rows and account.carries:  # a period may pay more than it brings: only all of them can be overspent
+            if (
+                rows and account.carries
+            ):  # a period may pay more than it brings: only all of them can be overspent
                 granted, total = self.balance(account, self.service["now"])
                 beyond = {rows[-1]["begins"]: total - granted}
             over[account.name] = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
@@ -272,10 +356,12 @@ class ServiceLedger:
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
     ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
-        """From when on each available arm can serve; the rows of all arms; (granted, charged) by budget.
+        """From when on each available arm can serve; the rows of all arms; (granted, charged) by
+        budget.
 
-        An arm is closed while it is set aside, and until every budget renews that pays for it and cannot pay what a
-        request holds, or has no request left. One that costs nothing needs no money.
+        An arm is closed while it is set aside, and until every budget renews that pays for it and
+        cannot pay what a request holds, or has no request left. One that costs nothing needs no
+        money.
         """
         setup, arms, balances = self.setup, self.rows("SELECT * FROM arms ORDER BY id"), {}
         candidates = setup.there if available is None else {setup.place(name) for name in available}
@@ -287,7 +373,9 @@ class ServiceLedger:
                     times[k] = max(times[k], account.period(now)[2])
         return times, arms, balances
 
-    def renews_at(self, now: float, available: Sequence[str] | None, caller: str | None) -> float | None:
+    def renews_at(
+        self, now: float, available: Sequence[str] | None, caller: str | None
+    ) -> float | None:
         """When the first arm can serve; None if one can now, or none is available."""
         first = min(self.ready(now, available, caller)[0].values(), default=now)
         return first if first > now else None
@@ -302,18 +390,26 @@ class ServiceLedger:
         times, arms, balances = self.ready(now, available, caller)
         if not (ready := {k for k, time in times.items() if time <= now}):
             return None, arms
-        ahead = self.forecast().ahead([x.period(now)[1:] for x in setup.paced], now, service["seen"])
+        ahead = self.forecast().ahead(
+            [x.period(now)[1:] for x in setup.paced], now, service["seen"]
+        )
         paced_money = []
         for account, requests, total in zip(setup.paced, *ahead, strict=True):
             granted, paid = balances[account.name]
             paced_money.append((granted - paid, granted, account.amount, requests, total))
         return setup.situation(service["round"] + 1, ready, arms, paced_money, context), arms
 
-    def choose(self, now: float, context: bytes | None = None, **conditions: Any) -> dict[str, Any] | None:
-        """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and ``request``."""
+    def choose(
+        self, now: float, context: bytes | None = None, **conditions: Any
+    ) -> dict[str, Any] | None:
+        """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and
+        ``request``.
+        """
         setup, service = self.setup, self.service
         if (id := service["round"] + 1) >= setup.policy.most_rounds:
-            raise InputError(f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on")
+            raise InputError(
+                f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on"
+            )
         caller, request = conditions.get("caller"), None
         situation, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
@@ -327,21 +423,48 @@ class ServiceLedger:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
         if 0 <= k < len(setup.names):
-            request = {"id": id, "arm": k, "held": arms[k]["hold"], "time": now, "caller": caller, "lost": 0}
+            request = {
+                "id": id,
+                "arm": k,
+                "held": arms[k]["hold"],
+                "time": now,
+                "caller": caller,
+                "lost": 0,
+            }
             request["context"] = context
-            self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values()))
+            self.db.execute(
+                "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values())
+            )
             trips, until = arms[k]["trips"], arms[k]["until"]
-            if trips and setup.breaker:  # this request tries the arm: no other one until it had time to answer
+            if (
+                trips and setup.breaker
+            ):  # this request tries the arm: no other one until it had time to answer
                 trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
-            self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", (trips, until, k))
+            self.db.execute(
+                "UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?",
+                (trips, until, k),
+            )
             self.charge(request, request["held"], 1)
-        change = {"round": id, "learnt": learnt, "turned_away": service["turned_away"] + (request is None)}
+        change = {
+            "round": id,
+            "learnt": learnt,
+            "turned_away": service["turned_away"] + (request is None),
+        }
         change["seen"], forecast = service["seen"] + 1, self.forecast()
         if (slot := math.floor(forecast.place(now))) != forecast.slot:
             forecast.move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
-        self._record(now, "choose", id, *served, None, dumped(conditions) if conditions else None, context, **change)
+        self._record(
+            now,
+            "choose",
+            id,
+            *served,
+            None,
+            dumped(conditions) if conditions else None,
+            context,
+            **change,
+        )
         return request
 
     # --- an outcome ------------------------------------------------------------------------------------------------
@@ -352,23 +475,41 @@ class ServiceLedger:
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             existed = whole and 1 <= id <= self.service["round"]
-            reason = "it was settled, or given up and forgotten" if existed else "it was never given, or is no ticket"
-            raise (Settled if existed else Misuse)(str(bad("ticket", id, f"one that is open; {reason}")))
+            reason = (
+                "it was settled, or given up and forgotten"
+                if existed
+                else "it was never given, or is no ticket"
+            )
+            raise (Settled if existed else Misuse)(
+                str(bad("ticket", id, f"one that is open; {reason}"))
+            )
         return row
 
     def settle(
-        self, now: float, do: str, request: Mapping[str, Any], reward: float | None = None, cost: int | None = None
+        self,
+        now: float,
+        do: str,
+        request: Mapping[str, Any],
+        reward: float | None = None,
+        cost: int | None = None,
     ) -> None:
-        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may be answered yet), ``forget``.
+        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may be answered
+        yet), ``forget``.
 
-        A reward of None is not known, and not taught; nor is a reward after the request was taught as a failure. Where
-        the cost is not known the arm's mean cost is taught.
+        A reward of None is not known, and not taught; nor is a reward after the request was taught
+        as a failure. Where the cost is not known the arm's mean cost is taught.
         """
         service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
-        arm, late, learnt = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0, service["learnt"]
+        arm, late, learnt = (
+            self.row("SELECT * FROM arms WHERE id = ?", k),
+            request["lost"] > 0,
+            service["learnt"],
+        )
         teaches = reward is not None and request["lost"] != _FAILED
         failed, sums = teaches and do != "learn", dict.fromkeys(_SUMS, 0)
-        likely, charged = (cost, cost) if cost is not None else self._likely_cost(k, request["held"])
+        likely, charged = (
+            (cost, cost) if cost is not None else self._likely_cost(k, request["held"])
+        )
         paid: Any = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
@@ -379,7 +520,12 @@ class ServiceLedger:
         hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
         sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
         if cost is not None:
-            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": cost > setup.bounds[k]}  # type: ignore[dict-item]
+            sums |= {
+                "pulls": 1,
+                "cost": cost,
+                "cost2": float(cost) ** 2,
+                "above": cost > setup.bounds[k],
+            }  # type: ignore[dict-item]
             last = k, arm["pulls"] % _COSTS_KEPT, cost
             self.db.execute("INSERT OR REPLACE INTO costs VALUES (?, ?, ?)", last)
             hold = hold if setup.terms["hold"] == "bound" else self._hold(k, arm["pulls"] + 1)
@@ -393,7 +539,9 @@ class ServiceLedger:
             failures += 1
             if setup.breaker and not trips and failures >= setup.breaker.failures:
                 trips, until = 1, max(until, now + setup.breaker.seconds(1))
-                _LOGGER.warning("%s failed %d times in a row and is set aside", setup.names[k], failures)
+                _LOGGER.warning(
+                    "%s failed %d times in a row and is set aside", setup.names[k], failures
+                )
         values = {"id": k, "hold": hold, "failures": failures, "trips": trips, "until": until}
         self.db.execute(_ARM_UPDATE, sums | values)
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
@@ -402,14 +550,18 @@ class ServiceLedger:
         self._record(now, do, id, k, paid if do == "expire" else cost, reward, remark, **change)
 
     def _likely_cost(self, k: int, held: int) -> tuple[int, int]:
-        """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged, that or the bound."""
+        """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged,
+        that or the bound.
+        """
         pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", k)
         bound = max(held, self.setup.bounds[k])
         mean = -(-cost // pulls) if pulls else bound
         return mean, mean if self.setup.terms["lost"] == "mean" else bound
 
     def _hold(self, k: int, pulls: int) -> int:
-        """What a request to this arm holds: a quantile of its costs, or its bound until one is expected above it."""
+        """What a request to this arm holds: a quantile of its costs, or its bound until one is
+        expected above it.
+        """
         hold = self.setup.terms["hold"]
         if hold == "bound" or (above := min(pulls, _COSTS_KEPT) * (1 - hold)) < 1:
             return self.setup.bounds[k]
@@ -423,7 +575,8 @@ class ServiceLedger:
     # --- what is written down --------------------------------------------------------------------------------------
 
     def _record(self, now: float, do: str, *event: Any, **change: Any) -> None:
-        """An event (id, arm, money, reward, more, context), and what it changes in the service's row.
+        """An event (id, arm, money, reward, more, context), and what it changes in the service's
+        row.
 
         Each ten thousandth event the whole state is written, too, for those who look back.
         """
@@ -437,15 +590,22 @@ class ServiceLedger:
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
-        now, sql = self.service["now"] or 0.0, "SELECT * FROM periods WHERE budget = ? AND begins = ?"
+        now, sql = (
+            self.service["now"] or 0.0,
+            "SELECT * FROM periods WHERE budget = ? AND begins = ?",
+        )
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
-        rows = [row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])]
+        rows = [
+            row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])
+        ]
         return dumped(tables | {"periods": list(map(list, rows))})
 
     def _keep(self) -> None:
         """Write the state beside the events, and delete what is older than the retention."""
         event, now = self.service["event"], self.service["now"]
-        self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state()))
+        self.db.execute(
+            "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state())
+        )
         if now is not None:
             oldest = now - self.setup.terms["retention"]
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
@@ -453,13 +613,17 @@ class ServiceLedger:
                 self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
             for account in self.setup.accounts:  # there may be many callers
                 ended = account.name, account.period(oldest)[1]
-                self.db.execute("DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended)
+                self.db.execute(
+                    "DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended
+                )
 
     def restore(self, text: str) -> None:
         """Take over a state, in a database that is empty or was restored before."""
         if not self.row("SELECT 1 FROM sqlite_master"):
             self.db.executescript(SCHEMA)
-        tables = json.loads(text, object_hook=lambda x: bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x)
+        tables = json.loads(
+            text, object_hook=lambda x: bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x
+        )
         for name, rows in tables.items():
             self.db.execute(f"DELETE FROM {name}")
             for row in rows:
@@ -485,7 +649,9 @@ class ServiceLedger:
         terms, names = self.setup.terms | change, list(self.setup.names)
         names += [name for name in terms["arms"] if name not in names]
         if len(names) > len(self.setup.names) and (path := value_for_each_arm(self.setup.policy)):
-            raise InputError(f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms")
+            raise InputError(
+                f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
+            )
         return terms | {"unit": unit_of(terms)}, names
 
     def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None = None) -> None:
@@ -495,9 +661,13 @@ class ServiceLedger:
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        accounts: dict[str, tuple[Any, int]] = {x.name: (x, self.balance(x, now)[0]) for x in old.accounts}
+        accounts: dict[str, tuple[Any, int]] = {
+            x.name: (x, self.balance(x, now)[0]) for x in old.accounts
+        }
         text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
-        self.db.execute("UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text))
+        self.db.execute(
+            "UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text)
+        )
         self._adopt(setup, version + 1)
         for account in setup.accounts:
             former, granted = accounts.pop(account.name, (None, 0))
@@ -522,7 +692,12 @@ class ServiceLedger:
         self._keep()
 
     def _hand_over(
-        self, account: BudgetAccount, former: BudgetAccount | None, granted: int, total: int, now: float
+        self,
+        account: BudgetAccount,
+        former: BudgetAccount | None,
+        granted: int,
+        total: int,
+        now: float,
     ) -> None:
         """What the running period has paid counts in the period that runs under the new terms."""
         number, begins, _ = account.period(now)
@@ -534,7 +709,9 @@ class ServiceLedger:
         kinds = ("per", "of", "every", "zone", "carry_over")
         if changed_fields := [name for name in kinds if account.plain[name] != former.plain[name]]:
             key = account.name, former.period(now)[1]
-            rows = self.rows("SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key)
+            rows = self.rows(
+                "SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key
+            )
             self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
             for caller, paid in rows if changed_fields[0] not in ("per", "of") else ():
                 self._book(account, caller, begins, paid)
@@ -543,19 +720,31 @@ class ServiceLedger:
             self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
         # What it paid under the larger grant was not overspent.
         row = max(former.amount, account.amount), account.name, begins
-        self.db.execute("UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row)
+        self.db.execute(
+            "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row
+        )
 
     def _memory_of_events(self) -> bytes:
         """What the policy learns anew from the outcomes that are still there."""
         setup, lessons = self.setup, []
-        contexts = dict(map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL")))
-        for row in self.rows("SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"):
+        contexts = dict(
+            map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL"))
+        )
+        for row in self.rows(
+            "SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"
+        ):
             id, k, context = row["id"], row["arm"], contexts.get(row["id"])
             cost = None if row["do"] == "expire" else row["money"]
             paid = setup.tick(self._likely_cost(k, 0)[0] if cost is None else cost)
-            if setup.terms["context"] is None or context is not None:  # else its decision is too old
-                lessons.append(setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context))
+            if (
+                setup.terms["context"] is None or context is not None
+            ):  # else its decision is too old
+                lessons.append(
+                    setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context)
+                )
         rewarded = self.row("SELECT sum(rewarded) FROM arms")[0] or 0
         level = logging.WARNING if len(lessons) < rewarded else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", setup.terms["policy"], len(lessons), rewarded)
+        _LOGGER.log(
+            level, "%s was taught %d of %d outcomes", setup.terms["policy"], len(lessons), rewarded
+        )
         return setup.program.learn_all(lessons)

@@ -8,11 +8,21 @@ from typing import Any
 from jaxbandits.apps.live.agent import Agent
 from jaxbandits.core.checks import InputError
 
-_GROWS = ("requests", "turned_away", "cancelled", "late", "pulls", "lost", "failed", "above")  # counters of Prometheus
+_GROWS = (
+    "requests",
+    "turned_away",
+    "cancelled",
+    "late",
+    "pulls",
+    "lost",
+    "failed",
+    "above",
+)  # counters of Prometheus
 
 
 def prometheus(agent: Agent, registry: Any = None) -> None:
-    """Let Prometheus read :meth:`Agent.statistics`: ``jaxbandits_requests_total``, ``jaxbandits_arm_cost{arm="…"}``, …
+    """Let Prometheus read :meth:`Agent.statistics`: ``jaxbandits_requests_total``,
+    ``jaxbandits_arm_cost{arm="…"}``, …
 
     What only grows is a counter (``…_total``), all else a gauge.
 
@@ -34,7 +44,9 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
         from prometheus_client import REGISTRY
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     except ImportError:
-        raise InputError("prometheus: it is not installed: pip install 'jaxbandits[prometheus]'") from None
+        raise InputError(
+            "prometheus: it is not installed: pip install 'jaxbandits[prometheus]'"
+        ) from None
 
     class Collector:
         def describe(self) -> list[Any]:
@@ -42,12 +54,18 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
 
         def collect(self) -> Iterator[Any]:
             numbers = agent.statistics()
-            kinds = {"arm": numbers.pop("arms"), "budget": numbers.pop("budgets"), "": {"": numbers}}
+            kinds = {
+                "arm": numbers.pop("arms"),
+                "budget": numbers.pop("budgets"),
+                "": {"": numbers},
+            }
             for kind, rows in kinds.items():
                 for field in next(iter(rows.values()), ()):
                     family_type = CounterMetricFamily if field in _GROWS else GaugeMetricFamily
                     name = "_".join(filter(None, ("jaxbandits", kind, field)))
-                    family = family_type(name, f"see {field} of Agent.statistics", labels=[kind] if kind else [])
+                    family = family_type(
+                        name, f"see {field} of Agent.statistics", labels=[kind] if kind else []
+                    )
                     for row_name, row in rows.items():
                         if row[field] is not None:
                             family.add_metric([row_name] if kind else [], float(row[field]))

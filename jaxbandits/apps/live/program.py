@@ -1,7 +1,7 @@
 """A policy as a service runs it: two compiled functions, for a decision and for an outcome.
 
-The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other. So
-a call of a compiled function gives one array back, whatever the policy remembers.
+The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other.
+So a call of a compiled function gives one array back, whatever the policy remembers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def of_one_setting(policy: Any) -> Policy:
 def policy_text(policy: Any, values: bool = True) -> str:
     """Class, parameters as they are played, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
 
-    Without ``values`` it says what kind of state the policy has: ``InFlight(policy=OmegaUCB(rho))``.
+    Without ``values`` it says what kind of state the policy has:
+    ``InFlight(policy=OmegaUCB(rho))``.
     """
     parts = []
     for field in dataclasses.fields(policy):
@@ -54,12 +55,20 @@ def policy_text(policy: Any, values: bool = True) -> str:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             text = policy_text(value, values)
         elif field.metadata.get("static"):
-            text = repr(value)  # of a function it holds an address, which is another one in every process
-            text = getattr(value, "__qualname__", type(value).__qualname__) if " at 0x" in text else text
+            text = repr(
+                value
+            )  # of a function it holds an address, which is another one in every process
+            text = (
+                getattr(value, "__qualname__", type(value).__qualname__)
+                if " at 0x" in text
+                else text
+            )
         elif value is None:
             continue
         elif values:
-            text = _digits(np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32))
+            text = _digits(
+                np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
+            )
         parts.append(f"{field.name}={text}" if text else field.name)
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
@@ -91,7 +100,9 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
 def value_for_each_arm(policy: Policy) -> str | None:
     """The parameter that has a value for each arm, if there is one: then no arm may join."""
     for leaf in walk(policy):
-        if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):  # those are of a context
+        if leaf.metadata.get("core", 0) and not leaf.path.startswith(
+            "features."
+        ):  # those are of a context
             return leaf.path
     return "priced" if getattr(policy, "priced", False) else None
 
@@ -124,7 +135,9 @@ class Words:
 
 def packed(tree: Pytree, numpy: Any = np) -> Any:
     """The words of a tree, of NumPy or of ``jax.numpy``."""
-    leaves = [x.astype(np.int32) if x.dtype == bool else x.view(np.int32) for x in jax.tree.leaves(tree)]
+    leaves = [
+        x.astype(np.int32) if x.dtype == bool else x.view(np.int32) for x in jax.tree.leaves(tree)
+    ]
     return numpy.concatenate([x.ravel() for x in leaves])
 
 
@@ -168,7 +181,10 @@ def _compiled(tree: Any, states: Words) -> tuple[Any, Any, Any]:
     def learn(leaves: Any, key: jax.Array, memory: jax.Array, lesson: Lesson) -> jax.Array:
         policy = jax.tree.unflatten(tree, leaves)
         # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-        view, feedback = View(lesson.round + 1, None, lesson.available), Feedback(lesson.reward, lesson.cost)
+        view, feedback = (
+            View(lesson.round + 1, None, lesson.available),
+            Feedback(lesson.reward, lesson.cost),
+        )
         observation = Observation(view, lesson.arm, feedback, jnp.bool_(False), lesson.context)
         after = policy.update(states.split(memory), streams.typed(key), observation)
         return packed(jax.tree.map(jnp.asarray, after), jnp)
@@ -194,7 +210,9 @@ class Program:
             policy.check(spec)
         except InputError as wrong:
             if context is None and "no contexts" in str(wrong):
-                raise bad("context", None, f"how many numbers are known of a request, for {name}") from None
+                raise bad(
+                    "context", None, f"how many numbers are known of a request, for {name}"
+                ) from None
             raise
         try:
             first = jax.tree.map(np.asarray, policy.init(spec))
@@ -209,17 +227,23 @@ class Program:
             if situation.view.left is None:
                 raise bad("budgets", (), f"at least one for {name}, which reads them") from None
             may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
-            raise InputError(f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})") from None
+            raise InputError(
+                f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})"
+            ) from None
         self.learn(self.first, lesson)
 
     def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
         """What the policy remembers after a decision, and the arm."""
-        words = np.asarray(self._choose(self._leaves, self._key, np.frombuffer(memory, np.int32), situation))
+        words = np.asarray(
+            self._choose(self._leaves, self._key, np.frombuffer(memory, np.int32), situation)
+        )
         return words[1:].tobytes(), int(words[0])
 
     def learn(self, memory: bytes, lesson: Lesson) -> bytes:
         """What it remembers after an outcome."""
-        return np.asarray(self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)).tobytes()
+        return np.asarray(
+            self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)
+        ).tobytes()
 
     def learn_all(self, lessons: Sequence[Lesson]) -> bytes:
         """What it remembers after these outcomes, one after the other."""
@@ -227,7 +251,9 @@ class Program:
         for at in range(0, len(lessons), _AT_ONCE):
             chunk = list(lessons[at : at + _AT_ONCE])
             chunk += [chunk[0]._replace(round=np.int32(0))] * (_AT_ONCE - len(chunk))
-            memory = self._learn_all(self._leaves, self._key, memory, jax.tree.map(lambda *x: np.stack(x), *chunk))
+            memory = self._learn_all(
+                self._leaves, self._key, memory, jax.tree.map(lambda *x: np.stack(x), *chunk)
+            )
         return np.asarray(memory).tobytes()
 
     def state(self, memory: bytes) -> Pytree:
@@ -236,4 +262,6 @@ class Program:
 
     def widened(self, narrow: Program, memory: bytes) -> bytes:
         """What was learnt where there was room for fewer arms."""
-        return packed(jax.tree.map(in_first_places, self.state(self.first), narrow.state(memory))).tobytes()
+        return packed(
+            jax.tree.map(in_first_places, self.state(self.first), narrow.state(memory))
+        ).tobytes()

@@ -34,7 +34,12 @@ from jaxbandits.core.tables import check_unit, ticks32
 
 
 def start(
-    policy: Policy, spec: Any, *, left: float | None = None, available: Any = None, feedback: Pytree = None
+    policy: Policy,
+    spec: Any,
+    *,
+    left: float | None = None,
+    available: Any = None,
+    feedback: Pytree = None,
 ) -> tuple[Pytree, Observation]:
     """Check the policy, and give its first state and its first (empty) observation.
 
@@ -42,7 +47,8 @@ def start(
         policy, spec: any policy, and what it will play, e.g. ``FiniteSpec(arms=3)``.
         left: budget left, in cost units, for policies that look at it. Give it always or never.
         available: ``bool[K]``, which arms may be played in round 1; all by default.
-        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
+        feedback: in a setting of your own, a feedback of the right structure (its values do not
+            matter).
 
     Raises:
         InputError: hyper-parameters out of range, or a policy for another setting.
@@ -75,7 +81,11 @@ def start(
         cost = np.zeros(action.shape + spec.cost_shape, np.int32)
         feedback = Feedback(np.zeros(action.shape, np.int32), cost)  # type: ignore[arg-type]
     elif feedback is None:
-        raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
+        raise bad(
+            "feedback",
+            feedback,
+            f"given for a {type(spec).__name__}: an example of what the learner sees",
+        )
     view = View(np.int32(1), _budget_left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
     state, accepted = policy.init(spec), []
@@ -84,9 +94,14 @@ def start(
         with contextlib.suppress(Exception):  # whatever it is, the first step shows it in full
             jax.eval_shape(policy.step, state, jax.random.key(0), variant)
             accepted.append(amount)
-    # A policy that reads what is left cannot do without. It is refused at once, in words of the caller.
+    # A policy that reads what is left cannot do without. It is refused at once, in words of the
+    # caller.
     if accepted and accepted[0] is not None:
-        raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
+        raise bad(
+            "left",
+            None,
+            f"given in every round: {type(policy).__name__} reads how much may still be spent",
+        )
     return state, observation
 
 
@@ -101,19 +116,24 @@ def observe(
     available: Any = None,
     feedback: Pytree = None,
 ) -> Observation:
-    """The observation after a round, and the view of the next one. May be traced; then no value is checked.
+    """The observation after a round, and the view of the next one. May be traced; then no value is
+    checked.
 
     Args:
         previous: the observation that the round began with.
-        action: what was really played (not always what the policy asked for). −1, a skip: an empty round.
+        action: what was really played (not always what the policy asked for). −1, a skip: an empty
+            round.
         reward, cost: what came of it, in [0, 1]: divide by your own bounds.
         empty: True if nothing was played or nothing is known of it; the round counts all the same.
-        left, available: as in :func:`start`, for the next round; where no arm is, it goes by with ``empty=True``.
-        feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
+        left, available: as in :func:`start`, for the next round; where no arm is, it goes by with
+            ``empty=True``.
+        feedback: in a setting of your own, what the learner sees, in place of ``reward`` and
+            ``cost``.
 
     Raises:
-        InputError: values outside [0, 1], or so small that they are no tick (2⁻²⁴); an arm that does not exist, a
-            feedback or an action of another structure, or ``left`` given once and not again.
+        InputError: values outside [0, 1], or so small that they are no tick (2⁻²⁴); an arm that
+            does not exist, a feedback or an action of another structure, or ``left`` given once and
+            not again.
 
     Example:
         >>> import jaxbandits as jb
@@ -129,24 +149,36 @@ def observe(
     arguments = (previous, action, reward, cost, empty, left, available, feedback)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(arguments)):
         # Values are not known yet: the same arithmetic, and nothing to check.
-        action = jax.tree.map(lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action)
+        action = jax.tree.map(
+            lambda x, like: jnp.asarray(x, jnp.result_type(like)), action, previous.action
+        )
         if feedback is None:
-            feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
+            feedback = Feedback(
+                *(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost))
+            )
         present = previous.view.available if available is None else jnp.asarray(available, bool)
         if present is not None:
             empty = jnp.asarray(empty) | jnp.all(action == SKIP)  # type: ignore[assignment]
         amount = None
         if left is not None:
             whole = jnp.floor(jnp.asarray(left, jnp.float32))
-            amount = ticks.Total(whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32))
-        return Observation(View(previous.view.round + 1, amount, present), action, feedback, jnp.asarray(empty))
+            amount = ticks.Total(
+                whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32)
+            )
+        return Observation(
+            View(previous.view.round + 1, amount, present), action, feedback, jnp.asarray(empty)
+        )
     action = _as_before("action", action, previous.action)
     present = previous.view.available
     if present is not None:
         arms = np.shape(present)[0]
         empty = empty or bool((action == SKIP).all())
         if not empty and ((action < 0) | (action >= arms)).any():
-            raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
+            raise bad(
+                "action",
+                action.tolist(),
+                f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)",
+            )
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     if feedback is None:
         outcome = {"reward": numbers("reward", reward), "cost": numbers("cost", cost)}
@@ -160,8 +192,11 @@ def observe(
     return Observation(view, action, typed_feedback, np.bool_(empty))  # type: ignore[arg-type]
 
 
-def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
-    """A state and an observation with room for more arms, which change no decision until they are available.
+def widen(
+    policy: Policy, state: Pytree, observation: Observation, arms: int
+) -> tuple[Pytree, Observation]:
+    """A state and an observation with room for more arms, which change no decision until they are
+    available.
 
     Args:
         policy, state, observation: as they stand; a policy without a parameter per arm.
@@ -193,9 +228,14 @@ def _as_before(name: str, value: Pytree, previous: Pytree) -> Pytree:
         if previous_leaf.dtype == np.bool_:
             return booleans(name, leaf)
         whole = previous_leaf.dtype == np.int32
-        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(previous_leaf.dtype)
+        return (as_played(name, leaf, {"integer": True}) if whole else numbers(name, leaf)).astype(
+            previous_leaf.dtype
+        )
 
-    shapes = [(str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x)))) for x in (value, previous)]
+    shapes = [
+        (str(jax.tree.structure(x)), list(map(np.shape, jax.tree.leaves(x))))
+        for x in (value, previous)
+    ]
     if shapes[0] != shapes[1]:
         raise bad(name, value, f"of the structure {jax.tree.map(np.shape, previous)}")
     return jax.tree.map(cast, value, previous)
@@ -220,14 +260,17 @@ def _budget_left(amount: float | None) -> ticks.Total | None:
 
 
 def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) -> None:
-    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
+    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file,
+    whole or not at all.
 
     Args:
         path, state: the file, and the arrays.
-        policy: whose state it is: its class and parameters are written, and it is read for no other. None: nobody's.
+        policy: whose state it is: its class and parameters are written, and it is read for no
+            other. None: nobody's.
 
     Raises:
-        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
+        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever
+            pickled).
         OSError: the disk is full.
 
     Example:
@@ -240,16 +283,24 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
         True
     """
     place, leaves = path_of("path", path), jax.tree_util.tree_flatten_with_path(state)[0]
-    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else policy_text(policy)}
-    arrays = {f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x) for at, x in leaves}
+    about = {
+        "structure": str(jax.tree.structure(state)),
+        "policy": None if policy is None else policy_text(policy),
+    }
+    arrays = {
+        f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x)
+        for at, x in leaves
+    }
     save_arrays("path", place, {"about": np.array(json.dumps(about))} | arrays)
 
 
 def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = None) -> Pytree:
-    """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
+    """Read what :func:`save` wrote, into the structure of ``like`` (for a state:
+    ``policy.init(spec)``).
 
     Raises:
-        InputError: no such file, or one of another policy, other parameters, another structure, shape or type.
+        InputError: no such file, or one of another policy, other parameters, another structure,
+            shape or type.
 
     Example:
         >>> import tempfile, os
@@ -274,7 +325,10 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     if (name := None if policy is None else policy_text(policy)) != whose:
         raise InputError(f"policy: {name} given; it must be {whose}, whose state the file holds")
     like_leaves, tree = jax.tree.flatten(like)
-    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in leaves] for leaves in (like_leaves, arrays.values())]
+    shapes = [
+        [(np.shape(x), np.asarray(x).dtype) for x in leaves]
+        for leaves in (like_leaves, arrays.values())
+    ]
     if structure != str(tree) or shapes[0] != shapes[1]:
         raise InputError(
             f"path: {quoted(str(place))} holds another structure than `like`; it must be of the same policy, "

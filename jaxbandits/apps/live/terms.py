@@ -1,4 +1,6 @@
-"""The terms of an agent, checked, as JSON has them: money in whole numbers, budgets, traffic, the breaker."""
+"""The terms of an agent, checked, as JSON has them: money in whole numbers, budgets, traffic, the
+breaker.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _MONEY = decimal.Context(prec=60)
 
 
 def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
-    """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole billionths."""
+    """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole
+    billionths.
+    """
     try:
         if type(value) is float:  # most are
             amount = Decimal(repr(value))
@@ -50,17 +54,20 @@ class Budget:
     """An amount of money, or a number of requests, that renews.
 
     Attributes:
-        amount: what each period grants, in the money of the arms' bounds; a number, a ``Decimal`` or its text.
-        every: the length of a period: ``"day"``, ``"week"`` (from Monday) or ``"month"`` of the calendar in ``zone``;
-            or a number of seconds, whose periods begin at multiples of it since the agent's ``start``. Of requests
-            also ``"ever"``: a stock that is sold once.
+        amount: what each period grants, in the money of the arms' bounds; a number, a ``Decimal``
+            or its text.
+        every: the length of a period: ``"day"``, ``"week"`` (from Monday) or ``"month"`` of the
+            calendar in ``zone``; or a number of seconds, whose periods begin at multiples of it
+            since the agent's ``start``. Of requests also ``"ever"``: a stock that is sold once.
         arms: the names of the arms that it pays for; None: all, also those that join later.
         carry_over: is what is left at the end of a period added to the next one? Else it is lost.
         name: for messages and reports.
         zone: the time zone of days, weeks and months, by its name.
-        per: None, one for all; or ``"caller"``, a cap of ``amount`` for each who is named in ``choose(caller=…)``.
-        of: ``"money"``, or ``"requests"``: then the arms close when so many were served in the period. Caps of callers
-            and of requests are kept by the ledger, beside the budgets of money that the policy paces.
+        per: None, one for all; or ``"caller"``, a cap of ``amount`` for each who is named in
+            ``choose(caller=…)``.
+        of: ``"money"``, or ``"requests"``: then the arms close when so many were served in the
+            period. Caps of callers and of requests are kept by the ledger, beside the budgets of
+            money that the policy paces.
 
     Example:
         >>> import jaxbandits as jb
@@ -99,28 +106,39 @@ class Budget:
             must("every", every != "ever" or self.of == "requests", "'ever' of requests only")
         else:
             is_delta = isinstance(every, datetime.timedelta)
-            must("every", not is_delta, "a number of seconds (total_seconds()), or day, week, month")
+            must(
+                "every", not is_delta, "a number of seconds (total_seconds()), or day, week, month"
+            )
             every = positive_number(f"{self.name}.every", every)
         zone_of(f"{self.name}.zone", self.zone)
-        is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(self.arms, str)
+        is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(
+            self.arms, str
+        )
         must("arms", is_list, "a list of names, or None for all")
         for arm in self.arms or ():
             if arm not in arms:
                 raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
         paying_for = None if self.arms is None else sorted(self.arms)
-        return vars(self) | {"amount": amount, "every": every, "arms": paying_for, "carry_over": bool(self.carry_over)}
+        return vars(self) | {
+            "amount": amount,
+            "every": every,
+            "arms": paying_for,
+            "carry_over": bool(self.carry_over),
+        }
 
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """How many requests are expected, for policies that pace; None: a day's shape is learnt, hour by hour.
+    """How many requests are expected, for policies that pace; None: a day's shape is learnt, hour
+    by hour.
 
-    Only the shape matters for long. The level is scaled by what comes, within tens of requests, and the shape follows
-    what comes from one cycle to the next.
+    Only the shape matters for long. The level is scaled by what comes, within tens of requests, and
+    the shape follows what comes from one cycle to the next.
 
     Attributes:
-        expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot begins at the agent's
-            ``start``, which is midnight of Thursday, 1 January 1970, by default.
+        expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot
+            begins at the agent's ``start``, which is midnight of Thursday, 1 January 1970, by
+            default.
         slot: length of a slot in seconds.
         zone: the time zone by whose clocks slots are counted, by its name.
 
@@ -138,16 +156,23 @@ class Traffic:
         """As JSON has it, checked."""
         table = numbers("traffic.expected", self.expected)
         if table.ndim != 1 or not table.size or not ((table >= 0) & (table < 2**30)).all():
-            raise bad("traffic.expected", self.expected, "a list of numbers of requests, at least 0")
+            raise bad(
+                "traffic.expected", self.expected, "a list of numbers of requests, at least 0"
+            )
         if not table.sum():
             raise bad("traffic.expected", self.expected, "of at least one request in all")
         zone_of("traffic.zone", self.zone)
-        return {"expected": table.tolist(), "slot": positive_number("traffic.slot", self.slot), "zone": self.zone}
+        return {
+            "expected": table.tolist(),
+            "slot": positive_number("traffic.slot", self.slot),
+            "zone": self.zone,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
 class Breaker:
-    """When an arm is set aside: after so many failures in a row, for a pause; then one request tries it.
+    """When an arm is set aside: after so many failures in a row, for a pause; then one request
+    tries it.
 
     Where that one fails too the next pause is three times as long. A success brings the arm back.
 
@@ -170,7 +195,10 @@ class Breaker:
     def plain(self) -> dict[str, Any]:
         """As JSON has it, checked."""
         whole_number("breaker.failures", self.failures, 1)
-        seconds = {name: positive_number(f"breaker.{name}", getattr(self, name)) for name in ("pause", "longest")}
+        seconds = {
+            name: positive_number(f"breaker.{name}", getattr(self, name))
+            for name in ("pause", "longest")
+        }
         return {"failures": self.failures} | seconds
 
     def seconds(self, trips: int) -> float:
@@ -186,10 +214,14 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
             terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
-                raise bad("arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
+                raise bad(
+                    "arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
+                )
             if wrong := [x for x in value if not isinstance(x, str) or not x]:
                 raise bad("arms", wrong[0], "names, as text")
-            terms["arms"] = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
+            terms["arms"] = {
+                arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()
+            }
         elif name == "budgets":
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise bad("budgets", value, "a list of jb.live.Budget")

@@ -30,7 +30,9 @@ NAN, INF = math.nan, math.inf
 def play(policy: Any = None, arms: Any = ARMS, constraint: Any = None, **options: Any) -> jb.Result:
     """A call of ``simulate`` that must not get as far as compiling."""
     constraint = jb.TotalBudget(5.0, last_pull="counts") if constraint is None else constraint
-    return jb.simulate(p.MUCB() if policy is None else policy, arms, constraint, **({"key": KEY} | options))
+    return jb.simulate(
+        p.MUCB() if policy is None else policy, arms, constraint, **({"key": KEY} | options)
+    )
 
 
 def budget(value: Any) -> jb.Result:
@@ -141,11 +143,17 @@ COMMANDS: list[tuple[str, str]] = [
     (f"{COMPARE} --budget 1e12", "--budget: 1000000000000.0 given; it must be"),
     (f"{COMPARE} --budget 20 --runs 0", "--runs: 0 given; it must be"),
     (f"{COMPARE} --budget 20 --runs 1.5", "--runs: '1.5' given; it must be"),
-    (f"{COMPARE} --budget 20 --runs 100000000", "--runs: 100000000 given; it must be at most 5368709 with so many"),
+    (
+        f"{COMPARE} --budget 20 --runs 100000000",
+        "--runs: 100000000 given; it must be at most 5368709 with so many",
+    ),
     (f"{COMPARE} --budget 20 --seed -1", "--seed: -1 given; it must be"),
     (f"{COMPARE} --budget 20 --marks 10001", "--marks: '10001' given; it must be"),
     (f"{COMPARE} --budget 20 --rho 0.25,x", "--rho: 'x' given; it must be numbers"),
-    (f"{COMPARE} --budget 20 --rho 1,1", "--policies: 'omega_ucb(rho=1)' given; it must be given once"),
+    (
+        f"{COMPARE} --budget 20 --rho 1,1",
+        "--policies: 'omega_ucb(rho=1)' given; it must be given once",
+    ),
     (f"{COMPARE} --budget 20 --rho 1e39", "--rho: 1e+39 given; it must be"),
     (f"{COMPARE} --budget 20 --noise gauss", "--noise: 'gauss' given; it must be"),
     (f"{COMPARE} --budget 20 --last-pull count", "--last-pull: 'count' given; it must be"),
@@ -154,7 +162,10 @@ COMMANDS: list[tuple[str, str]] = [
     (f"{COMPARE} --budget 20 more", "'more': not expected"),
     ("compare --arms arms.csv", "--budget, --policies: missing"),
     ("compare --arms nofile.csv --budget 20 --policies m_ucb", "'nofile.csv' given; it must be"),
-    (f"{ARMS} omega_ubc", "--policies: 'omega_ubc' given; it must be one of omega_ucb, omega_star_ucb"),
+    (
+        f"{ARMS} omega_ubc",
+        "--policies: 'omega_ubc' given; it must be one of omega_ucb, omega_star_ucb",
+    ),
     (f"{ARMS} omega_ubc", "; did you mean omega_ucb?"),
     (f"{ARMS} bts,bts", "--policies: 'bts' given; it must be given once"),
     (f"{ARMS} bts --rho 1", "--rho: [1.0] given; it must be left out: no chosen policy"),
@@ -193,11 +204,26 @@ ARMS_FILES: list[tuple[str, str]] = [
     ("", "empty"),
     ("name,mean_reward\na,.5\nb,.5\n", "no column is known to be mean_cost"),
     ("name,mean_reward,mean_cost\na,.5,.5\n", "number of arms"),
-    ("name,mean_reward,mean_cost\na,.5,.5\nb,x,.5\n", "line 3, column mean_reward: 'x' given; it must be"),
-    ("name,mean_reward,mean_cost\na,.5,.5\nb,.5,-1\n", "line 3, column mean_cost: '-1' given; it must be"),
-    ("name,mean_reward,mean_cost\na,.5,.5\nb,.5,nan\n", "line 3, column mean_cost: 'nan' given; it must be"),
-    ("name,mean_reward,mean_cost\na,.5,.5\nb,1.5,.5\n", "mean reward 1.5 is above its bound 1.0; raise reward_max"),
-    ("name,mean_reward,mean_cost\na,.5,.5\nb,.5,1e-9\nc,1,1\n", "arm 'b', mean cost: below a 2**24th"),
+    (
+        "name,mean_reward,mean_cost\na,.5,.5\nb,x,.5\n",
+        "line 3, column mean_reward: 'x' given; it must be",
+    ),
+    (
+        "name,mean_reward,mean_cost\na,.5,.5\nb,.5,-1\n",
+        "line 3, column mean_cost: '-1' given; it must be",
+    ),
+    (
+        "name,mean_reward,mean_cost\na,.5,.5\nb,.5,nan\n",
+        "line 3, column mean_cost: 'nan' given; it must be",
+    ),
+    (
+        "name,mean_reward,mean_cost\na,.5,.5\nb,1.5,.5\n",
+        "mean reward 1.5 is above its bound 1.0; raise reward_max",
+    ),
+    (
+        "name,mean_reward,mean_cost\na,.5,.5\nb,.5,1e-9\nc,1,1\n",
+        "arm 'b', mean cost: below a 2**24th",
+    ),
     ("name,mean_reward,mean_cost\na,.5,.5\na,.5,.6\n", "another name"),
     ("name,mean_reward,mean_cost\na,.5,.5\nb,.5,.5,1\n", "number of cells"),
     ("name,clicks,spent,conversions\na,0,1,0\nb,1,1,0\n", "clicks"),
@@ -218,7 +244,10 @@ SPECS: list[tuple[str, str]] = [
     (sweep_spec("engine='fast'"), "engine: 'fast' given; it must be"),
     (sweep_spec("over='lane'"), "over: 'lane' given; it must be"),
     (sweep_spec("policies=[]"), "policies: [] given; it must be"),
-    (sweep_spec("budgets=[2, 1], constraint=lambda e, b: jb.Horizon(b)"), "budgets: [2, 1] given; it must be"),
+    (
+        sweep_spec("budgets=[2, 1], constraint=lambda e, b: jb.Horizon(b)"),
+        "budgets: [2, 1] given; it must be",
+    ),
     (sweep_spec("polices=3"), "line 2: TypeError"),
     ("x = 1\n1 / 0\n", "line 2: ZeroDivisionError"),
 ]
@@ -249,7 +278,9 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arms.csv").write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n")
+    (tmp_path / "arms.csv").write_text(
+        "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
+    )
     (tmp_path / "spec.py").write_text("sweep = None\n")
     (tmp_path / "broken.py").write_text("1 / 0\n")
     user_file = "@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\nclass Other:\n    pass\n"
@@ -260,12 +291,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("words", "message"), COMMANDS, ids=lambda x: x[-40:])
-def test_commands(folder: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands(
+    folder: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert message in refused(words.split(), capsys)
 
 
-@pytest.mark.parametrize(("text", "message"), ARMS_FILES, ids=[message for _, message in ARMS_FILES])
-def test_arms_files(folder: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), ARMS_FILES, ids=[message for _, message in ARMS_FILES]
+)
+def test_arms_files(
+    folder: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "arms.csv").write_text(text)
     err = refused([*COMPARE.split(), "--budget", "20"], capsys)
     assert "arms" in err and message in err

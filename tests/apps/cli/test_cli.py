@@ -32,7 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(arms: str = "arms.csv", budget: str = "20", policies: str = "omega_ucb,bts", *more: str) -> list[str]:
+def command(
+    arms: str = "arms.csv", budget: str = "20", policies: str = "omega_ucb,bts", *more: str
+) -> list[str]:
     return ["compare", "--arms", arms, "--budget", budget, "--policies", policies, *more]
 
 
@@ -46,25 +48,44 @@ def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     policies, notes = chosen_policies(options)
     assert notes == []
     assert [type(policy) for policy in policies] == list(POLICIES.values())
-    bv1, pd = (next(p for p in policies if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
+    bv1, pd = (
+        next(p for p in policies if isinstance(p, kind))
+        for kind in (jb.policies.UCBBV1, jb.policies.PDBwK)
+    )
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL)
+    options = command(
+        "two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL
+    )
     assert main([*options, "--out", "deep/results"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "read two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
-    assert "a reward is counted in reward, at most 2" in out and "a cost is counted in cost, at most 6.061" in out
+    assert (
+        "a reward is counted in reward, at most 2" in out
+        and "a cost is counted in cost, at most 6.061" in out
+    )
     assert "noise bernoulli: a pull brings its bound or nothing" in out and "36 runs; seed 0" in out
-    assert re.search(r"^ +1  (omega|m)_ucb\(\w+=[\d.]+\) +[\d.]+ ± [\d.]+ .* best$", out, re.MULTILINE)
-    assert len(re.findall(r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$", out, re.MULTILINE)) == 2
+    assert re.search(
+        r"^ +1  (omega|m)_ucb\(\w+=[\d.]+\) +[\d.]+ ± [\d.]+ .* best$", out, re.MULTILINE
+    )
+    assert (
+        len(
+            re.findall(
+                r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$", out, re.MULTILINE
+            )
+        )
+        == 2
+    )
     assert "m_ucb(alpha=0.0625)" in out
     assert "written: deep/results/regret.png, deep/results/table.csv, deep/results/run.json" in out
     files = folder / "deep/results"
     assert sorted(path.name for path in files.iterdir()) == sorted((*FILES, *ANSWER_FILES))
-    assert out.startswith("If you had run this again with 20 to spend in each of 2 instances (40 in all):\n")
+    assert out.startswith(
+        "If you had run this again with 20 to spend in each of 2 instances (40 in all):\n"
+    )
     assert (files / "regret.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((files / "table.csv").read_text().splitlines()))
     assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 6
@@ -92,8 +113,14 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
     monkeypatch.setattr(_plots, "encoded", full)
     assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
     out, err = capsys.readouterr()
-    assert out.startswith("If you had run this again") and "--out: could not be written (no space left)" in err
-    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == ["run.json", "table.csv"]
+    assert (
+        out.startswith("If you had run this again")
+        and "--out: could not be written (no space left)" in err
+    )
+    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == [
+        "run.json",
+        "table.csv",
+    ]
 
 
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:
@@ -103,18 +130,49 @@ def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> No
     assert main(command("arms.csv", "30", "m_ucb", "--no-answer", *SMALL)) == 0
     assert main(command("arms.csv", "20", "m_ucb", "--no-answer", *SMALL)) == 0
     assert (out / "table.csv").read_text().startswith("scope,instance,")
-    assert sorted(path.name for path in out.iterdir()) == ["mine.txt", "regret.png", "run.json", "table.csv"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "mine.txt",
+        "regret.png",
+        "run.json",
+        "table.csv",
+    ]
 
 
-def test_one_instance_and_one_run_and_beta(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(command("arms.csv", "20", "m_ucb", "--runs", "1", "--noise", "beta", "--marks", "1", "--no-check")) == 0
+def test_one_instance_and_one_run_and_beta(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            command(
+                "arms.csv",
+                "20",
+                "m_ucb",
+                "--runs",
+                "1",
+                "--noise",
+                "beta",
+                "--marks",
+                "1",
+                "--no-check",
+            )
+        )
+        == 0
+    )
     out = capsys.readouterr().out
-    assert "alpha + beta = 4" in out and "±" in out and "nan" not in out and "in each instance, by" not in out
+    assert (
+        "alpha + beta = 4" in out
+        and "±" in out
+        and "nan" not in out
+        and "in each instance, by" not in out
+    )
     assert ",,," in (folder / "jaxbandits-out/table.csv").read_text()
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, message in ((["--version"], jb.__version__), (["compare", "--help"], "--last-pull")):
+    for arguments, message in (
+        (["--version"], jb.__version__),
+        (["compare", "--help"], "--last-pull"),
+    ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 0 and message in capsys.readouterr().out
@@ -124,10 +182,19 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = {}
-    monkeypatch.setattr(compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0)
+    monkeypatch.setattr(
+        compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0
+    )
     assert main(["demo", "--out", "there"]) == 0
-    assert Path(calls["arms"]).read_text().startswith("ad_id") and calls["out"] == "there" and calls["runs"] == 200
-    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and calls["given"][0] == "compare"
+    assert (
+        Path(calls["arms"]).read_text().startswith("ad_id")
+        and calls["out"] == "there"
+        and calls["runs"] == 200
+    )
+    assert (
+        capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
+        and calls["given"][0] == "compare"
+    )
     assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 

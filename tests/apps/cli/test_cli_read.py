@@ -29,7 +29,11 @@ def test_arms_means_intervals_and_what_was_left_out(capsys: pytest.CaptureFixtur
         "$0.50 ($0.49 to $0.52)",
         "$10.39 ($9.27 to $11.50)",
     ]
-    for text in ("line 11 skipped: totals", "kept out, no clicks: 'Display' (line 10)", "Wilson's score interval"):
+    for text in (
+        "line 11 skipped: totals",
+        "kept out, no clicks: 'Display' (line 10)",
+        "Wilson's score interval",
+    ):
         assert text in out
 
 
@@ -45,7 +49,9 @@ def test_the_command_to_go_on_with_runs(capsys: pytest.CaptureFixture[str], tmp_
     assert "Konwersje" in printed(capsys, *command[1:-1], "m_ucb", *options)
 
 
-def test_values_means_and_many_instances(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_values_means_and_many_instances(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert "--reward 'Conv.-Wert'" not in printed(capsys, "read", str(FOLDER / "german_excel.csv"))
     out = printed(capsys, "read", str(FOLDER / "german_excel.csv"), "--reward", "Conv.-Wert")
     assert "1,50" in out and " --reward Conv.-Wert --budget 2400" in out
@@ -56,7 +62,9 @@ def test_values_means_and_many_instances(capsys: pytest.CaptureFixture[str], tmp
     assert "and 3 more instances" in out and "and 2 more arms" in out and len(out.splitlines()) < 80
 
 
-def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_names_cannot_write_to_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     name = "a\x1b[2J"
     (tmp_path / "odd.csv").write_text(f"{name} Campaign,Clicks,Cost,Conversions\nx,1,1,1\n")
     (tmp_path / "arms.csv").write_text(
@@ -74,29 +82,46 @@ def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], 
         ([], "FILE: missing"),
         (["no.csv"], "no.csv"),
         (["zeros.csv", "--columns", "nmae=a"], "--columns: 'nmae' given; it must be one of"),
-        (["zeros.csv", "--reward", "spnet"], "--reward: 'spnet' given; it must be a title of the file: name, clicks"),
+        (
+            ["zeros.csv", "--reward", "spnet"],
+            "--reward: 'spnet' given; it must be a title of the file: name, clicks",
+        ),
         (["zeros.csv", "--prior", "0"], "--prior: 0.0 given"),
-        (["polish_needs_columns.csv"], "Say which is which: --columns 'name=…,clicks=…,spent=…,conversions=…'"),
+        (
+            ["polish_needs_columns.csv"],
+            "Say which is which: --columns 'name=…,clicks=…,spent=…,conversions=…'",
+        ),
     ],
 )
-def test_refusals_name_the_option(capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+def test_refusals_name_the_option(
+    capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
     file = [str(FOLDER / options[0])] if options else []
     assert main(["read", *file, *options[1:]]) == 2
     out, err = capsys.readouterr()
     assert out == "" and message in err and err.count("\n") == 1
 
 
-def test_rows_are_dropped_kept_and_added(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rows_are_dropped_kept_and_added(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     file = tmp_path / "ads.csv"
-    file.write_text("Campaign,Device,Clicks,Cost,Leads\nA,M,10,5,1\nA,D,20,9,2\nB,M,5,3,1\nTotal,,70,34,4\n")
+    file.write_text(
+        "Campaign,Device,Clicks,Cost,Leads\nA,M,10,5,1\nA,D,20,9,2\nB,M,5,3,1\nTotal,,70,34,4\n"
+    )
     assert main(["read", str(file)]) == 2
-    assert "--drop Total --sum leaves it out; --keep Total --sum plays it as an arm" in capsys.readouterr().err
+    assert (
+        "--drop Total --sum leaves it out; --keep Total --sum plays it as an arm"
+        in capsys.readouterr().err
+    )
     assert "2 arms" in printed(capsys, "read", str(file), "--drop", "Total", "--sum")
     out = printed(capsys, "read", str(file), "--keep", "Total", "--sum")
     assert "3 arms" in out and " --keep Total --sum --budget " in out
 
 
-def test_tune_reads_with_the_same_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_tune_reads_with_the_same_options(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     tune = ["tune", "--policy", "omega_ucb", "--budget", "20", "--out", str(tmp_path / "out")]
     assert main([*tune, "--columns", "name=a"]) == 2
     assert "--columns: {'name': 'a'} given; it must be left out" in capsys.readouterr().err

@@ -44,7 +44,10 @@ def test_what_is_right() -> None:
         ("f --budget --runs 2", "--budget: expected one argument"),
         ("f --budget -1", "--budget: '-1' given; it must be a finite number above 0"),
         ("f --budget 1 --runs 6", "--runs: '6' given; it must be a whole number from 1 to 5"),
-        ("f --budget 1 --name on", "--name: 'on' given; it must be one of one, two; did you mean one?"),
+        (
+            "f --budget 1 --name on",
+            "--name: 'on' given; it must be one of one, two; did you mean one?",
+        ),
         ("f --budget 1 --quiet=1", "--quiet: ignored explicit argument"),
         ("f g --budget 1", "'g': not expected here"),
     ],
@@ -68,14 +71,23 @@ def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[b
 
 
 def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
-    job = start(["compare", "--arms", "-", "--budget", "5", "--policies", "bts"], tmp_path, "-X", "importtime")
+    job = start(
+        ["compare", "--arms", "-", "--budget", "5", "--policies", "bts"],
+        tmp_path,
+        "-X",
+        "importtime",
+    )
     assert job.stderr is not None
     while b"jaxbandits.apps._cli.console" not in (line := job.stderr.readline()):
         assert line
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=20)
     errors = [line for line in err.splitlines() if not line.startswith(b"import time:")]
-    assert (job.returncode, out, errors) == (130, b"", [b"interrupted: no run finished; nothing was written"])
+    assert (job.returncode, out, errors) == (
+        130,
+        b"",
+        [b"interrupted: no run finished; nothing was written"],
+    )
 
 
 LOST = """
@@ -93,7 +105,9 @@ sys.exit(main(sys.argv[1:]))
 
 def test_ctrl_c_that_is_dropped_inside_a_callback_comes_again(tmp_path: Path) -> None:
     words = ["compare", "--arms", "-", "--budget", "5", "--policies", "bts", "--runs", "2"]
-    done = subprocess.run([sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=ARMS.encode())
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=ARMS.encode()
+    )
     errors = b"interrupted: 0 of 6 runs finished; nothing was written\n"  # two of the policy, four of fixed splits
     assert (done.returncode, done.stderr) == (130, errors)
     assert not list(tmp_path.iterdir())
@@ -101,7 +115,8 @@ def test_ctrl_c_that_is_dropped_inside_a_callback_comes_again(tmp_path: Path) ->
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "moment", [rb"OmegaUCB and 2 more: compiling", rb"OmegaUCB and 2 more:\s+\d+%.*\b[1-9][0-9]*/20000 runs"]
+    "moment",
+    [rb"OmegaUCB and 2 more: compiling", rb"OmegaUCB and 2 more:\s+\d+%.*\b[1-9][0-9]*/20000 runs"],
 )
 def test_interrupted(moment: bytes, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text(ARMS)
@@ -125,7 +140,9 @@ def test_interrupted(moment: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_a_reader_that_leaves_ends_the_printing_and_not_the_work(tmp_path: Path) -> None:
-    words = "compare --arms - --budget 5 --policies m_ucb --no-answer --no-progress --runs 2 --marks 1"
+    words = (
+        "compare --arms - --budget 5 --policies m_ucb --no-answer --no-progress --runs 2 --marks 1"
+    )
     job = start(words.split(), tmp_path)
     assert job.stdin is not None and job.stdout is not None and job.stderr is not None
     job.stdin.write(ARMS.encode())

@@ -1,4 +1,6 @@
-"""Commands keep what they compiled: where, how much, and what happens when the folder is not as it should be."""
+"""Commands keep what they compiled: where, how much, and what happens when the folder is not as it
+should be.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
-def test_the_folder_is_the_users_and_the_processors(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_the_users_and_the_processors(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import jax
 
     from jaxbandits.core import checks
@@ -50,7 +54,13 @@ def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(tmp_path.iterdir())) == 10
     (tmp_path / "new-cache").write_bytes(b"x" * 10)
     console._prune(tmp_path)
-    assert sorted(x.name for x in tmp_path.iterdir()) == ["6-cache", "7-cache", "8-cache", "9-cache", "new-cache"]
+    assert sorted(x.name for x in tmp_path.iterdir()) == [
+        "6-cache",
+        "7-cache",
+        "8-cache",
+        "9-cache",
+        "new-cache",
+    ]
 
 
 @pytest.mark.integration
@@ -68,7 +78,9 @@ def test_a_second_command_compiles_nothing_and_damage_is_ignored(home: Path) -> 
         """What it printed, and how many programs it compiled."""
         command = [sys.executable, "-c", count, "compare", "--arms", str(arms), "--budget", "20", "--runs", "4",
                    "--policies", "c_ucb", "--out", str(home / "out")]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **more}, timeout=300)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **more}, timeout=300
+        )
         assert done.returncode == 0, done.stderr
         *errors, last = done.stderr.splitlines()
         assert not errors, errors

@@ -49,7 +49,9 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         reward = comparison.data["reward"].values[row, 0]
         assert part.earned.mean == pytest.approx(reward.mean())
         ends = part.earned.low, part.earned.high  # of 40 runs the least and the most
-        assert ends == (reward.min(), reward.max()) and part.earned.coverage == pytest.approx(39 / 41)
+        assert ends == (reward.min(), reward.max()) and part.earned.coverage == pytest.approx(
+            39 / 41
+        )
         assert sum(arm.share.mean for arm in part.arms[0]) == pytest.approx(1)
         assert sum(arm.pulls.mean for arm in part.arms[0]) == pytest.approx(
             comparison.data["pulls"].values[row, 0].mean()
@@ -74,7 +76,12 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
     bare = [f"{name} {FROM_NOTHING}" for name in plan.played.labels]
     assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST, *bare]
     for part in answer.settings:
-        assert [x.name for x in part.baselines] == [SEEN, EVEN, BEST, f"{part.setting} {FROM_NOTHING}"]
+        assert [x.name for x in part.baselines] == [
+            SEEN,
+            EVEN,
+            BEST,
+            f"{part.setting} {FROM_NOTHING}",
+        ]
     best = best_by_file(plan.table, plan.worlds, plan.spending)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
@@ -87,7 +94,9 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
     np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)
 
 
-def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(answer: Answer) -> None:
+def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(
+    answer: Answer,
+) -> None:
     plan = answer.comparison.plan
     (bound,) = {instance.cost_bound for instance in plan.table.instances}
     history = histories(plan.table, [0, 0], 4)
@@ -97,27 +106,41 @@ def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(ans
     np.testing.assert_allclose(cost[0, 1], np.array([410, 300, 500, 0]) / bound, atol=1e-6)
 
 
-def test_without_the_file_a_policy_plays_as_the_row_from_nothing_says(answer: Answer, folder: Path) -> None:
+def test_without_the_file_a_policy_plays_as_the_row_from_nothing_says(
+    answer: Answer, folder: Path
+) -> None:
     """And with it otherwise; cents are dollars."""
-    bare = compare("ads.csv", 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, start="nothing", growth="none")
+    bare = compare(
+        "ads.csv", 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, start="nothing", growth="none"
+    )
     rows = answer.baselines.data["reward"][3:]
     np.testing.assert_array_equal(bare.data["reward"].values, rows.values)
     assert (answer.comparison.data["reward"].values != rows.values).any()
     cents = ADS.replace("$410.00", "41000").replace("$300.00", "30000").replace("$500.00", "50000")
     Path("cents.csv").write_text(cents)
-    scaled = compare("cents.csv", 6000.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, growth="none")
-    np.testing.assert_array_equal(scaled.data["reward"].values, answer.comparison.data["reward"].values)
+    scaled = compare(
+        "cents.csv", 6000.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, growth="none"
+    )
+    np.testing.assert_array_equal(
+        scaled.data["reward"].values, answer.comparison.data["reward"].values
+    )
 
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
-    assert isinstance(answer.check, NoiseCheck) and answer.check.noise == "bernoulli" and answer.check.runs == 40
+    assert (
+        isinstance(answer.check, NoiseCheck)
+        and answer.check.noise == "bernoulli"
+        and answer.check.runs == 40
+    )
     assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.played.labels)
     assert answer.check.same_best == (answer.check.ranking[0][0] == answer.settings[0].setting)
     best = answer.settings[0]
     number = list(answer.comparison.plan.played.labels).index(best.setting)
     budgets, money = money_over_budgets(answer.comparison, number)
     np.testing.assert_allclose(budgets, 60 * np.arange(1, 5) / 4)
-    assert money.sum(axis=(1, 2)) == pytest.approx(budgets, abs=3.0)  # the last click, and 40 runs' noise
+    assert money.sum(axis=(1, 2)) == pytest.approx(
+        budgets, abs=3.0
+    )  # the last click, and 40 runs' noise
     assert money[-1, 0] == pytest.approx([arm.money.mean for arm in best.arms[0]])
 
 
@@ -126,11 +149,26 @@ def test_the_words(answer: Answer) -> None:
     lines = text.split("\n")
     assert lines[0] == "If you had run this again with $60 to spend:"
     best = answer.settings[0]
-    assert lines[1].startswith(f"  {best.setting} would have brought {best.earned.mean:.1f} conversions (")
-    for name in ("Spring", "Summer", "Autumn", SEEN, EVEN, BEST, "% sure of that", "number 2 of 2 settings"):
+    assert lines[1].startswith(
+        f"  {best.setting} would have brought {best.earned.mean:.1f} conversions ("
+    )
+    for name in (
+        "Spring",
+        "Summer",
+        "Autumn",
+        SEEN,
+        EVEN,
+        BEST,
+        "% sure of that",
+        "number 2 of 2 settings",
+    ):
         assert name in text
     assert "$10.25" in text  # what a conversion of Spring costs in the file
-    assert "means are estimates" in text and "varies by 50% (stated" in text and "Check: a click" in text
+    assert (
+        "means are estimates" in text
+        and "varies by 50% (stated" in text
+        and "Check: a click" in text
+    )
     assert "nan" not in text and text.count("warning") == 0
     assert report.closing(answer).startswith(f"In short: {best.setting} would have brought")
     assert len(report.GLOSSARY) == 6
@@ -160,7 +198,9 @@ def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
 def test_below_twenty_runs_no_interval_is_printed_and_the_page_says_why(
     folder: Path, runs: int, sentence: str, note: str
 ) -> None:
-    played = answer_of(compare("ads.csv", 20.0, OmegaUCB(rho=0.25), runs=runs, marks=2), check=False)
+    played = answer_of(
+        compare("ads.csv", 20.0, OmegaUCB(rho=0.25), runs=runs, marks=2), check=False
+    )
     first, *others = report.text_of(played.comparison, played).split("\n")[1:]
     assert first.endswith(sentence)
     spring = next(line for line in others if line.strip().startswith("Spring"))
@@ -177,25 +217,48 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--arms", "ads.csv", "--budget", "4", "--policies", "omega_ucb", "--runs", "40", "--marks", "5"]
+    given = [
+        "--arms",
+        "ads.csv",
+        "--budget",
+        "4",
+        "--policies",
+        "omega_ucb",
+        "--runs",
+        "40",
+        "--marks",
+        "5",
+    ]
     assert main(["compare", *given, "--no-check", "--explain", "--out", "out"]) == 0
     out, err = capsys.readouterr()
     assert err == "" and out.startswith("If you had run this again with $4 to spend:\n")
     assert "warning: the budget of 4 is about 3.9 clicks in 'ads': too few to learn anything" in out
-    assert "warning: the last click exceeds the budget: " in out and "% more than 4 is spent on average" in out
+    assert (
+        "warning: the last click exceeds the budget: " in out
+        and "% more than 4 is spent on average" in out
+    )
     assert "regret: what the best arm" in out and "Holm" not in out and "paired" not in out
     facts = json.loads(Path("out/answer.json").read_text())
-    assert facts["uncertainty"] == "means" and facts["second_noise"] is None and len(facts["warnings"]) == 2
+    assert (
+        facts["uncertainty"] == "means"
+        and facts["second_noise"] is None
+        and len(facts["warnings"]) == 2
+    )
     rows = Path("out/arms.csv").read_text().splitlines()
     assert len(rows) == 4 and rows[0].startswith("setting,instance,arm,reward_per_pull,")
     page = Path("out/report.html").read_text()
     assert "://" not in page and page.count("data:image/png;base64,") == 2
-    assert "If you had run this again with $4 to spend" in page and "jaxbandits compare --arms ads.csv" in page
+    assert (
+        "If you had run this again with $4 to spend" in page
+        and "jaxbandits compare --arms ads.csv" in page
+    )
 
 
 @pytest.mark.integration
 def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("mine.py").write_text("import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n")
+    Path("mine.py").write_text(
+        "import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n"
+    )
     every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])
     needing = {"budget_ucb": "--min-cost", "ucb_bv1": "--min-cost", "pd_bwk": "--c-rad"}
     chosen, (said,) = chosen_policies(every)
@@ -214,40 +277,87 @@ def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixt
 
 def test_a_notebook_writes_the_same_report(answer: Answer, tmp_path: Path) -> None:
     written = write_report(dataclasses.replace(answer, check=None), tmp_path / "deep")
-    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted(
+        (*FILES, *ANSWER_FILES)
+    )
     assert all(path.stat().st_size for path in written)
     facts = json.loads((tmp_path / "deep/answer.json").read_text())
-    assert [part["setting"] for part in facts["settings"]] == [part.setting for part in answer.settings]
+    assert [part["setting"] for part in facts["settings"]] == [
+        part.setting for part in answer.settings
+    ]
     page = (tmp_path / "deep/report.html").read_text()
     assert "To do it again" not in page and "In short" not in page and "Spring" in page
 
 
 @pytest.mark.integration
-def test_what_few_clicks_cannot_bear_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_few_clicks_cannot_bear_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An arm of three clicks wins where means are the truth; and arms are taken never to run out."""
-    Path("ads.csv").write_text("name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n")
-    given = ["--arms", "ads.csv", "--budget", "100", "--policies", "omega_ucb", "--runs", "20", "--growth", "none"]
+    Path("ads.csv").write_text(
+        "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
+    )
+    given = [
+        "--arms",
+        "ads.csv",
+        "--budget",
+        "100",
+        "--policies",
+        "omega_ucb",
+        "--runs",
+        "20",
+        "--growth",
+        "none",
+    ]
     told = {}
     for uncertainty in ("given", "means"):
-        assert main(["compare", *given, "--uncertainty", uncertainty, "--no-check", "--out", uncertainty]) == 0
+        assert (
+            main(
+                [
+                    "compare",
+                    *given,
+                    "--uncertainty",
+                    uncertainty,
+                    "--no-check",
+                    "--out",
+                    uncertainty,
+                ]
+            )
+            == 0
+        )
         told[uncertainty] = capsys.readouterr().out
-    share = re.search(r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean", told["given"])
+    share = re.search(
+        r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean",
+        told["given"],
+    )
     assert share and int(share[1]) > 50
     assert "hardly known" not in told["means"]
-    assert "as many clicks to sell as are bought, at its mean cost (--growth none)." in told["given"]
+    assert (
+        "as many clicks to sell as are bought, at its mean cost (--growth none)." in told["given"]
+    )
 
 
-def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(answer: Answer) -> None:
+def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(
+    answer: Answer,
+) -> None:
     row = {"reward": 1234.5, "reward_low": 1233.9, "reward_high": 1235.1}
     plain = answer.comparison
     table = dataclasses.replace(plain.plan.table, style=NumberStyle(decimal=",", thousands="."))
     german = dataclasses.replace(plain, plan=dataclasses.replace(plain.plan, table=table))
-    assert [report.with_interval(of, row, "reward") for of in (plain, german)] == ["1,234.50 ± 0.60", "1.234,50 ± 0,60"]
-    assert NumberStyle(decimal=",", thousands=".").plus_minus(1234.5, 0.6, sign="+") == "+1.234,50 ± 0,60"
+    assert [report.with_interval(of, row, "reward") for of in (plain, german)] == [
+        "1,234.50 ± 0.60",
+        "1.234,50 ± 0,60",
+    ]
+    assert (
+        NumberStyle(decimal=",", thousands=".").plus_minus(1234.5, 0.6, sign="+")
+        == "+1.234,50 ± 0,60"
+    )
 
 
 def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
-    """Holm's over all pairs of the table; what the answer calls more is what the ranking's test would call clear."""
+    """Holm's over all pairs of the table; what the answer calls more is what the ranking's test
+    would call clear.
+    """
     mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
         at = list(answer.comparison.plan.played.labels).index(part.setting)
@@ -264,7 +374,9 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
 def test_the_row_that_brings_clearly_most_is_the_headline(answer: Answer) -> None:
     part = answer.settings[0]
     best = part.baselines[2]
-    top = best._replace(earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, 0.5, -0.33, 0.2, True))
+    top = best._replace(
+        earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, 0.5, -0.33, 0.2, True)
+    )
     said = "all on the file's best, Autumn brings most if the file is right, 9.0 conversions, more than "
     said += f"{part.setting} in 80% of runs; {part.setting} brings 33% less and no more if it is wrong: "
     said += f"{part.earned.low:.1f} against 3.0 in a bad run (1 in 41)."

@@ -1,4 +1,6 @@
-"""Everyday arms files, invented but shaped like real exports: each is read as it is, or as its message says."""
+"""Everyday arms files, invented but shaped like real exports: each is read as it is, or as its
+message says.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +99,13 @@ def totals(table: ArmsTable) -> dict[str, tuple[float, ...]]:
         evidence = instance.evidence
         assert evidence is not None and evidence.clicks is not None
         assert evidence.value is not None and evidence.spent is not None
-        for arm, *of_arm in zip(instance.arms, evidence.clicks, evidence.value, evidence.spent, strict=True):
+        for arm, *of_arm in zip(
+            instance.arms, evidence.clicks, evidence.value, evidence.spent, strict=True
+        ):
             found[arm] = tuple(round(float(x), 6) for x in of_arm)
-        np.testing.assert_allclose(instance.mean_reward, evidence.value / evidence.clicks, rtol=1e-12)
+        np.testing.assert_allclose(
+            instance.mean_reward, evidence.value / evidence.clicks, rtol=1e-12
+        )
         np.testing.assert_allclose(instance.mean_cost, evidence.spent / evidence.clicks, rtol=1e-12)
     return found
 
@@ -132,10 +138,17 @@ def test_is_read_with_the_one_option_that_the_message_names(name: str) -> None:
     else:
         option = re.search(r"--columns ('[^']*'|\S+?)(?: \(a number| plays| takes|$)", text)
         assert option, text
-        known = dict(zip(("name", "clicks", "spent", "conversions"), FILLED_IN.get(name, ()), strict=False))
+        known = dict(
+            zip(("name", "clicks", "spent", "conversions"), FILLED_IN.get(name, ()), strict=False)
+        )
         given = columns_of(shlex.split(option[1])[0])
-        table = read_arms(FOLDER / name, columns={x: known[x] if title == "…" else title for x, title in given.items()})
-    assert totals(table) == {arm: tuple(float(x) for x in of_arm) for arm, of_arm in WITH_ONE_OPTION[name].items()}
+        table = read_arms(
+            FOLDER / name,
+            columns={x: known[x] if title == "…" else title for x, title in given.items()},
+        )
+    assert totals(table) == {
+        arm: tuple(float(x) for x in of_arm) for arm, of_arm in WITH_ONE_OPTION[name].items()
+    }
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -151,9 +164,14 @@ def test_every_file_of_the_folder_is_tried() -> None:
 
 def test_the_currency_is_written_as_in_the_file() -> None:
     written = {
-        name: read_arms(FOLDER / name).style.money(1234.5) for name in ("german_excel.csv", "swiss.csv", "brazil.csv")
+        name: read_arms(FOLDER / name).style.money(1234.5)
+        for name in ("german_excel.csv", "swiss.csv", "brazil.csv")
     }
-    assert written == {"german_excel.csv": "1.234,50 €", "swiss.csv": "1’234.50 CHF", "brazil.csv": "R$ 1.234,50"}
+    assert written == {
+        "german_excel.csv": "1.234,50 €",
+        "swiss.csv": "1’234.50 CHF",
+        "brazil.csv": "R$ 1.234,50",
+    }
 
 
 def test_days_and_pulls_are_in_time_order() -> None:
@@ -163,7 +181,14 @@ def test_days_and_pulls_are_in_time_order() -> None:
     assert french.daily[0].spent.tolist() == [301.0, 260.4]
     shop = read_arms(FOLDER / "shop_log.csv").instances[0].evidence
     assert shop is not None and shop.pulls is not None and shop.pulls.time is not None
-    assert shop.pulls.arm.tolist() == [0, 1, 0, 1, 1, 0]  # the row without a time stays behind the one above
+    assert shop.pulls.arm.tolist() == [
+        0,
+        1,
+        0,
+        1,
+        1,
+        0,
+    ]  # the row without a time stays behind the one above
     assert shop.pulls.reward.tolist() == [0, 49.9, 0, 0, 0, 19.9]
     router = read_arms(FOLDER / "router_log.csv").instances[0].evidence
     assert router is not None and router.pulls is not None

@@ -19,7 +19,12 @@ MEANS = "name,mean_reward,mean_cost\n"
 def test_means_are_kept_in_file_order_with_unit_bounds(tmp_path: Path) -> None:
     table = read(tmp_path, "name,mean_reward,mean_cost\nb,0.2,0.9\na,0.75,0.5\nc,0,1\n")
     arms = only(table)
-    assert (table.kind, table.reward_unit, table.cost_unit, table.notes) == ("means", "reward", "cost", ())
+    assert (table.kind, table.reward_unit, table.cost_unit, table.notes) == (
+        "means",
+        "reward",
+        "cost",
+        (),
+    )
     assert (arms.name, arms.arms, arms.log) == ("arms", ("b", "a", "c"), None)
     np.testing.assert_array_equal(arms.mean_reward, [0.2, 0.75, 0.0])
     np.testing.assert_array_equal(arms.mean_cost, [0.9, 0.5, 1.0])
@@ -60,15 +65,22 @@ def test_spreadsheet_habits_are_tolerated(tmp_path: Path, content: bytes) -> Non
 def test_columns_and_choices_without_effect_are_noted(tmp_path: Path) -> None:
     text = "name,instnace,mean_reward,mean_cost\na,x,0.5,1\nb,y,0.5,1\n"
     notes = read(tmp_path, text, instances="repaired").notes
-    assert notes == ("columns not used: 'instnace'", "instances='repaired' has no effect on a file of means")
+    assert notes == (
+        "columns not used: 'instnace'",
+        "instances='repaired' has no effect on a file of means",
+    )
 
 
-@pytest.mark.parametrize("titles", ["spent,conversions", "Spend,conversion", "cost,total_conversion"])
+@pytest.mark.parametrize(
+    "titles", ["spent,conversions", "Spend,conversion", "cost,total_conversion"]
+)
 def test_counts_give_means_per_click(tmp_path: Path, titles: str) -> None:
     table = read(tmp_path, f"name,clicks,{titles}\na,10,15,2\nb,4,1,0\n")
     arms = only(table)
     assert (table.kind, table.reward_unit, table.cost_unit) == ("counts", "conversions", "spent")
-    np.testing.assert_array_equal(arms.mean_reward, [0.2, 0.0])  # no 0.01 here: that is the Facebook rule
+    np.testing.assert_array_equal(
+        arms.mean_reward, [0.2, 0.0]
+    )  # no 0.01 here: that is the Facebook rule
     np.testing.assert_array_equal(arms.mean_cost, [1.5, 0.25])
     assert (arms.reward_bound, arms.cost_bound) == (1.0, 1.5 / 0.99)
 
@@ -90,7 +102,9 @@ def test_log_keeps_every_pull_jointly(tmp_path: Path) -> None:
 def test_mean_of_equal_logged_costs_stays_within_the_bound(tmp_path: Path) -> None:
     # summing ten times 0.7 in float64 may end one ulp too high; 13 values tried to meet such a case
     for count in range(3, 16):
-        arms = only(read(tmp_path, "name,reward,cost\nb,0,0.1\n" + "a,0.7,0.7\n" * count, cost_max=0.7))
+        arms = only(
+            read(tmp_path, "name,reward,cost\nb,0,0.1\n" + "a,0.7,0.7\n" * count, cost_max=0.7)
+        )
         assert arms.scaled_mean_cost.max() <= 1.0
         assert arms.mean_cost[1] == pytest.approx(0.7, rel=1e-15)
 
@@ -100,7 +114,9 @@ def test_mean_of_equal_logged_costs_stays_within_the_bound(tmp_path: Path) -> No
     [("b,1.5,1", {"reward_max": 1.2}, "reward 1.5 is above its bound 1.2; raise reward_max (--reward-max)"),
      ("b,1,3", {"cost_max": 2}, "cost 3.0 is above its bound 2.0; raise cost_max (--cost-max)")],
 )  # fmt: skip
-def test_logged_values_above_a_bound_are_errors(tmp_path: Path, row: str, arguments: dict[str, Any], said: str) -> None:
+def test_logged_values_above_a_bound_are_errors(
+    tmp_path: Path, row: str, arguments: dict[str, Any], said: str
+) -> None:
     content = f"name,reward,cost\na,1,1\nb,0,0\n{row}\n"
     assert f"line 4, arm 'b': {said}" in message_of(tmp_path, content, **arguments)
 
@@ -146,9 +162,13 @@ def test_unusable_files(tmp_path: Path, content: str | bytes, said: str) -> None
 
 @pytest.mark.parametrize("name", ["none.csv", "", "bad\0name"], ids=["missing", "directory", "nul"])
 def test_unreadable_paths(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"^arms file: .* given; it must be a CSV file that can be read") as caught:
+    with pytest.raises(
+        InputError, match=r"^arms file: .* given; it must be a CSV file that can be read"
+    ) as caught:
         read_arms(os.path.join(tmp_path, name))
-    assert str(tmp_path)[:24] in str(caught.value) and "\n" not in str(caught.value)  # a long path is cut in its middle
+    assert str(tmp_path)[:24] in str(caught.value) and "\n" not in str(
+        caught.value
+    )  # a long path is cut in its middle
 
 
 @pytest.mark.parametrize(
@@ -156,7 +176,10 @@ def test_unreadable_paths(tmp_path: Path, name: str) -> None:
     [
         ({"instances": "all"}, "instances: 'all' given; it must be 'published' or 'repaired'"),
         ({"instances": ["published"]}, "instances: ['published'] given; it must be"),
-        ({"reward_max": 0}, "reward_max (--reward-max): 0 given; it must be a finite number above 0"),
+        (
+            {"reward_max": 0},
+            "reward_max (--reward-max): 0 given; it must be a finite number above 0",
+        ),
         ({"reward_max": "2"}, "reward_max (--reward-max): '2' given"),
         ({"cost_max": float("nan")}, "cost_max (--cost-max): nan given"),
         ({"cost_max": -3}, "cost_max (--cost-max): -3 given; it must be a finite number above 0"),

@@ -1,4 +1,6 @@
-"""Files made by a script, whose truths are known before they are written: daily ones without totals, and odd ones."""
+"""Files made by a script, whose truths are known before they are written: daily ones without
+totals, and odd ones.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,17 @@ WORDS = {
 
 
 def daily(seed: int) -> tuple[str, Truth]:
-    """1,000 to 15,000 rows of campaigns and days: small numbers, zeros and one price of a click make sums by chance."""
+    """1,000 to 15,000 rows of campaigns and days: small numbers, zeros and one price of a click
+    make sums by chance.
+    """
     rng = np.random.default_rng(seed)
     days = int(rng.choice([60, 120, 365]))
     many = int(np.clip(rng.integers(1000, 15000) // days, 4, 40))
-    busy, price, title = rng.uniform(0.3, 12, many), rng.choice([0.5, 0.37, 1.25]), list(WORDS)[seed % 3]
+    busy, price, title = (
+        rng.uniform(0.3, 12, many),
+        rng.choice([0.5, 0.37, 1.25]),
+        list(WORDS)[seed % 3],
+    )
     kind = [WORDS[title][k % len(WORDS[title])] for k in range(many)]
     rows, truth = [], {}
     for day in np.datetime64("2024-01-01") + np.arange(days):
@@ -120,7 +128,9 @@ def test_an_odd_file_is_read(tmp_path: Path, name: str) -> None:
     text, truth, told = READ[name]
     for content in (text, gzip.compress(text.encode())):
         table = read(tmp_path, content)
-        assert dict(zip(only(table).arms, only(table).evidence.clicks.tolist(), strict=True)) == truth
+        assert (
+            dict(zip(only(table).arms, only(table).evidence.clicks.tolist(), strict=True)) == truth
+        )
         assert told in "\n".join(table.notes)
 
 
@@ -139,21 +149,33 @@ def test_every_command_of_a_question_reads_the_file(tmp_path: Path, name: str) -
 
 
 def test_every_row_of_a_log_may_take_one_request(tmp_path: Path) -> None:
-    text = "model,prompt,score,cost\n" + "".join(f"{m},{p},{p % 2},0.0{p}\n" for m in "ab" for p in (1, 2, 3))
+    text = "model,prompt,score,cost\n" + "".join(
+        f"{m},{p},{p % 2},0.0{p}\n" for m in "ab" for p in (1, 2, 3)
+    )
     table = read(tmp_path, text, columns={"clicks": "1", "cost2": "1"})
-    assert (table.cost2_unit, only(table).mean_cost.tolist()) == ("rows", [[pytest.approx(0.02), 1]] * 2)
+    assert (table.cost2_unit, only(table).mean_cost.tolist()) == (
+        "rows",
+        [[pytest.approx(0.02), 1]] * 2,
+    )
 
 
-def test_a_long_file_is_read_by_pandas_as_a_short_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_file_is_read_by_pandas_as_a_short_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, _ = daily(3)
     short = read(tmp_path, text)
     for module in (sheet, numbers):
         monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(sheet, "_rows", lambda *of, rows=sheet._rows: pytest.fail("csv") if of[2] else rows(*of))
+    monkeypatch.setattr(
+        sheet, "_rows", lambda *of, rows=sheet._rows: pytest.fail("csv") if of[2] else rows(*of)
+    )
     long = read(tmp_path, text)
     assert long.notes == short.notes and only(long).arms == only(short).arms
     for one, other in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):
-        assert all(np.array_equal(getattr(one, x), getattr(other, x)) for x in ("day", "clicks", "value", "spent"))
+        assert all(
+            np.array_equal(getattr(one, x), getattr(other, x))
+            for x in ("day", "clicks", "value", "spent")
+        )
 
 
 def test_a_file_of_which_nothing_is_left_is_refused_in_words(tmp_path: Path) -> None:
@@ -163,7 +185,10 @@ def test_a_file_of_which_nothing_is_left_is_refused_in_words(tmp_path: Path) -> 
 
 def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path) -> None:
     for text, never in (
-        ("Kampania,Clicks,Cost,Conversion_Rate\nA,10,5,0.1\nB,20,8,0.2\n", "conversions=Conversion_Rate"),
+        (
+            "Kampania,Clicks,Cost,Conversion_Rate\nA,10,5,0.1\nB,20,8,0.2\n",
+            "conversions=Conversion_Rate",
+        ),
         ("Task,Worker,Reward,Minutes\n1,w,0.05,3\n2,v,0.05,4\n", "reward=Reward"),
         ("Name,Clicks,Cost,Orders\n,10,5,1\n,20,8,2\n", "name=Name"),
     ):
@@ -178,6 +203,8 @@ def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path
 def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
     head = "Campaign,Currency,Clicks,Cost,Conversions\n"
     said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
-    assert "'USD' and 'EUR' given; it must be one of them" in said and "--" not in said  # one arm each
+    assert (
+        "'USD' and 'EUR' given; it must be one of them" in said and "--" not in said
+    )  # one arm each
     said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
     assert said.endswith("; --columns instance=Currency plays each by itself")

@@ -1,4 +1,6 @@
-"""Arms files of many kinds with what a careful reader says of each: the means of its arms, or that it must ask."""
+"""Arms files of many kinds with what a careful reader says of each: the means of its arms, or that
+it must ask.
+"""
 
 from __future__ import annotations
 

@@ -29,9 +29,13 @@ from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 UCB = OmegaUCB(rho=0.25)
 
 
-def instance(name: str, reward: Any, cost: Any, reward_bound: float = 1.0, cost_bound: float = 1.0) -> Instance:
+def instance(
+    name: str, reward: Any, cost: Any, reward_bound: float = 1.0, cost_bound: float = 1.0
+) -> Instance:
     arms = tuple(f"arm {k}" for k in range(len(reward)))
-    return Instance(name, arms, np.array(reward, float), np.array(cost, float), reward_bound, cost_bound, None)
+    return Instance(
+        name, arms, np.array(reward, float), np.array(cost, float), reward_bound, cost_bound, None
+    )
 
 
 def table(*instances: Instance) -> ArmsTable:
@@ -43,7 +47,9 @@ SMALL = table(instance("one", [0.2, 0.5, 0.4], [0.5, 0.9, 0.25]))
 
 def test_results_are_in_the_units_of_the_file() -> None:
     plain = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
-    scaled = table(instance("one", [1.4, 3.5, 2.8], [1.5, 2.7, 0.75], reward_bound=7.0, cost_bound=3.0))
+    scaled = table(
+        instance("one", [1.4, 3.5, 2.8], [1.5, 2.7, 0.75], reward_bound=7.0, cost_bound=3.0)
+    )
     found = compare(scaled, 60.0, UCB, runs=6, marks=4).data
     np.testing.assert_array_equal(found["pulls"], plain["pulls"])
     np.testing.assert_allclose(found["reward"], 7 * plain["reward"], rtol=1e-6)
@@ -56,7 +62,9 @@ def test_a_comparison_is_simulate_with_labels() -> None:
     found = compare(SMALL, 20.0, [UCB, MUCB()], runs=6, marks=4, seed=3)
     arms = jb.environments.FiniteArms.bernoulli([[0.2, 0.5, 0.4]], [[0.5, 0.9, 0.25]])
     budget = jb.TotalBudget(20.0, last_pull="counts")
-    result = jb.simulate([UCB, MUCB()], arms, budget, key=jax.random.key(3), replicates=6, marks=shares)
+    result = jb.simulate(
+        [UCB, MUCB()], arms, budget, key=jax.random.key(3), replicates=6, marks=shares
+    )
     assert list(found.data["setting"].values) == ["omega_ucb(rho=0.25)", "m_ucb(alpha=0.0625)"]
     assert list(found.data["mark"].values) == shares
     np.testing.assert_array_equal(found.data["reward"], result.reward.isel(mark=-1))
@@ -71,7 +79,10 @@ def test_the_options_are_written_once_and_known_everywhere() -> None:
         assert inspect.signature(read_arms).parameters[field.name].default == field.default
     arguments = vars(parser().parse(["--arms", "x", "--budget", "1", "--policies", "bts"]))
     assert set(options) - set(arguments) == {"average_cost"}  # which --constraint says
-    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == ["drop", "keep"]  # lists, to append to
+    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == [
+        "drop",
+        "keep",
+    ]  # lists, to append to
     for function in (compare, prepare):
         with pytest.raises(TypeError, match="rnus"):
             function(SMALL, 20.0, UCB, rnus=3)
@@ -80,19 +91,28 @@ def test_the_options_are_written_once_and_known_everywhere() -> None:
 def several() -> ArmsTable:
     draw = np.random.default_rng(1)
     widths = (3, 7, 3)
-    return table(*(instance(f"i{n}", draw.uniform(0, 1, k), draw.uniform(0.3, 1, k)) for n, k in enumerate(widths)))
+    return table(
+        *(
+            instance(f"i{n}", draw.uniform(0, 1, k), draw.uniform(0.3, 1, k))
+            for n, k in enumerate(widths)
+        )
+    )
 
 
 @pytest.fixture(scope="module")
 def together() -> Comparison:
     """Three instances of two widths in one batch."""
-    plan = prepare(several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3)
+    plan = prepare(
+        several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3
+    )
     assert [group.rows for group in plan.worlds.groups] == [(0, 1, 2)]
     return run_plan(plan)
 
 
 @pytest.mark.integration
-def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_together_in_groups_or_alone_gives_the_same_bits(
+    together: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
     apart = prepare(several(), 15.0, policies, runs=5, marks=3)
@@ -100,7 +120,9 @@ def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, m
     assert run_plan(apart).data.identical(together.data)
     alone = jb.simulate(
         policies,
-        jb.environments.FiniteArms.bernoulli(several().instances[1].mean_reward, several().instances[1].mean_cost),
+        jb.environments.FiniteArms.bernoulli(
+            several().instances[1].mean_reward, several().instances[1].mean_cost
+        ),
         jb.TotalBudget(15.0, last_pull="counts"),
         key=jax.random.key(0),
         replicates=5,
@@ -132,8 +154,13 @@ def test_rows_of_the_table(together: Comparison) -> None:
     for at in range(0, len(rows), 3):
         block = rows[at : at + 3]
         assert [row["rank"] for row in block] == [1, 2, 3]
-        assert sorted((row["reward"] for row in block), reverse=True) == [row["reward"] for row in block]
-        assert block[0]["difference"] == block[0]["difference_low"] == 0 and not block[0]["difference_clear"]
+        assert sorted((row["reward"] for row in block), reverse=True) == [
+            row["reward"] for row in block
+        ]
+        assert (
+            block[0]["difference"] == block[0]["difference_low"] == 0
+            and not block[0]["difference_clear"]
+        )
         assert block[0]["difference_p"] == 1
         for row in block:
             assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
@@ -141,7 +168,11 @@ def test_rows_of_the_table(together: Comparison) -> None:
     for overall, instance in ((True, None), (False, 1)):
         reward = together.data["reward"] if overall else together.data["reward"].isel(instance=1)
         table = statistics.dominance(reward, over="replicate")
-        block = [r for r in rows if (r["scope"] == "overall") == overall and r["instance"] in ("", f"i{instance}")]
+        block = [
+            r
+            for r in rows
+            if (r["scope"] == "overall") == overall and r["instance"] in ("", f"i{instance}")
+        ]
         best = list(reward["setting"].values).index(block[0]["setting"])
         for row in block:
             at = list(reward["setting"].values).index(row["setting"])
@@ -158,7 +189,10 @@ def test_rows_as_data_frames(together: Comparison) -> None:
     pandas = together.to_pandas()
     assert pandas.to_dict("records") == together.table()
     units = pandas.attrs["units"]
-    assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit and "difference_p" not in units
+    assert (
+        units["reward_low"] == units["difference"] == together.plan.table.reward_unit
+        and "difference_p" not in units
+    )
     assert set(units) <= set(pandas.columns)
 
 
@@ -173,14 +207,19 @@ def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparis
     data["regret"][1, 0, 2, -1] = 1e6
     found = dataclasses.replace(together, data=data)
     (said,) = found.doubts()
-    assert said == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
+    assert (
+        said
+        == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
+    )
     assert report.limits(found) == [
         f"warning: {said}",
         "note: of each instance, what 5 runs did not show may still happen in up to 45% of all runs (95% confidence)",
     ]
     assert found.about()["warnings"] == [said] and "5 runs" in found.about()["invisible"]
     alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert alone.doubts() == ["6 runs are too few for an interval that holds its level; take 11 or more"]
+    assert alone.doubts() == [
+        "6 runs are too few for an interval that holds its level; take 11 or more"
+    ]
 
 
 def test_more_runs_have_a_range(together: Comparison) -> None:
@@ -189,11 +228,23 @@ def test_more_runs_have_a_range(together: Comparison) -> None:
             continue
         assert row["more_runs_least"] <= row["more_runs"] <= row["more_runs_most"]
         assert row["more_runs_least"] >= 1 and math.isinf(row["more_runs_most"])
-    row = {"difference": -1.0, "difference_low": -3.0, "difference_high": 1.0, "difference_clear": False}
-    row |= {"more_runs": 3312.0, "more_runs_least": 87.0, "more_runs_most": math.inf, "setting": "x"}
+    row = {
+        "difference": -1.0,
+        "difference_low": -3.0,
+        "difference_high": 1.0,
+        "difference_clear": False,
+    }
+    row |= {
+        "more_runs": 3312.0,
+        "more_runs_least": 87.0,
+        "more_runs_most": math.inf,
+        "setting": "x",
+    }
     said = report.against_the_best(together, row)
     assert said == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
-    assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith("; 87 to 9,000)")
+    assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith(
+        "; 87 to 9,000)"
+    )
 
 
 def test_beta_noise_has_the_means() -> None:
@@ -211,12 +262,17 @@ def test_beta_noise_has_the_means() -> None:
 
 def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8)))
+    path.write_text(
+        "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8))
+    )
     plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
     assert plan.worlds.noise == "empirical" and plan.table.instances[0].cost_bound == 8
     found = run_plan(plan).data
     np.testing.assert_array_equal(found["reward"], found["spent"])  # drawn together
-    assert prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").worlds.noise == "bernoulli"
+    assert (
+        prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").worlds.noise
+        == "bernoulli"
+    )
 
 
 def test_the_last_pull() -> None:
@@ -226,15 +282,24 @@ def test_the_last_pull() -> None:
     assert (forfeits["spent"] <= 10.3).all()
 
 
-def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parameter_per_instance_goes_with_its_instance(
+    together: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     made = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
     assert made.played.records == {
-        "omega_ucb(rho=per instance)": {"policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]}}
+        "omega_ucb(rho=per instance)": {
+            "policy": "OmegaUCB",
+            "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]},
+        }
     }
     each = run_plan(made).data["reward"]
-    np.testing.assert_array_equal(each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1])
-    np.testing.assert_array_equal(each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2])
+    np.testing.assert_array_equal(
+        each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1]
+    )
+    np.testing.assert_array_equal(
+        each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,22 +309,40 @@ def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, m
         ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
         ({"policies": []}, "policies: .* given; it must be a policy or a list"),
         ({"policies": [OmegaUCB]}, "policies: .* given; it must be a policy"),
-        ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: an array of shape \(2, 3\) given"),
-        ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means"),
+        (
+            {"policies": OmegaUCB(rho=np.ones((2, 3)))},
+            r"OmegaUCB.rho: an array of shape \(2, 3\) given",
+        ),
+        (
+            {"noise": "empirical"},
+            "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means",
+        ),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
         ({"marks": 0}, "marks: 0 given"),
         ({"reward_max": 2.0}, "reward_max: given with an ArmsTable"),
         ({"until": "sure"}, "until: 'sure' given; it must be 'clear' or 'best'"),
-        ({"until": "clear", "claim": "median"}, "claim: 'median' given; it must be 'any' or 'most runs' or 'average'"),
+        (
+            {"until": "clear", "claim": "median"},
+            "claim: 'median' given; it must be 'any' or 'most runs' or 'average'",
+        ),
         ({"until": "clear", "runs": 10}, "runs: 10 given; it must be left out with until"),
         ({"until": "clear", "max_runs": 1}, "max_runs: 1 given"),
         ({"max_runs": 10}, "max_runs: 10 given; it must be left out without until"),
         ({"claim": "average"}, "claim: 'average' given; it must be left out without until"),
         ({"until": "best"}, "until: 'best' given; it must be left out with one setting"),
-        ({"average_cost": 0.5, "last_pull": "forfeits"}, "last_pull: 'forfeits' given; it must be left out with an av"),
+        (
+            {"average_cost": 0.5, "last_pull": "forfeits"},
+            "last_pull: 'forfeits' given; it must be left out with an av",
+        ),
         ({"cost_cv": 0.3, "noise": "bernoulli"}, "cost_cv: 0.3 given; it must be left out"),
-        ({"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"}, "arm 'arm 0', noise: 'beta' given"),
-        ({"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))}, "arm 'arm 1', mean cost: below a 2"),
+        (
+            {"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"},
+            "arm 'arm 0', noise: 'beta' given",
+        ),
+        (
+            {"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))},
+            "arm 'arm 1', mean cost: below a 2",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], said: str) -> None:
@@ -274,18 +357,26 @@ FACEBOOK = Path(__file__).parents[4] / "shared/data/facebook/data.csv"
 
 
 @pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
-@pytest.mark.parametrize(("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)])
+@pytest.mark.parametrize(
+    ("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)]
+)
 def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
     plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
     assert len(plan.table.instances) == instances and len(plan.worlds.groups) == 1
     assert int(plan.worlds.groups[0].environment.present.sum()) == arms
     bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]
-    np.testing.assert_allclose(plan.spending.scaled_budgets(plan.table.instances), 500 / np.array(bounds))
+    np.testing.assert_allclose(
+        plan.spending.scaled_budgets(plan.table.instances), 500 / np.array(bounds)
+    )
 
 
-def test_a_parameter_is_checked_once_and_means_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parameter_is_checked_once_and_means_are_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     checked, asked, check, values = list[str](), list[int](), settings.as_played, FiniteArms.values
-    monkeypatch.setattr(settings, "as_played", lambda name, *of: checked.append(name) or check(name, *of))
+    monkeypatch.setattr(
+        settings, "as_played", lambda name, *of: checked.append(name) or check(name, *of)
+    )
     monkeypatch.setattr(FiniteArms, "values", lambda arms: asked.append(1) or values(arms))
     run_plan(prepare(SMALL, 20.0, UCB, runs=7, marks=4))
     assert checked == ["OmegaUCB.rho"] and asked == [1]

@@ -1,4 +1,6 @@
-"""`compare` until it is clear: the bits of one run of that length, the bound of what a run can earn, words, options."""
+"""`compare` until it is clear: the bits of one run of that length, the bound of what a run can
+earn, words, options.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.comparison import ArmsTable, Comparison, Instance, StoppingRule, report, stopping
+from jaxbandits.apps.comparison import (
+    ArmsTable,
+    Comparison,
+    Instance,
+    StoppingRule,
+    report,
+    stopping,
+)
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.stopping import most_earned
 from jaxbandits.policies import OmegaUCB
@@ -31,7 +40,9 @@ def clear() -> Comparison:
 
 def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
     found = clear.clear
-    assert found is not None and found.is_reached and found.rule == StoppingRule("clear", "any", 200)
+    assert (
+        found is not None and found.is_reached and found.rule == StoppingRule("clear", "any", 200)
+    )
     assert clear.plan.runs == found.runs == 10 * found.looks < 200
     assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
     whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
@@ -41,11 +52,17 @@ def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Compariso
     np.testing.assert_array_equal(whole.accounts.pulls, clear.accounts.pulls)
 
 
-def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_means_are_drawn_batches_have_the_same_bits_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 6)
-    found = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2)
-    assert found.clear is not None and not found.clear.is_reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
+    found = jb.compare(
+        tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2
+    )
+    assert (
+        found.clear is not None and not found.clear.is_reached and found.clear.looks == 3
+    )  # 6, 6, and 6 that overlap
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
     assert found.plan.worlds.posterior is not None and whole.data.identical(found.data)
 
@@ -59,18 +76,29 @@ def test_the_words(clear: Comparison) -> None:
         f"until clear: every pair is clear (in most runs or on average) after {runs} of at most 200 runs: "
         f"{200 - runs} saved, {runs // 10} looks"
     )
-    assert second.startswith("  who earns more in most runs is clear in 1 of 1 pairs; on average in ")
+    assert second.startswith(
+        "  who earns more in most runs is clear in 1 of 1 pairs; on average in "
+    )
     table = sections["All settings, ranked"].text()
-    assert f"less in most runs (clear after {after})" in table and "over all looks, all pairs and both claims" in table
+    assert (
+        f"less in most runs (clear after {after})" in table
+        and "over all looks, all pairs and both claims" in table
+    )
     assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs, 'replicate')}"
     about = json.loads(json.dumps(clear.about()))["until"]
-    assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]] and about["reached"] and about["runs"] == runs
+    assert (
+        about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
+        and about["reached"]
+        and about["runs"] == runs
+    )
 
 
 def pairs(most: Any, average: Any) -> Any:
     import xarray
 
-    arrays = (xarray.DataArray(np.array(part), dims=("setting", "against")) for part in (most, average))
+    arrays = (
+        xarray.DataArray(np.array(part), dims=("setting", "against")) for part in (most, average)
+    )
     return jb.statistics.ClearPairs(*arrays)
 
 
@@ -81,22 +109,30 @@ def test_what_counts_as_clear() -> None:
         and StoppingRule("best").is_reached(ahead)
         and StoppingRule("best", "most runs").is_reached(ahead)
     )
-    assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule("best", "average").is_reached(
-        ahead
-    )
-    mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])  # in a circle
+    assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule(
+        "best", "average"
+    ).is_reached(ahead)
+    mixed = pairs(
+        [[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]]
+    )  # in a circle
     assert StoppingRule("clear").is_reached(mixed) and not StoppingRule("best").is_reached(mixed)
 
 
 def test_batches_are_few_and_of_one_size() -> None:
-    assert [StoppingRule("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 25, 100, 250]
+    assert [StoppingRule("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [
+        20,
+        25,
+        100,
+        250,
+    ]
 
 
 def test_no_run_earns_more_than_the_bound() -> None:
     plan = prepare(TABLE, 20.0, OmegaUCB(rho=0.25), runs=300, marks=1)
     found = jb.comparison.run_plan(plan)
     bound, reward = most_earned(plan), found.data["reward"].values
-    # the best arm earns 16 of 20 on average; its sum over the run has a standard deviation of about 5.3 with coins
+    # the best arm earns 16 of 20 on average; its sum over the run has a standard deviation of about
+    # 5.3 with coins
     assert reward.max() < bound < 16 + 6 * 5.3 + 4
     assert most_earned(prepare(TABLE, 2000.0, OmegaUCB(rho=0.25), runs=3)) < 1.25 * 1600
     assert (reward > 18).any()  # so no bound of the mean's size would do
@@ -105,7 +141,8 @@ def test_no_run_earns_more_than_the_bound() -> None:
 def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
     drawn, given = (
-        most_earned(prepare(tmp_path / "ads.csv", 50.0, OmegaUCB(), uncertainty=u)) for u in ("means", "given")
+        most_earned(prepare(tmp_path / "ads.csv", 50.0, OmegaUCB(), uncertainty=u))
+        for u in ("means", "given")
     )
     assert given < drawn < 4 * given
     rounds = prepare(TABLE, 20.0, OmegaUCB(rho=1.0), average_cost=0.1)
@@ -121,11 +158,23 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
     assert most_earned(prepare(tmp_path / "free.csv", 100.0, OmegaUCB())) == pytest.approx(103)
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
-    given = ["compare", "--arms", "arms.csv", "--budget", "20", "--policies", "omega_ucb", "--marks", "2"]
+    given = [
+        "compare",
+        "--arms",
+        "arms.csv",
+        "--budget",
+        "20",
+        "--policies",
+        "omega_ucb",
+        "--marks",
+        "2",
+    ]
     stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
     assert main([*given, "--rho", "0.25,10000", *stop]) == 0
     out = capsys.readouterr().out

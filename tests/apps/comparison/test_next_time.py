@@ -14,7 +14,15 @@ import pytest
 from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_plan
 from jaxbandits.apps.comparison.answer import leading
-from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, Cadence, baselines_of, file_means
+from jaxbandits.apps.comparison.plan import (
+    BEST,
+    EVEN,
+    MIXTURE,
+    SEEN,
+    Cadence,
+    baselines_of,
+    file_means,
+)
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
 
@@ -38,15 +46,23 @@ def by_days() -> str:
             ("Summer", 8, 1.2, 0.08),
             ("Autumn", 10, 0.8, 0.12),
         ):
-            lines.append(f"2026-03-{day:02},{name},{clicks},{clicks * price:.2f},{draw.binomial(clicks, rate)}")
+            lines.append(
+                f"2026-03-{day:02},{name},{clicks},{clicks * price:.2f},{draw.binomial(clicks, rate)}"
+            )
     return "\n".join(lines) + "\n"
 
 
 def log_of(times: float = 1.0) -> str:
-    """Six hundred requests of three models; scores, and costs in an unit that is so many times smaller."""
+    """Six hundred requests of three models; scores, and costs in an unit that is so many times
+    smaller.
+    """
     draw, lines = np.random.default_rng(5), ["name,reward,cost"]
     for _ in range(200):
-        for name, score, cost in (("small", 0.4, 0.0005), ("middle", 0.6, 0.002), ("large", 0.8, 0.01)):
+        for name, score, cost in (
+            ("small", 0.4, 0.0005),
+            ("middle", 0.6, 0.002),
+            ("large", 0.8, 0.01),
+        ):
             value, paid = min(max(draw.normal(score, 0.1), 0), 1), cost * draw.uniform(0.5, 1.5)
             lines.append(f"{name},{value:.4f},{paid * times!r}")
     return "\n".join(lines) + "\n"
@@ -55,15 +71,21 @@ def log_of(times: float = 1.0) -> str:
 # --- What is for sale
 
 
-def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_takes(folder: Path) -> None:
+def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_takes(
+    folder: Path,
+) -> None:
     plan = prepare("ads.csv", 242.0, UCB, runs=30, marks=2)  # a fifth of the file's money
     supply = plan.spending.supply
     assert supply.growth == 2 and supply.times == pytest.approx([0.2])
     assert supply.stock[0].tolist() == [160, 100, 240]  # 2 · 0.2 times the clicks
     assert supply.part(0.25).stock[0].tolist() == [40, 25, 60]
     ((reward, cost),) = file_means(plan.table, plan.worlds)
-    split = plan.spending.best_split(reward, cost, 0)  # the best arm, then the second best for what is left
-    assert split[2] == 240 and split @ cost == pytest.approx(242.0) and (split[:2] > 1e-6).sum() == 1
+    split = plan.spending.best_split(
+        reward, cost, 0
+    )  # the best arm, then the second best for what is left
+    assert (
+        split[2] == 240 and split @ cost == pytest.approx(242.0) and (split[:2] > 1e-6).sum() == 1
+    )
     played = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
     assert list(played.labels)[:3] == [SEEN, EVEN, MIXTURE]
     found = run_plan(dataclasses.replace(plan, baselines=played))
@@ -74,8 +96,12 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert (found.accounts.pulls[0, 0, :, 2] == 240).mean() > 0.5
     assert (found.data["regret"].values > -1e-3).all()
     free = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth="none")
-    assert free.plan.spending.supply.growth is None and (free.accounts.pulls[0, 0, :, 2] > 250).any()
-    larger = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth=1e3)  # stock that nobody reaches changes nothing
+    assert (
+        free.plan.spending.supply.growth is None and (free.accounts.pulls[0, 0, :, 2] > 250).any()
+    )
+    larger = compare(
+        "ads.csv", 242.0, UCB, runs=30, marks=2, growth=1e3
+    )  # stock that nobody reaches changes nothing
     np.testing.assert_array_equal(larger.data["reward"], free.data["reward"])
 
 
@@ -89,13 +115,17 @@ def test_what_brings_most_of_two_budgets_is_the_program_of_both(folder: Path) ->
     assert plan.spending.supply.growth is None and "two costs" in plan.spending.supply.reason
     ((reward, cost),) = file_means(plan.table, plan.worlds)
     value, split = best_basis(reward, cost.T, np.array([spent, 500.0]))
-    np.testing.assert_allclose(plan.spending.best_split(reward, cost, 0), split, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        plan.spending.best_split(reward, cost, 0), split, rtol=1e-6, atol=1e-6
+    )
     assert value == pytest.approx(split @ reward)
 
 
 @pytest.mark.integration
 def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
-    """Money and requests: its best mixture is that of both, and no run answers more requests than there are."""
+    """Money and requests: its best mixture is that of both, and no run answers more requests than
+    there are.
+    """
     Path("log.csv").write_text(log_of())
     spent = float(prepare("log.csv", 1.0, UCB, runs=1).table.instances[0].evidence.spent.sum())  # type: ignore
     plan = prepare("log.csv", spent / 2, UCB, runs=20, marks=2)
@@ -108,11 +138,19 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     assert every.max() == 300
     ((reward, cost),) = file_means(plan.table, plan.worlds)
     mixture = found.baselines.data["reward"].sel(setting=MIXTURE).values
-    hull = 300 * np.interp(spent / 600, cost, reward)  # all three are corners: cost per request is what the file's is
-    assert mixture.mean() == pytest.approx(hull, rel=0.02) and mixture.mean() > found.data["reward"].values.mean()
-    # what a run leaves of the money counts against it: all on the cheap model is far below the program's value
+    hull = 300 * np.interp(
+        spent / 600, cost, reward
+    )  # all three are corners: cost per request is what the file's is
+    assert (
+        mixture.mean() == pytest.approx(hull, rel=0.02)
+        and mixture.mean() > found.data["reward"].values.mean()
+    )
+    # what a run leaves of the money counts against it: all on the cheap model is far below the
+    # program's value
     left = found.baselines.data["regret"].sel(setting=MIXTURE).values.mean(axis=(0, 1))
-    assert (abs(left) < 0.03 * hull).all() and found.data["regret"].values[..., -1].mean() > 0.03 * hull
+    assert (abs(left) < 0.03 * hull).all() and found.data["regret"].values[
+        ..., -1
+    ].mean() > 0.03 * hull
 
 
 @pytest.mark.parametrize(("text", "more", "problem"), [
@@ -124,7 +162,9 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     (ADS, {"decide": "weekly"}, "decide: 'weekly' given; it must be a whole number from 1 to 2**30, or 'daily' or"),
     (ADS, {"known_after": 7}, "known_after: 7 given; it must be left out where one decides per click"),
 ])  # fmt: skip
-def test_what_cannot_be_asked_is_said_in_a_line(folder: Path, text: str, more: dict[str, Any], problem: str) -> None:
+def test_what_cannot_be_asked_is_said_in_a_line(
+    folder: Path, text: str, more: dict[str, Any], problem: str
+) -> None:
     Path("ads.csv").write_text(text)
     with pytest.raises(InputError) as raised:
         prepare("ads.csv", 20.0, UCB, **more)
@@ -138,7 +178,11 @@ def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:
 
 def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> None:
     plan = prepare("ads.csv", 20.0, SUAK(c=0.5), runs=2, average_cost=0.5)
-    assert plan.spending.supply.growth is None and plan.spending.supply.reason and not plan.played.cadence.size
+    assert (
+        plan.spending.supply.growth is None
+        and plan.spending.supply.reason
+        and not plan.played.cadence.size
+    )
     for more in ({"growth": 2.0}, {"decide": 10}):
         with pytest.raises(InputError, match="left out"):
             prepare("ads.csv", 20.0, SUAK(c=0.5), average_cost=0.5, **more)
@@ -157,10 +201,17 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
     beside = run_plan(dataclasses.replace(late, baselines=splits))
     bare = compare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3, start="nothing")
     assert beside.baselines is not None
-    np.testing.assert_array_equal(beside.baselines.data["reward"].values[-1:], bare.data["reward"].values)
+    np.testing.assert_array_equal(
+        beside.baselines.data["reward"].values[-1:], bare.data["reward"].values
+    )
     each = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
-    assert each.plan.played.cadence == Cadence() and (each.data["reward"] != beside.data["reward"]).any()
-    one = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)  # after every click, by another program
+    assert (
+        each.plan.played.cadence == Cadence()
+        and (each.data["reward"] != beside.data["reward"]).any()
+    )
+    one = compare(
+        "days.csv", 270.0, UCB, runs=20, marks=2, decide=1
+    )  # after every click, by another program
     np.testing.assert_array_equal(one.data["reward"].values, each.data["reward"].values)
 
 
@@ -178,26 +229,59 @@ def test_days_are_played_click_by_click_where_that_would_take_long(
 # --- What is said, and what comes next
 
 
-def test_the_split_of_the_first_day_and_what_to_do_then(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_split_of_the_first_day_and_what_to_do_then(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("days.csv").write_text(by_days())
-    given = ["--arms", "days.csv", "--budget", "270", "--policies", "omega_ucb,m_ucb", "--runs", "40", "--marks", "2"]
-    assert main(["compare", *given, "--known-after", "2", "--no-check", "--no-progress", "--out", "out"]) == 0
+    given = [
+        "--arms",
+        "days.csv",
+        "--budget",
+        "270",
+        "--policies",
+        "omega_ucb,m_ucb",
+        "--runs",
+        "40",
+        "--marks",
+        "2",
+    ]
+    assert (
+        main(
+            ["compare", *given, "--known-after", "2", "--no-check", "--no-progress", "--out", "out"]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
-    assert err == "" and "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out
-    assert "270: 0.951 times the file's money, and so of its time, in which an arm sells at most 2 times what it" in out
+    assert (
+        err == ""
+        and "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out
+    )
+    assert (
+        "270: 0.951 times the file's money, and so of its time, in which an arm sells at most 2 times what it"
+        in out
+    )
     after = out.split(" does on the first day:\n")[1]
     assert after.index("arm") < after.index("Autumn") and "than deciding after every click" in after
     facts = json.loads(Path("out/answer.json").read_text())
     assert facts["growth"] == 2 and facts["decide"] == {"every": [30], "unit": "day", "later": 2}
     first = facts["next"]
-    assert sum(map(sum, first["money"])) == pytest.approx(270 * first["share"], rel=0.1)  # and the last click
+    assert sum(map(sum, first["money"])) == pytest.approx(
+        270 * first["share"], rel=0.1
+    )  # and the last click
     assert sum(map(sum, first["pulls"])) == pytest.approx(30, rel=0.35)
-    assert "On the first day" not in out.split("\n")[0] and "first day" in Path("out/report.html").read_text()
+    assert (
+        "On the first day" not in out.split("\n")[0]
+        and "first day" in Path("out/report.html").read_text()
+    )
 
 
 def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folder: Path) -> None:
-    Path("ads.csv").write_text(ADS.replace(",40\n", ",4\n").replace(",30\n", ",3\n"))  # Autumn is by far the best
-    bare = compare("ads.csv", 300.0, MUCB(alpha=4.0), runs=40, marks=2, start="nothing", growth="none")
+    Path("ads.csv").write_text(
+        ADS.replace(",40\n", ",4\n").replace(",30\n", ",3\n")
+    )  # Autumn is by far the best
+    bare = compare(
+        "ads.csv", 300.0, MUCB(alpha=4.0), runs=40, marks=2, start="nothing", growth="none"
+    )
     answer = answer_of(bare, check=False)
     part = answer.settings[0]
     top = leading(part)
@@ -206,7 +290,10 @@ def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folde
     assert first.startswith(
         f"  all on the file's best, Autumn brings most if the file is right, {top.earned.mean:.1f} c"
     )
-    assert f"; m_ucb(alpha=4) brings {abs(top.gain.share):.0%} less and no more if it is wrong: " in first
+    assert (
+        f"; m_ucb(alpha=4) brings {abs(top.gain.share):.0%} less and no more if it is wrong: "
+        in first
+    )
     assert f" against {top.earned.low:.1f} in a bad run (1 in 41)" in first
 
 
@@ -221,7 +308,9 @@ def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folde
 ])  # fmt: skip
 @pytest.mark.quick_rows("log-1.2-money2")
 def test_cents_are_dollars(folder: Path, name: str, budget: float, money: tuple[str, ...]) -> None:
-    """A hundred times the money in a smaller unit: the same pulls, the same ranking, the same answer."""
+    """A hundred times the money in a smaller unit: the same pulls, the same ranking, the same
+    answer.
+    """
     text = {"log": log_of(), "ads": ADS.replace("$", "")}.get(name) or (
         Path(__file__).parent / "arms_files" / name
     ).read_text()
@@ -239,5 +328,9 @@ def test_cents_are_dollars(folder: Path, name: str, budget: float, money: tuple[
     )
     np.testing.assert_array_equal(dollars.accounts.pulls, cents.accounts.pulls)
     times = 100 if len(money) > 1 else 1
-    np.testing.assert_allclose(times * dollars.data["reward"].values, cents.data["reward"].values, rtol=1e-6)
-    np.testing.assert_allclose(100 * dollars.data["spent"].values, cents.data["spent"].values, rtol=1e-6)
+    np.testing.assert_allclose(
+        times * dollars.data["reward"].values, cents.data["reward"].values, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        100 * dollars.data["spent"].values, cents.data["spent"].values, rtol=1e-6
+    )

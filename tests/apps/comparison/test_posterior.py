@@ -1,4 +1,6 @@
-"""What counts leave open of means: a plain twin of the posterior and its addresses; what draws may not depend on."""
+"""What counts leave open of means: a plain twin of the posterior and its addresses; what draws may
+not depend on.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,14 @@ CONVERSIONS = np.array([40.0, 30.0, 2.0, 50.0])
 SPENT = np.array([410.0, 300.0, 2.4, 500.0])
 
 
-def counts(name: str, keep: slice = slice(None), daily: tuple[Daily, ...] | None = None) -> Instance:
+def counts(
+    name: str, keep: slice = slice(None), daily: tuple[Daily, ...] | None = None
+) -> Instance:
     n, x, s = CLICKS[keep], CONVERSIONS[keep], SPENT[keep]
     evidence = Evidence("counts", n, x, s, whole=True, daily=daily)
-    return Instance(name, tuple(f"ad {k}" for k in range(n.size)), x / n, s / n, 1.0, 2.0, None, evidence)
+    return Instance(
+        name, tuple(f"ad {k}" for k in range(n.size)), x / n, s / n, 1.0, 2.0, None, evidence
+    )
 
 
 def table(*instances: Instance, kind: str = "counts") -> ArmsTable:
@@ -59,15 +65,23 @@ def test_uniforms_stand_where_their_address_says() -> None:
     root = tuple(int(x) for x in np.asarray(jax.random.key_data(jax.random.key(7))))
     for i, run in enumerate((0, 11)):
         for j, (draw, arm) in enumerate(((0, 2), (5, 4))):
-            means = threefry(threefry(root, (3, run)), (0, 3))  # (instance, run), then the domain of means
+            means = threefry(
+                threefry(root, (3, run)), (0, 3)
+            )  # (instance, run), then the domain of means
             words = threefry(means, (draw, arm))
             assert found[i, j].tolist() == [((word >> 8) + 0.5) / 2**24 for word in words]
     assert streams.Domain.MEANS == 3 and len(set(streams.Domain)) == 3
 
 
-def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_draw_depends_on_other_instances_runs_or_policies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
-    assert few.worlds.noise == "clicks" and len(few.worlds.groups) == 1 and few.worlds.posterior is not None
+    assert (
+        few.worlds.noise == "clicks"
+        and len(few.worlds.groups) == 1
+        and few.worlds.posterior is not None
+    )
     arms = few.worlds.arms(few.table, few.worlds.groups[0].rows, range(5))
     reward, cost = (x.reshape(2, 5, 4) for x in arms.values())
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
@@ -81,14 +95,17 @@ def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest
         np.testing.assert_array_equal(alone[1][1], cost[number, 3, :width])
         drawn = few.worlds.posterior.instances[number].draw(0, number, [3])  # in the file's unit
         np.testing.assert_allclose(drawn.reward[0], alone[0][1], atol=2**-24)
-        np.testing.assert_allclose(drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22)
+        np.testing.assert_allclose(
+            drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22
+        )
 
 
 def test_the_posterior_is_the_one_that_the_text_states() -> None:
     found = posterior_of(TWO)
     n, x, s = (np.concatenate([a, a[:3]]) for a in (CLICKS, CONVERSIONS, SPENT))
 
-    # The same integrals in other coordinates: Δ(arcsin √m) has the density (m(1 − m))^−½, Δ(ln σ) that of a normal law.
+    # The same integrals in other coordinates: Δ(arcsin √m) has the density (m(1 − m))^−½, Δ(ln σ)
+    # that of a normal law.
     angle, log_spread = (np.linspace(*ends, 500) for ends in ((0.05, 1.0), (-4.0, 2.5)))
     m, sigma = np.sin(angle)[:, None] ** 2, np.exp(log_spread)[None, :]
     k = (1 - m) / (m * sigma**2) - 1
@@ -98,20 +115,29 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
     weight = np.where(k > 0, np.exp(log - log.max()), 0)
     weight /= weight.sum()
     rate = [(weight * ((a + x[i]) / (a + b + n[i]))).sum() for i in range(n.size)]
-    np.testing.assert_allclose(np.concatenate([one.means()[0] for one in found.instances]), rate, rtol=2e-3)
+    np.testing.assert_allclose(
+        np.concatenate([one.means()[0] for one in found.instances]), rate, rtol=2e-3
+    )
 
     mu, tau = np.linspace(-2, 2, 801)[:, None], np.exp(np.linspace(-6, 2, 600))[None, :]
     log = stats.norm.logpdf(np.log(tau), np.log(0.5), 0.7)
-    log = log + sum(stats.norm.logpdf(np.log(s[i] / n[i]), mu, np.sqrt(0.25 / n[i] + tau**2)) for i in range(n.size))
+    log = log + sum(
+        stats.norm.logpdf(np.log(s[i] / n[i]), mu, np.sqrt(0.25 / n[i] + tau**2))
+        for i in range(n.size)
+    )
     weight = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
     precision, drawn = n / 0.25, found.instances[0].draw(0, 0, range(20_000))
     total = [precision[i] + tau**-2 for i in range(4)]
     center = [(precision[i] * np.log(s[i] / n[i]) + mu * tau**-2) / total[i] for i in range(4)]
-    for i in range(4):  # the mean and standard deviation of ln c, of which a draw leaves out one in a thousand
+    for i in range(
+        4
+    ):  # the mean and standard deviation of ln c, of which a draw leaves out one in a thousand
         mean = (weight * center[i]).sum()
         sd = np.sqrt((weight * (1 / total[i] + (center[i] - mean) ** 2)).sum())
         logs = np.log(drawn.cost[:, i])
-        assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000) and logs.std() == pytest.approx(sd, rel=0.03)
+        assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000) and logs.std() == pytest.approx(
+            sd, rel=0.03
+        )
     assert found.cost_cv == 0.5 and found.cost_cv_from == "stated"
 
 
@@ -120,7 +146,9 @@ def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share
     one, doubtful = np.ones(1), np.array([0.4])
     pool = SharedGrid(one, np.array([-1.0]), np.array([0.5]), doubtful)
     clicks = np.array([0.0, 1.0, 50.0])
-    costs = CountPosterior("beta", clicks, clicks / 2, np.log([1.0, 0.5, 0.3]), clicks / 0.25, pool, pool)
+    costs = CountPosterior(
+        "beta", clicks, clicks / 2, np.log([1.0, 0.5, 0.3]), clicks / 0.25, pool, pool
+    )
     uniform = (np.arange(100) + 0.5) / 100
     drawn = [[costs._cost([0], [m], np.full(3, u))[0] for u in uniform] for m in uniform]
     np.testing.assert_allclose(costs.means()[1], np.mean(drawn, axis=(0, 1)), rtol=0.01)
@@ -128,8 +156,12 @@ def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share
 
 def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
     found = posterior_of(TWO).instances[0]
-    shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))  # of no instance: of the file
-    u = 0.0005 + 0.999 * mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))  # the central 99.9 %
+    shared = mean_uniforms(
+        5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0])
+    )  # of no instance: of the file
+    u = 0.0005 + 0.999 * mean_uniforms(
+        5, 1, range(3), np.zeros(4, int), np.arange(4)
+    )  # the central 99.9 %
     drawn = found.draw(5, 1, range(3))
     for run in range(3):
         at, cost = (
@@ -139,7 +171,10 @@ def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
         m, k = found.rewards.mean[at], found.rewards.strength[at]
         law = stats.beta(m * k + CONVERSIONS, (1 - m) * k + CLICKS - CONVERSIONS)
         np.testing.assert_allclose(drawn.reward[run], law.ppf(u[run, :, 0]), rtol=1e-9)
-        mean = stats.norm.ppf(0.0005 + 0.999 * shared[run, 1, 1]) * found.costs.mean_sd[cost] + found.costs.mean[cost]
+        mean = (
+            stats.norm.ppf(0.0005 + 0.999 * shared[run, 1, 1]) * found.costs.mean_sd[cost]
+            + found.costs.mean[cost]
+        )
         weight, own = CLICKS / 0.25, found.costs.strength[cost] ** -2
         center = (weight * np.log(SPENT / CLICKS) + mean * own) / (weight + own)
         law = stats.lognorm(s=(weight + own) ** -0.5, scale=np.exp(center))
@@ -159,16 +194,22 @@ def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None
         x = draw.binomial(n.astype(int), rate).astype(float)
         evidence = Evidence("counts", n, x, n.copy(), whole=True)
         file = table(Instance("file", ("a", "b", "c"), x / n, np.ones(3), 1.0, 2.0, None, evidence))
-        low, high = np.quantile(posterior_of(file).instances[0].draw(0, 0, range(400)).reward, (0.025, 0.975), axis=0)
+        low, high = np.quantile(
+            posterior_of(file).instances[0].draw(0, 0, range(400)).reward, (0.025, 0.975), axis=0
+        )
         held.append(((low <= rate) & (rate <= high)).mean())
     assert abs(np.mean(held) - 0.95) < 3 * np.std(held) / np.sqrt(len(held)) < 0.03
 
 
 def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
     raw = CONVERSIONS / SPENT
-    assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()  # two of three clicks converted
+    assert (
+        raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()
+    )  # two of three clicks converted
     one = posterior_of(TWO).instances[0]
-    flat = dataclasses.replace(one, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1)))  # type: ignore[type-var]
+    flat = dataclasses.replace(
+        one, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1))
+    )  # type: ignore[type-var]
 
     def sure(posterior: CountPosterior) -> float:
         drawn = posterior.draw(0, 0, range(2000))
@@ -189,7 +230,11 @@ def test_no_draw_is_above_the_bound() -> None:
         assert drawn.reward.max() < reward_bound == 1
         assert drawn.cost.max() * spread < cost_bound
         highest, least, dearest = one.extremes()  # type: ignore[union-attr]
-        assert (drawn.reward <= highest).all() and (least <= drawn.cost).all() and (drawn.cost <= dearest).all()
+        assert (
+            (drawn.reward <= highest).all()
+            and (least <= drawn.cost).all()
+            and (drawn.cost <= dearest).all()
+        )
         assert dearest.max() * spread <= cost_bound * (1 + 1e-12)
 
 
@@ -199,8 +244,12 @@ def test_days_say_how_a_cost_varies() -> None:
     rows = Daily(day, clicks, np.array([1.0, 2.0, 1.0]), spent)
     assert day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
     found = posterior_of(table(counts("one", daily=(rows,) * 4)))
-    assert found.cost_cv_from == "days" and found.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
-    assert found.dispersion == 1.0  # conversions vary less than by chance: no less than a binomial law
+    assert found.cost_cv_from == "days" and found.cost_cv == pytest.approx(
+        day_to_day_cost_cv([rows])
+    )
+    assert (
+        found.dispersion == 1.0
+    )  # conversions vary less than by chance: no less than a binomial law
     assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
 
 
@@ -218,7 +267,9 @@ def test_pooling_by_moments_agrees_where_there_are_many_arms() -> None:
     m, a = middle(pooled_gamma(n, 3.0 * draw.poisson(n * rate / 3.0), 3.0))
     assert m == pytest.approx(2.0, rel=0.04) and a == pytest.approx(4.0, rel=0.1)
     log_cost = draw.normal(0.3, 0.2, 3000)
-    mu, tau = middle(pooled_log_cost(n, n * np.exp(log_cost + draw.normal(0, 0.5 / np.sqrt(n))), 0.5))
+    mu, tau = middle(
+        pooled_log_cost(n, n * np.exp(log_cost + draw.normal(0, 0.5 / np.sqrt(n))), 0.5)
+    )
     assert mu == pytest.approx(0.3, abs=0.02) and tau == pytest.approx(0.2, rel=0.05)
 
 
@@ -234,7 +285,9 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
         error = reward.std() / np.sqrt(reward.size + 1)  # Var Σ w r = Var(r) / (R + 1)
         assert abs(found.reward[:, arm].mean() - reward.mean()) < 4 * error / np.sqrt(4000)
         assert found.reward[:, arm].std() == pytest.approx(error, rel=0.05)
-    instance = Instance("log", ("a", "b"), *(np.array([r[i].mean() for r in rows]) for i in (0, 1)), 1.0, 1.0, rows)
+    instance = Instance(
+        "log", ("a", "b"), *(np.array([r[i].mean() for r in rows]) for i in (0, 1)), 1.0, 1.0, rows
+    )
     few = LogPosterior(rows).draw(3, 2, range(2))
     arms = run_arms([instance], [few], "empirical", 0.0)
     reward, cost = arms.values()
@@ -251,19 +304,26 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
 
 
 def test_clicks_keep_the_words_of_coins() -> None:
-    instance, drawn = counts("one"), DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
+    instance, drawn = (
+        counts("one"),
+        DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None]),
+    )
     coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
     same, clicks = (run_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
     words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))
     played = []
     for arms in (coins, same, clicks):
         law = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], arms.law)
-        played.append(np.asarray(jax.vmap(lambda w, law=law: jnp.stack(law.outcome(jnp.int32(1), w)))(words)))
+        played.append(
+            np.asarray(jax.vmap(lambda w, law=law: jnp.stack(law.outcome(jnp.int32(1), w)))(words))
+        )
     np.testing.assert_array_equal(played[0], played[1])
     np.testing.assert_array_equal(played[0][:, 0], played[2][:, 0])  # the same clicks convert
     np.testing.assert_array_equal(clicks.mean_cost, same.mean_cost)
     cost = played[2][:, 1] / 2**24 / (SPENT[1] / CLICKS[1] / 2)
-    assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000) and cost.std() == pytest.approx(0.3, rel=0.05)
+    assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000) and cost.std() == pytest.approx(
+        0.3, rel=0.05
+    )
     assert abs(cost - 1).max() < np.sqrt(3) * 0.3 + 1e-6
 
 
@@ -282,7 +342,9 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
     assert np.asarray(lanes.row).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match="comes twice; it must be given once"):
         laid_out([[2], [2]])
-    with pytest.raises(InputError, match=r"shape \(3, 1\) given; it must be one row of ids for each of 2"):
+    with pytest.raises(
+        InputError, match=r"shape \(3, 1\) given; it must be one row of ids for each of 2"
+    ):
         laid_out([[2], [1], [0]])
 
 
@@ -291,7 +353,9 @@ def test_means_and_beta_and_a_wish_are_given(tmp_path) -> None:
     means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
     assert "no counts" in str(why_no_posterior(read_arms(means)))
     assert prepare(means, 20.0, OmegaUCB()).worlds.uncertainty == "given"
-    with pytest.raises(InputError, match="uncertainty: 'means' given; it must be 'given' for this file"):
+    with pytest.raises(
+        InputError, match="uncertainty: 'means' given; it must be 'given' for this file"
+    ):
         prepare(means, 20.0, OmegaUCB(), uncertainty="means")
     assert prepare(TWO, 20.0, OmegaUCB(), noise="beta").worlds.uncertainty == "given"
     given = prepare(TWO, 20.0, OmegaUCB(), uncertainty="given")

@@ -1,4 +1,6 @@
-"""report.html in a real browser: no errors, nothing clipped, tables that sort, as wide as a desk or a phone."""
+"""report.html in a real browser: no errors, nothing clipped, tables that sort, as wide as a desk or
+a phone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
 LONG = "Spring sale — women 25 to 34; everybody who looked at shoes and left_without_buying_anything_at_all_2026"
 
-# told to the frame around the page: what sticks out, and the first column of the first table before and after a click
+# told to the frame around the page: what sticks out, and the first column of the first table before
+# and after a click
 PROBE = """<script>addEventListener("load", () => {
   const width = document.documentElement.clientWidth, out = [];
   for (const e of document.querySelectorAll("body *")) {
@@ -41,7 +44,9 @@ def opened(page: str, width: int, folder: Path) -> tuple[dict, str]:
     """What the page told in a frame of that width, and what the browser said."""
     (folder / "page.html").write_text(page.replace("</body>", PROBE + "</body>"))
     (folder / "frame.html").write_text(FRAME.format(width=width))
-    switches = "--headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --dump-dom"
+    switches = (
+        "--headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --dump-dom"
+    )
     window = [f"--user-data-dir={folder / 'user'}", f"--window-size={max(width, 600)},1000"]
     command = [
         str(BROWSER),
@@ -53,7 +58,9 @@ def opened(page: str, width: int, folder: Path) -> tuple[dict, str]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     found = re.search(r"<pre>(\{.*?\})</pre>", done.stdout, re.DOTALL)
     assert found, (done.stdout[-500:], done.stderr[-2000:])
-    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")), done.stderr
+    return json.loads(
+        found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    ), done.stderr
 
 
 @pytest.mark.integration
@@ -66,7 +73,18 @@ def test_the_page_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         for n, ad in enumerate(("a", LONG, "c"))
     )
     Path("ads.csv").write_text(f"instance,name,clicks,spent,conversions\n{rows}")
-    given = ["--arms", "ads.csv", "--budget", "60", "--policies", "omega_ucb", "--rho", "0.25,1", "--runs", "20"]
+    given = [
+        "--arms",
+        "ads.csv",
+        "--budget",
+        "60",
+        "--policies",
+        "omega_ucb",
+        "--rho",
+        "0.25,1",
+        "--runs",
+        "20",
+    ]
     assert main(["compare", *given, "--policy", "omega_ucb(rho=1)", "--out", "out"]) == 0
     page = Path("out/report.html").read_text()
     assert "<b>east" not in page  # names are text

@@ -27,18 +27,26 @@ def counts(tmp_path: Path) -> str:
 def played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
     """The plans that checks play."""
     plans: list[ComparisonPlan] = []
-    monkeypatch.setattr(answer, "run_plan", lambda plan, **more: plans.append(plan) or run_plan(plan, **more))
+    monkeypatch.setattr(
+        answer, "run_plan", lambda plan, **more: plans.append(plan) or run_plan(plan, **more)
+    )
     return plans
 
 
 @pytest.mark.parametrize("uncertainty", ["means", "given"])
-def test_costs_that_vary_have_room_to(counts: str, uncertainty: str, played: list[ComparisonPlan]) -> None:
+def test_costs_that_vary_have_room_to(
+    counts: str, uncertainty: str, played: list[ComparisonPlan]
+) -> None:
     """Costs of the check by clicks vary as much as is told: their bound is not that of coins."""
-    plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, noise="bernoulli", uncertainty=uncertainty)
+    plan = prepare(
+        counts, 20.0, OmegaUCB(), runs=4, marks=1, noise="bernoulli", uncertainty=uncertainty
+    )
     found = run_plan(plan)
     check = answer.check_noise(found)
     (look,) = played
-    assert not isinstance(check, str) and check.noise == look.worlds.noise == answer.other_noise(plan)
+    assert not isinstance(check, str) and check.noise == look.worlds.noise == answer.other_noise(
+        plan
+    )
     (instance,), (before,) = look.table.instances, plan.table.instances
     assert look.spending.scaled_budgets([instance]) == pytest.approx([20.0 / instance.cost_bound])
     if look.worlds.noise == "clicks":
@@ -57,15 +65,25 @@ def test_bounds_that_were_given_stay(counts: str, played: list[ComparisonPlan]) 
     found = run_plan(plan)
     answer.check_noise(found)
     (instance,) = played[0].table.instances
-    assert (played[0].worlds.noise, instance.reward_bound, instance.cost_bound) == ("clicks", 3.0, 5.0)
+    assert (played[0].worlds.noise, instance.reward_bound, instance.cost_bound) == (
+        "clicks",
+        3.0,
+        5.0,
+    )
 
 
 def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
-    plan = prepare(counts, 20.0, [SUAK(c=0.5), OnePhase(c=0.5, horizon=1)], runs=4, marks=1, average_cost=0.5)
+    plan = prepare(
+        counts, 20.0, [SUAK(c=0.5), OnePhase(c=0.5, horizon=1)], runs=4, marks=1, average_cost=0.5
+    )
     found = run_plan(plan)
     first, second = plan.played.labels
     check = answer.check_noise(dataclasses.replace(found, broken=frozenset({second})))
-    assert not isinstance(check, str) and [name for name, _ in check.ranking] == [first] and check.same_best
+    assert (
+        not isinstance(check, str)
+        and [name for name, _ in check.ranking] == [first]
+        and check.same_best
+    )
 
 
 def test_a_skip_is_no_pull(counts: str) -> None:
@@ -82,18 +100,29 @@ def test_a_smaller_budget_has_its_own_horizon(counts: str, played: list[Comparis
     found = run_plan(plan)
     answer.money_over_budgets(found, 0, points=4)
     policies: list[Any] = [look.played.policies[0].policy for look in played]
-    assert [policy.horizon.item() for policy in policies] == [10, 20, 30] == [look.spending.rounds for look in played]
+    assert (
+        [policy.horizon.item() for policy in policies]
+        == [10, 20, 30]
+        == [look.spending.rounds for look in played]
+    )
     assert [look.spending.budget for look in played] == [5.0, 10.0, 15.0]
-    assert {policy.c.item() for policy in policies} == set(plan.spending.scaled_average_costs(plan.table.instances))
+    assert {policy.c.item() for policy in policies} == set(
+        plan.spending.scaled_average_costs(plan.table.instances)
+    )
 
 
 def test_costs_vary_as_the_days_say_where_means_are_given(tmp_path: Path) -> None:
     days = "name,date,clicks,spent,conversions\n" + "".join(
-        f"{arm},2024-01-{day:02},100,{40 + 20 * (day % 2)},{5 + day % 3}\n" for arm in "AB" for day in range(1, 9)
+        f"{arm},2024-01-{day:02},100,{40 + 20 * (day % 2)},{5 + day % 3}\n"
+        for arm in "AB"
+        for day in range(1, 9)
     )
     path = tmp_path / "days.csv"
     path.write_text(days)
-    plans = [prepare(str(path), 20.0, OmegaUCB(), uncertainty=x, noise="clicks") for x in ("given", "means")]
+    plans = [
+        prepare(str(path), 20.0, OmegaUCB(), uncertainty=x, noise="clicks")
+        for x in ("given", "means")
+    ]
     assert [plan.worlds.cost_cv_from for plan in plans] == ["days", "days"]
     assert plans[0].worlds.cost_cv == plans[1].worlds.cost_cv != 0.5
 
@@ -103,4 +132,12 @@ def test_a_free_row_that_earns_has_no_bound(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("name,reward,cost\n" + "A,1,0\nA,0,1\nB,1,1\nB,0,1\n" * 4)
     with pytest.raises(InputError, match="a row earns at no cost"):
-        prepare(str(path), 20.0, OmegaUCB(rho=[0.25, 1.0]), until="clear", claim="average", max_runs=100, marks=1)
+        prepare(
+            str(path),
+            20.0,
+            OmegaUCB(rho=[0.25, 1.0]),
+            until="clear",
+            claim="average",
+            max_runs=100,
+            marks=1,
+        )

@@ -29,7 +29,9 @@ def log(path: Path, of_tokens: int = 1) -> Path:
 
 
 def means(path: Path) -> Path:
-    rows = [f"m{k},{q},{u},{t}" for k, (q, u, t) in enumerate(zip(QUALITY, USD, TOKENS, strict=True))]
+    rows = [
+        f"m{k},{q},{u},{t}" for k, (q, u, t) in enumerate(zip(QUALITY, USD, TOKENS, strict=True))
+    ]
     path.write_text("\n".join(["name,mean_reward,mean_cost,tokens", *rows]) + "\n")
     return path
 
@@ -50,30 +52,46 @@ def test_money_and_tokens_are_read_beside_each_other(tmp_path: Path) -> None:
         assert np.array_equal(one.log[arm][1], mine)  # type: ignore[index]
     assert one.cost_bound[1] == max(float(x["tokens"]) for x in rows)  # type: ignore[index]
     assert table.spent_units == {"spent": "cost", "spent2": "tokens"}
-    (tmp_path / "gap.csv").write_text("model,reward,usd,tokens\na,1,0.1,5\na,0,0.1,\nb,1,0.2,7\nb,1,0.2,9\n")
+    (tmp_path / "gap.csv").write_text(
+        "model,reward,usd,tokens\na,1,0.1,5\na,0,0.1,\nb,1,0.2,7\nb,1,0.2,9\n"
+    )
     gap = read_arms(tmp_path / "gap.csv", columns=COLUMNS)
-    assert any("1 row is a gap" in note for note in gap.notes) and gap.instances[0].mean_cost[0].tolist() == [0.1, 5]
-    (tmp_path / "counts.csv").write_text("Campaign,Clicks,Cost,Conversions,Minutes\na,10,50,3,40\nb,8,90,6,20\n")
+    assert any("1 row is a gap" in note for note in gap.notes) and gap.instances[0].mean_cost[
+        0
+    ].tolist() == [0.1, 5]
+    (tmp_path / "counts.csv").write_text(
+        "Campaign,Clicks,Cost,Conversions,Minutes\na,10,50,3,40\nb,8,90,6,20\n"
+    )
     counts = read_arms(tmp_path / "counts.csv", columns={"cost2": "Minutes"})
     assert counts.instances[0].mean_cost.tolist() == [[5.0, 4.0], [11.25, 2.5]]
-    with pytest.raises(jb.InputError, match=r"prior: 5\.0 given; it must be left out beside a second cost"):
+    with pytest.raises(
+        jb.InputError, match=r"prior: 5\.0 given; it must be left out beside a second cost"
+    ):
         read_arms(tmp_path / "counts.csv", columns={"cost2": "Minutes"}, prior=5)
 
 
 @pytest.mark.parametrize("kind", ["log", "means"])
 @pytest.mark.quick_rows("means")
-def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(tmp_path: Path, kind: str) -> None:
+def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(
+    tmp_path: Path, kind: str
+) -> None:
     path, columns = (
-        (log(tmp_path / "a.csv"), COLUMNS) if kind == "log" else (means(tmp_path / "a.csv"), {"cost2": "tokens"})
+        (log(tmp_path / "a.csv"), COLUMNS)
+        if kind == "log"
+        else (means(tmp_path / "a.csv"), {"cost2": "tokens"})
     )
     found = played(path, columns=columns, uncertainty="given")
     spent = np.stack([found.data[x].values for x in ("spent", "spent2")], axis=-1)
-    assert (spent <= np.array(BUDGETS) * (1 + 1e-6)).all() and (spent >= 0.9 * np.array(BUDGETS)).any(axis=-1).all()
+    assert (spent <= np.array(BUDGETS) * (1 + 1e-6)).all() and (
+        spent >= 0.9 * np.array(BUDGETS)
+    ).any(axis=-1).all()
     (one,) = found.plan.table.instances
     fluid = -linprog(-one.mean_reward, A_ub=one.mean_cost.T, b_ub=BUDGETS).fun
     regret = found.data["regret"].values[..., -1]
     expected = found.accounts.pulls @ one.mean_reward
-    assert (np.abs(fluid - expected - regret) <= 1 + 1e-4 * fluid).all()  # but for the last pull, which earns nothing
+    assert (
+        np.abs(fluid - expected - regret) <= 1 + 1e-4 * fluid
+    ).all()  # but for the last pull, which earns nothing
     assert regret.mean() > 0 and found.data["spent2"].attrs["units"] == "tokens"
 
 
@@ -85,7 +103,10 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     for name in ("reward", "regret", "pulls", "spent"):
         assert np.array_equal(plain.data[name], fine.data[name]), name
     assert np.array_equal(1024 * plain.data["spent2"], fine.data["spent2"])
-    assert plain.plan.worlds.posterior is not None and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
+    assert (
+        plain.plan.worlds.posterior is not None
+        and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
+    )
 
 
 def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
@@ -93,23 +114,31 @@ def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
     earned = {x.name: x.earned.mean for x in answer.settings[0].baselines}
     assert list(earned) == ["an even split", "all on the file's best"]
     assert earned["all on the file's best"] == max(earned.values())
-    single = [q / max(u / BUDGETS[0], t / BUDGETS[1]) for q, u, t in zip(QUALITY, USD, TOKENS, strict=True)]
+    single = [
+        q / max(u / BUDGETS[0], t / BUDGETS[1])
+        for q, u, t in zip(QUALITY, USD, TOKENS, strict=True)
+    ]
     assert answer.best_arms == (int(np.argmax(single)),)
 
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     path, columns = means(tmp_path / "a.csv"), {"cost2": "tokens"}
-    with pytest.raises(jb.InputError, match=r"budget: \[1.5\] given; it must be 2 of them: .* \(cost and tokens\)"):
+    with pytest.raises(
+        jb.InputError, match=r"budget: \[1.5\] given; it must be 2 of them: .* \(cost and tokens\)"
+    ):
         prepare(path, 1.5, ThompsonLP(), columns=columns)
     with pytest.raises(jb.InputError, match=r"budget: \[1.5, 2.0\] given; it must be 1 of them"):
         prepare(path, [1.5, 2.0], OmegaUCB())
     with pytest.raises(jb.InputError, match="one with one cost for OmegaUCB"):
         prepare(path, BUDGETS, OmegaUCB(), columns=columns)
     with pytest.raises(
-        jb.InputError, match="noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs"
+        jb.InputError,
+        match="noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs",
     ):
         prepare(path, BUDGETS, ThompsonLP(), columns=columns, noise="beta")
-    with pytest.raises(jb.InputError, match=r"average_cost: 0\.5 given; it must be left out: with two costs"):
+    with pytest.raises(
+        jb.InputError, match=r"average_cost: 0\.5 given; it must be left out: with two costs"
+    ):
         prepare(path, BUDGETS, ThompsonLP(), columns=columns, average_cost=0.5)
 
 
@@ -118,14 +147,29 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path, out = log(tmp_path / "log.csv"), tmp_path / "out"
-    given = ["--arms", str(path), "--columns", "name=model,cost=usd,cost2=tokens", "--budget", "1.5,90000"]
+    given = [
+        "--arms",
+        str(path),
+        "--columns",
+        "name=model,cost=usd,cost2=tokens",
+        "--budget",
+        "1.5,90000",
+    ]
     given += ["--policies", "all", "--runs", "20", "--out", str(out)]
     assert command.run(command.parser().parse_args(given), given) == 0
     said = capsys.readouterr().out
-    assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, said
-    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in said and "the file's best" in said
+    assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, (
+        said
+    )
+    assert (
+        "budget 1.5 (cost) and 90000 (tokens) for each instance" in said
+        and "the file's best" in said
+    )
     assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
     with (out / "arms.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert sum(float(row["spent2"]) for row in rows) <= 90_000 * 1.05 and "spent2" in (out / "table.csv").read_text()
+    assert (
+        sum(float(row["spent2"]) for row in rows) <= 90_000 * 1.05
+        and "spent2" in (out / "table.csv").read_text()
+    )
     assert (out / "report.html").is_file()

@@ -53,7 +53,12 @@ class Clock:
 
 
 def new_agent(clock: Callable[[], float], **changes: Any) -> Agent:
-    settings: dict[str, Any] = {"policy": OmegaUCB(), "arms": ARMS, "reward_bound": 2.0, "budgets": BUDGETS}
+    settings: dict[str, Any] = {
+        "policy": OmegaUCB(),
+        "arms": ARMS,
+        "reward_bound": 2.0,
+        "budgets": BUDGETS,
+    }
     settings |= {"key": jax.random.key(4), "clock": clock} | changes
     return Agent(settings.pop("policy"), **settings)
 
@@ -80,20 +85,41 @@ def test_a_request_is_settled_once() -> None:
     agent.learn(second, reward=1.0, cost=0.04)
     agent.cancel(third)
     for call, message in (
-        (lambda: agent.learn(second, reward=1.0, cost=0.04), "ticket: 2 given; .* it was settled, or given up"),
+        (
+            lambda: agent.learn(second, reward=1.0, cost=0.04),
+            "ticket: 2 given; .* it was settled, or given up",
+        ),
         (lambda: agent.cancel(third), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
         (lambda: agent.fail("2", cost=0.0), "ticket: '2' given; .* never given"),
         (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
-        (lambda: agent.learn(first, cost=-0.01), "cost: -0.01 given; it must be an amount of money from 0"),
-        (lambda: agent.learn(first, cost=2e6, confirm=True), "cost: 2000000.0 given; .* from 0 to 1e"),
-        (lambda: agent.learn(first, cost="much"), "cost: 'much' given; it must be an amount of money"),
+        (
+            lambda: agent.learn(first, cost=-0.01),
+            "cost: -0.01 given; it must be an amount of money from 0",
+        ),
+        (
+            lambda: agent.learn(first, cost=2e6, confirm=True),
+            "cost: 2000000.0 given; .* from 0 to 1e",
+        ),
+        (
+            lambda: agent.learn(first, cost="much"),
+            "cost: 'much' given; it must be an amount of money",
+        ),
         (lambda: agent.learn(first, cost=np.nan), "cost: nan given"),
-        (lambda: agent.learn(first, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
+        (
+            lambda: agent.learn(first, cost=0.0, reward=2.5),
+            "reward: 2.5 given; it must be from 0 to 2",
+        ),
         (lambda: agent.learn(first, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
         (lambda: agent.choose(caller=3), "caller: 3 given"),
-        (lambda: agent.choose(context=[1.0]), "context: .* left out, since the agent was made without `context`"),
-        (lambda: agent.choose(available="small"), "arm: 's' given; it must be one of small, middle, large"),
+        (
+            lambda: agent.choose(context=[1.0]),
+            "context: .* left out, since the agent was made without `context`",
+        ),
+        (
+            lambda: agent.choose(available="small"),
+            "arm: 's' given; it must be one of small, middle, large",
+        ),
     ):
         before = state(agent)
         with pytest.raises(Misuse, match=message):
@@ -119,11 +145,15 @@ def test_every_open_request_has_a_round_of_its_own() -> None:
 
 @pytest.mark.parametrize("price", [*range(1, 31, 4), 30])
 def test_cents_are_cents(price: int) -> None:
-    """A budget of k prices pays k requests, whatever the two are, in floats, decimals and text alike."""
+    """A budget of k prices pays k requests, whatever the two are, in floats, decimals and text
+    alike.
+    """
     for times in (1, 3, 7, 10):
         for kind in (float, Decimal, str):
             cost, amount = kind(str(Decimal(price) / 100)), kind(str(Decimal(price * times) / 100))
-            agent = new_agent(lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB())
+            agent = new_agent(
+                lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB()
+            )
             paid = 0
             while (ticket := agent.choose()) is not None:
                 agent.learn(ticket, reward=1.0, cost=cost)
@@ -132,13 +162,27 @@ def test_cents_are_cents(price: int) -> None:
 
 
 def test_what_has_more_digits_is_rounded_against_who_spends() -> None:
-    assert billionths("cost", "0.0000000001") == 1 and billionths("amount", "1.0000000009", down=True) == BILLION
-    assert billionths("cost", 0.1) == billionths("cost", Decimal("0.1")) == billionths("cost", 0.1, down=True) == 10**8
-    assert billionths("cost", 3) == 3 * BILLION and billionths("cost", np.float32(0.5)) == BILLION // 2
+    assert (
+        billionths("cost", "0.0000000001") == 1
+        and billionths("amount", "1.0000000009", down=True) == BILLION
+    )
+    assert (
+        billionths("cost", 0.1)
+        == billionths("cost", Decimal("0.1"))
+        == billionths("cost", 0.1, down=True)
+        == 10**8
+    )
+    assert (
+        billionths("cost", 3) == 3 * BILLION and billionths("cost", np.float32(0.5)) == BILLION // 2
+    )
 
 
-def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, Decimal]]:
-    """Requests in any order: learnt, failed, twice, given back, given up, answered after all. What each cost."""
+def busy(
+    agent: Agent, clock: Clock, requests: int, seed: int
+) -> dict[int, tuple[float, str, Decimal]]:
+    """Requests in any order: learnt, failed, twice, given back, given up, answered after all. What
+    each cost.
+    """
     rng, open_, expired, paid = random.Random(seed), [], [], {}
 
     def answer(ticket: jb.live.Ticket, call: Any, cost: Decimal, **more: Any) -> None:
@@ -187,12 +231,16 @@ def test_the_ledger_is_that_of_decimals() -> None:
             if budget.arms is None or arm in budget.arms:
                 begin = time // budget.every * budget.every
                 by_period[begin] = by_period.get(begin, Decimal(0)) + amount
-        assert {at: Decimal(repr(x)) for at, x in rows.items() if x} == {at: x for at, x in by_period.items() if x}
+        assert {at: Decimal(repr(x)) for at, x in rows.items() if x} == {
+            at: x for at, x in by_period.items() if x
+        }
         total = Decimal(0)
         for begin, amount in sorted(by_period.items()):
             total += amount
             granted = Decimal(str(budget.amount))
-            assert total <= granted * int(begin / DAY + 1) if budget.carry_over else amount <= granted
+            assert (
+                total <= granted * int(begin / DAY + 1) if budget.carry_over else amount <= granted
+            )
         periods += len(by_period)
     assert periods > 20 and not any(agent.overspent().values())
 
@@ -202,7 +250,8 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
     agent = new_agent(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
     first, second = agent.choose(n=2)
     with pytest.raises(
-        Misuse, match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf"
+        Misuse,
+        match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf",
     ):
         agent.learn(first, reward=1.0, cost=4000)
     agent.learn(first, reward=1.0, cost=Decimal("0.15"))
@@ -224,18 +273,24 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
 
 
 def test_a_free_arm_serves_whatever_is_left() -> None:
-    agent = new_agent(Clock(), budgets=[Budget(0.11, DAY)], arms={"local": 0, "large": 0.1}, policy=MUCB())
+    agent = new_agent(
+        Clock(), budgets=[Budget(0.11, DAY)], arms={"local": 0, "large": 0.1}, policy=MUCB()
+    )
     served = agent.choose(n=9)
     assert [x.arm for x in served].count("large") == 1
     agent.learn(next(x for x in served if x.arm == "large"), reward=1.0, cost=0.5)
-    assert agent.left()["budget"] < 0 and agent.choose().arm == "local" and agent.renews_at() is None
+    assert (
+        agent.left()["budget"] < 0 and agent.choose().arm == "local" and agent.renews_at() is None
+    )
     assert new_agent(Clock(), budgets=(), arms={"one": 0.0, "two": 0.0}).choose() is not None
 
 
 def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
     for rule, charged in (("mean", 0.5), ("bound", 1.0)):
         clock = Clock()
-        agent = new_agent(clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], lost=rule, hold=0.9)
+        agent = new_agent(
+            clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], lost=rule, hold=0.9
+        )
         for cost in (0.25, 0.75, 0.5):
             agent.learn(agent.choose(), reward=1.0, cost=cost)
         unknown, money = agent.choose(), agent.left()["day"]
@@ -250,11 +305,17 @@ def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
         with pytest.raises(Settled):
             agent.learn(5, reward=1.0, cost=0.1)
         numbers = agent.statistics()
-        assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (1, 2, 2)
+        assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (
+            1,
+            2,
+            2,
+        )
 
 
 def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cost that a share 1 − q of the last ones is above, exactly; the bound until one is expected above it."""
+    """The cost that a share 1 − q of the last ones is above, exactly; the bound until one is
+    expected above it.
+    """
     monkeypatch.setattr(ledgers, "_COSTS_KEPT", 64)
     agent, costs = new_agent(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
     for cost in np.random.default_rng(0).gamma(2.0, 0.5, 100).round(3):
@@ -280,7 +341,9 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     clock = Clock()
     budgets = [Budget(10.0, DAY, name="all"), Budget(0.2, DAY, name="each", per="caller")]
     agent = new_agent(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
-    with pytest.raises(Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"):
+    with pytest.raises(
+        Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"
+    ):
         agent.choose()
     for caller in ("ann", "bob"):
         assert agent.choose(caller=caller) and agent.choose(caller=caller)
@@ -289,7 +352,12 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     for ticket in agent.open():
         agent.learn(ticket, reward=1.0, cost=0.05)
     assert agent.left("bob") == {"all": 9.8, "each": 0.1} and list(agent.left()) == ["all"]
-    assert agent.charged("ann")["each"] == {0.0: 0.1} and memory(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
+    assert agent.charged("ann")["each"] == {0.0: 0.1} and memory(agent).learnt.pulls.tolist() == [
+        4,
+        0,
+        0,
+        0,
+    ]
     clock.now = DAY
     assert agent.choose(caller="ann") is not None
 
@@ -298,9 +366,13 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
 
 
 def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
-    """Sixty requests an hour for six hours: once its failures are known, at most five go to it; then it is back."""
+    """Sixty requests an hour for six hours: once its failures are known, at most five go to it;
+    then it is back.
+    """
     clock, rng, dead = Clock(), random.Random(0), [0]
-    agent = new_agent(clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB())
+    agent = new_agent(
+        clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB()
+    )
 
     def serve(works: bool) -> str:
         clock.now += 60.0
@@ -308,7 +380,9 @@ def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
         if ticket.arm == "a" and not works:
             agent.fail(ticket)
         else:
-            agent.learn(ticket, reward=2.0 * rng.random() * (0.9 if ticket.arm == "a" else 0.5), cost=0.05)
+            agent.learn(
+                ticket, reward=2.0 * rng.random() * (0.9 if ticket.arm == "a" else 0.5), cost=0.05
+            )
         return ticket.arm
 
     before = [serve(True) for _ in range(300)]
@@ -326,7 +400,9 @@ def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
 
 def test_a_breaker_has_one_request_on_trial() -> None:
     clock = Clock()
-    agent = new_agent(clock, arms={"a": 0.1}, budgets=(), breaker=Breaker(failures=2, pause=10.0, longest=25.0))
+    agent = new_agent(
+        clock, arms={"a": 0.1}, budgets=(), breaker=Breaker(failures=2, pause=10.0, longest=25.0)
+    )
     early, *two = agent.choose(n=3)
     for ticket in two:
         agent.fail(ticket, cost=0)
@@ -347,20 +423,28 @@ def test_a_breaker_has_one_request_on_trial() -> None:
 
 
 def test_what_a_failure_teaches() -> None:
-    agent = new_agent(Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], breaker=None)
+    agent = new_agent(
+        Clock(), arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], breaker=None
+    )
     for cost in (0.25, 0.75):
         agent.learn(agent.choose(), reward=2.0, cost=cost)
     agent.fail(agent.choose())  # nobody knows what it cost
     assert agent.left()["day"] == 50.0 - 1.0 - 0.5
     agent.fail(agent.choose(), cost="0.1")
     row = agent.statistics()["arms"]["a"]
-    assert agent.left()["day"] == 48.4 and row["reward"] == 1.0 and row["cost"] == pytest.approx(1.1 / 3)
+    assert (
+        agent.left()["day"] == 48.4
+        and row["reward"] == 1.0
+        and row["cost"] == pytest.approx(1.1 / 3)
+    )
     assert (row["failed"], row["pulls"]) == (2, 3) and memory(agent).pulls.tolist() == [4, 0, 0, 0]
     assert memory(agent).reward.whole[0] == 2
     agent.change(lost="bound", hold="bound")
     before = memory(agent).cost.part[0]
     agent.fail(agent.choose())  # charged its bound, and taught the mean
-    assert agent.left()["day"] == 47.4 and (memory(agent).cost.part[0] - before) / 2**24 == pytest.approx(1.1 / 3)
+    assert agent.left()["day"] == 47.4 and (
+        memory(agent).cost.part[0] - before
+    ) / 2**24 == pytest.approx(1.1 / 3)
 
 
 def test_an_expired_request_counts_as_failed_unless_said_otherwise() -> None:
@@ -386,7 +470,11 @@ def test_arms_that_are_sold_out_are_closed() -> None:
         Budget(3, "ever", ("large",), of="requests", name="stock"),
     )
     agent = new_agent(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
-    assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {"small": 2, "large": 3, None: 2}
+    assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {
+        "small": 2,
+        "large": 3,
+        None: 2,
+    }
     assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
     with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
         agent.choose(available=["large"], must=True)
@@ -396,15 +484,27 @@ def test_arms_that_are_sold_out_are_closed() -> None:
     clock.now = DAY
     assert agent.choose(n=3)[:2] == agent.open()[-2:] and agent.renews_at() == 2 * DAY
     numbers = agent.statistics()["budgets"]["stock"]
-    assert (numbers["granted"], numbers["charged"], numbers["left"], numbers["overspent"]) == (3, 3, 0, 0)
+    assert (numbers["granted"], numbers["charged"], numbers["left"], numbers["overspent"]) == (
+        3,
+        3,
+        0,
+        0,
+    )
     agent.change(budgets=[free, dataclasses.replace(stock, amount=4)])  # one more came in
     assert agent.choose().arm == "large" and agent.choose() is None
 
 
 def test_requests_of_callers_are_counted_beside_what_is_paced() -> None:
     quota = Budget(2, "day", of="requests", per="caller", name="quota")
-    agent = new_agent(Clock(), policy=PricePacer(start=0.0), arms={"a": 0.1}, budgets=[Budget(9.0, "day"), quota])
-    assert [agent.choose(caller=x) is None for x in ("ann", "ann", "ann", "bob")] == [False, False, True, False]
+    agent = new_agent(
+        Clock(), policy=PricePacer(start=0.0), arms={"a": 0.1}, budgets=[Budget(9.0, "day"), quota]
+    )
+    assert [agent.choose(caller=x) is None for x in ("ann", "ann", "ann", "bob")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert agent.left("ann") == {"budget": 8.7, "quota": 0.0} and agent.left("eve")["quota"] == 2.0
 
 
@@ -419,14 +519,20 @@ SERVE = {
     "sampled": jb.policies.CSThompson(alpha=0.1),
     "kl": jb.policies.KLUCBSC(),
     "window": jb.policies.Windowed(BudgetedThompson(), window=20),
-    "restarts": jb.policies.Restarting(OmegaUCB(), jb.policies.CUSUM(threshold=2.0, first=5), explore=0.3),
+    "restarts": jb.policies.Restarting(
+        OmegaUCB(), jb.policies.CUSUM(threshold=2.0, first=5), explore=0.3
+    ),
 }
 FAST = ("omega_ucb", "thompson", "pacer", "weights")
 
 
-@pytest.mark.parametrize("name", [x if x in FAST else pytest.param(x, marks=pytest.mark.integration) for x in SERVE])
+@pytest.mark.parametrize(
+    "name", [x if x in FAST else pytest.param(x, marks=pytest.mark.integration) for x in SERVE]
+)
 def test_no_policy_pulls_a_closed_arm(name: str) -> None:
-    """Stock, quotas, money, failures, arms that leave, arms that were not asked for: an account of our own."""
+    """Stock, quotas, money, failures, arms that leave, arms that were not asked for: an account of
+    our own.
+    """
     rng, clock = random.Random(3), Clock()
     arms = {"a": 0.0, "b": 0.1, "c": 0.1, "d": 0.2}
     budgets = [
@@ -434,8 +540,17 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
         Budget(40, "ever", ("a",), of="requests", name="stock"),
         Budget(6, HOUR, ("b", "c"), of="requests", name="quota"),
     ]
-    agent = new_agent(clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0))
-    held, sold, hourly, fails, served, none = Decimal(0), 0, Counter[float](), Counter[str](), Counter[str](), 0
+    agent = new_agent(
+        clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0)
+    )
+    held, sold, hourly, fails, served, none = (
+        Decimal(0),
+        0,
+        Counter[float](),
+        Counter[str](),
+        Counter[str](),
+        0,
+    )
     until, trips, removed = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
     for request in range(400):
         clock.now += 60.0
@@ -445,7 +560,9 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
         available = [x for x in arms if x not in removed and rng.random() < 0.8]
         if clock.now % DAY < 60.0:
             held = Decimal(0)
-        open_ = {x for x in available if until[x] <= clock.now and Decimal(str(arms[x])) <= 2 - held}
+        open_ = {
+            x for x in available if until[x] <= clock.now and Decimal(str(arms[x])) <= 2 - held
+        }
         open_ -= {"a"} if sold == 40 else set()
         open_ -= {"b", "c"} if hourly[clock.now // HOUR] == 6 else set()
         ticket = agent.choose(available=available)
@@ -481,20 +598,31 @@ def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
 
     agent = new_agent(Clock(), policy=Stubborn(), budgets=())
     assert agent.choose().arm == "middle"
-    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"):
+    with pytest.raises(
+        Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"
+    ):
         agent.choose(available=["small"])
     assert agent.statistics()["requests"] == 1
 
 
 # --- contexts
 
-SEES = {"policy": jb.policies.LinUCB(explore=jb.policies.Bonus(0.5)), "context": 2, "reward_bound": 1.0, "budgets": ()}
+SEES = {
+    "policy": jb.policies.LinUCB(explore=jb.policies.Bonus(0.5)),
+    "context": 2,
+    "reward_bound": 1.0,
+    "budgets": (),
+}
 
 
 def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
-    """Told in another order and by another process: Σ x̃x̃ᵀ and Σ r x̃ of each arm are those of the decisions."""
+    """Told in another order and by another process: Σ x̃x̃ᵀ and Σ r x̃ of each arm are those of the
+    decisions.
+    """
     rng, file, clock = np.random.default_rng(0), tmp_path / "agent.db", Clock()
-    chooser, learner = (new_agent(clock, file=file, arms={"a": 0.1, "b": 0.1}, **SEES) for _ in range(2))
+    chooser, learner = (
+        new_agent(clock, file=file, arms={"a": 0.1, "b": 0.1}, **SEES) for _ in range(2)
+    )
     requests, gram, sums = [], np.zeros((2, 3, 3)), np.zeros((2, 3))
     for x in rng.normal(size=(40, 2)):
         requests.append((chooser.choose(context=x), np.append(1.0, x.astype(np.float32))))
@@ -512,11 +640,15 @@ def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
     assert jb.live.audit(file)["problems"] == []
     row = next(jb.live.events(file))
     assert np.float32(row["context"]).tolist() == requests[0][1][1:].tolist()
-    chooser.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1)))  # another kind: taught what was seen
+    chooser.change(
+        policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1))
+    )  # another kind: taught what was seen
     np.testing.assert_allclose(memory(learner).model.reward[:2], sums, rtol=1e-5)
 
 
-@pytest.mark.parametrize("wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]])
+@pytest.mark.parametrize(
+    "wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]]
+)
 def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
     agent = new_agent(Clock(), **SEES)
     with pytest.raises(Misuse, match=r"^context: .* given; it must be ") as refused:
@@ -525,7 +657,9 @@ def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
 
 
 def test_who_sees_the_request_serves_it_better() -> None:
-    """Reward is 0.5 ± 0.4 x, the sign being the arm's: by the context 0.82 on average, without 0.5 (s.e. 0.01)."""
+    """Reward is 0.5 ± 0.4 x, the sign being the arm's: by the context 0.82 on average, without 0.5
+    (s.e. 0.01).
+    """
     agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"context": 1})
     rng, earned = np.random.default_rng(1), []
     for request in range(400):
@@ -543,7 +677,9 @@ def test_arms_join_where_requests_are_seen() -> None:
     for name in "cdef":
         agent.add_arm(name, 0.1)
     assert {x.arm for x in agent.choose(n=12, context=[0.0, 1.0])} == set("abcdef")
-    with pytest.raises(jb.InputError, match="arms: one more given; priced has one value for each of 2 arms"):
+    with pytest.raises(
+        jb.InputError, match="arms: one more given; priced has one value for each of 2 arms"
+    ):
         priced = {"policy": jb.policies.LinUCB(priced=True), "context": 3}
         new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | priced).add_arm("c", 0.1)
 
@@ -551,9 +687,14 @@ def test_arms_join_where_requests_are_seen() -> None:
 def test_a_pacer_sees_requests_under_budgets() -> None:
     budgets = [Budget(1.0, DAY)]
     pacer = jb.policies.ContextualPacer(cost_guess=[0.1, 0.1])
-    agent = new_agent(Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": pacer, "budgets": budgets})
+    agent = new_agent(
+        Clock(), arms={"a": 0.1, "b": 0.1}, **SEES | {"policy": pacer, "budgets": budgets}
+    )
     served = [agent.choose(context=[0.0, 1.0]) for _ in range(20)]
-    assert sum(x is not None for x in served) == 10 and agent.statistics()["budgets"]["budget"]["price"] > 0
+    assert (
+        sum(x is not None for x in served) == 10
+        and agent.statistics()["budgets"]["budget"]["price"] > 0
+    )
 
 
 # --- terms
@@ -571,7 +712,10 @@ def test_arms_join_leave_and_come_back() -> None:
         (lambda: agent.add_arm("d", 0.1), "name: 'd' given"),
         (lambda: agent.add_arm("i", -1), r"arms\['i'\]: -1 given"),
         (lambda: agent.choose(available=["small"]), "arm: 'small' given"),
-        (lambda: agent.change(unit=3.0), "change: unit given; it must be one of policy, bounds, budgets"),
+        (
+            lambda: agent.change(unit=3.0),
+            "change: unit given; it must be one of policy, bounds, budgets",
+        ),
     ):
         with pytest.raises(Misuse if "i'" not in message else jb.InputError, match=message):
             call()
@@ -588,11 +732,16 @@ def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
     before = memory(agent).cost.part[:2]
     agent.change(bounds={"b": 0.2})
     assert agent.left()["day"] == 8.9
-    assert memory(agent).pulls.tolist() == [1, 1, 0, 0] and (2 * memory(agent).cost.part[:2] == before).all()
+    assert (
+        memory(agent).pulls.tolist() == [1, 1, 0, 0]
+        and (2 * memory(agent).cost.part[:2] == before).all()
+    )
 
 
 def test_other_budgets_keep_what_was_charged() -> None:
-    """Open requests are held by the budgets that pay for them now; what is settled stays in the running period."""
+    """Open requests are held by the budgets that pay for them now; what is settled stays in the
+    running period.
+    """
     clock = Clock()
     clock.now = 10 * HOUR
     agent = new_agent(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
@@ -605,14 +754,18 @@ def test_other_budgets_keep_what_was_charged() -> None:
         agent.learn(ticket, reward=1.0, cost=cost)
     assert agent.charged() == {"day": {10 * HOUR: 0.03, 14 * HOUR: 0.05}, "b": {0.0: 0.02}}
     agent.change(budgets=[Budget(0.04, HOUR, name="day")])
-    assert agent.left() == {"day": -0.01} and agent.overspent() == {"day": {}}  # no request was to blame
+    assert agent.left() == {"day": -0.01} and agent.overspent() == {
+        "day": {}
+    }  # no request was to blame
     with pytest.raises(Misuse, match=r"day\.arms: 'none' given; it must be one of a, b"):
         agent.change(budgets=[Budget(1.0, DAY, arms=("none",), name="day")])
 
 
 def test_what_is_carried_over_stays_with_the_amount() -> None:
     clock = Clock()
-    agent = new_agent(clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")])
+    agent = new_agent(
+        clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")]
+    )
     for day, pulls in enumerate((1, 3)):  # the second day spends what the first one left
         clock.now = day * DAY + 10.0
         for _ in range(pulls):
@@ -630,7 +783,9 @@ def test_another_policy_is_taught_what_was_seen() -> None:
         agent.learn(ticket, reward=reward / 2, cost=0.01)
     agent.fail(agent.choose(), cost=0)
     agent.change(policy=MUCB())
-    assert memory(agent).pulls.sum() == 4 and repr(agent).startswith("<Agent: MUCB(alpha=0.0625); arms: small")
+    assert memory(agent).pulls.sum() == 4 and repr(agent).startswith(
+        "<Agent: MUCB(alpha=0.0625); arms: small"
+    )
     before = memory(agent)
     agent.change(policy=MUCB(alpha=0.5))
     assert all(map(np.array_equal, jax.tree.leaves(before), jax.tree.leaves(memory(agent))))
@@ -646,7 +801,9 @@ def test_a_days_budget_renews_at_midnight_there() -> None:
     assert agent.choose() is not None and agent.choose() is None
     assert agent.renews_at() == clock.now + 1800.0
     clock.now += 1800.0
-    assert agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR  # the clocks go forward
+    assert (
+        agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR
+    )  # the clocks go forward
 
 
 def test_the_traffic_of_a_day_with_23_hours() -> None:
@@ -664,7 +821,9 @@ def test_the_traffic_of_a_day_with_23_hours() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 2.0, None])
 def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> None:
-    """600 requests by day, none by night: after three days that is expected, within five standard errors."""
+    """600 requests by day, none by night: after three days that is expected, within five standard
+    errors.
+    """
     forecast = [0.0] * 12 + [50.0] * 12
     traffic = None if factor is None else Traffic([factor * x for x in forecast]).plain()
     pace, arrivals, rng = TrafficForecast(traffic, 0.0, None), 0, np.random.default_rng(0)
@@ -676,8 +835,12 @@ def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> 
                 arrivals = 0
             arrivals += 1
             if hour >= 84 and minute == 30:
-                (ahead,), (total,) = pace.ahead([(now // DAY * DAY, now // DAY * DAY + DAY)], now, arrivals)
-                assert abs(ahead - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (1 if factor else 1.5), (hour, ahead)
+                (ahead,), (total,) = pace.ahead(
+                    [(now // DAY * DAY, now // DAY * DAY + DAY)], now, arrivals
+                )
+                assert abs(ahead - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (
+                    1 if factor else 1.5
+                ), (hour, ahead)
                 assert abs(total - 600) < 5 * 600**0.5 * (1 if factor else 1.5)
 
 
@@ -692,7 +855,9 @@ def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
         for call in (agent.choose, lambda: agent.expire(older_than=1.0)):
             with pytest.raises(Misuse, match=r"^clock: "):
                 call()
-        assert agent.left()["day"] < 3.0 and agent.statistics()["requests"] == 1  # who only looks is answered
+        assert (
+            agent.left()["day"] < 3.0 and agent.statistics()["requests"] == 1
+        )  # who only looks is answered
     clock.now = 4.0  # a little back: it stands
     assert state(agent) == before and agent.choose().time == 5.0
     clock.now = 90 * DAY
@@ -722,7 +887,9 @@ def test_statistics_are_those_of_an_account_of_our_own() -> None:
         for column, quantity in enumerate(("reward", "cost")):
             error = arm_outcomes[:, column].std(ddof=1) / np.sqrt(len(arm_outcomes))
             np.testing.assert_allclose(
-                [row[quantity], row[f"{quantity}_error"]], [arm_outcomes[:, column].mean(), error], rtol=1e-4
+                [row[quantity], row[f"{quantity}_error"]],
+                [arm_outcomes[:, column].mean(), error],
+                rtol=1e-4,
             )
     budget = numbers["budgets"]["day"]
     assert budget["charged"] == pytest.approx(sum(cost for *_, cost in outcomes), abs=1e-6)
@@ -736,9 +903,18 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
     jb.live.prometheus(agent, registry)
     agent.learn(agent.choose(), reward=1.0, cost=0.005)
     text = client.generate_latest(registry).decode()
-    assert 'jaxbandits_arm_pulls_total{arm="small"} 1.0' in text and "jaxbandits_requests_total 1.0" in text
-    assert "# TYPE jaxbandits_turned_away_total counter" in text and "# TYPE jaxbandits_open gauge" in text
-    assert 'jaxbandits_budget_overspent{budget="day"} 0.0' in text and "jaxbandits_budget_price{" not in text
+    assert (
+        'jaxbandits_arm_pulls_total{arm="small"} 1.0' in text
+        and "jaxbandits_requests_total 1.0" in text
+    )
+    assert (
+        "# TYPE jaxbandits_turned_away_total counter" in text
+        and "# TYPE jaxbandits_open gauge" in text
+    )
+    assert (
+        'jaxbandits_budget_overspent{budget="day"} 0.0' in text
+        and "jaxbandits_budget_price{" not in text
+    )
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
     with pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[prometheus\]'"):
         jb.live.prometheus(agent)
@@ -753,34 +929,88 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"policy": "ucb"}, "policy: 'ucb' given"),
         ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
         ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
-        ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
+        (
+            {"policy": jb.policies.Zooming(lipschitz=1.0)},
+            "policy: 'Zooming' given; it must be one for finitely many",
+        ),
         ({"policy": jb.policies.Guarded(OmegaUCB())}, "'no null"),
-        ({"policy": KUBE()}, "policy: KUBE given; it must be one that serves: an index policy such as OmegaUCB"),
-        ({"policy": EpsilonFirst(epsilon=0.1)}, "policy: EpsilonFirst given; it must be one that serves"),
+        (
+            {"policy": KUBE()},
+            "policy: KUBE given; it must be one that serves: an index policy such as OmegaUCB",
+        ),
+        (
+            {"policy": EpsilonFirst(epsilon=0.1)},
+            "policy: EpsilonFirst given; it must be one that serves",
+        ),
         ({"policy": MRCB()}, "policy: MRCB given; it must be one that serves"),
         ({"policy": PricePacer(budgets=2)}, "PricePacer.budgets: 2 given; it must be 3"),
-        ({"policy": PricePacer(), "budgets": ()}, r"budgets: \(\) given; it must be at least one for PricePacer"),
+        (
+            {"policy": PricePacer(), "budgets": ()},
+            r"budgets: \(\) given; it must be at least one for PricePacer",
+        ),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": -1.0}}, r"arms\['a'\]: -1.0 given"),
         ({"arms": {3: 1.0}}, "arms: 3 given; it must be names"),
         ({"reward_bound": 0.0}, "reward_bound: 0.0 given"),
         ({"budgets": [5.0]}, r"budgets: 5.0 given"),
-        ({"budgets": BUDGETS[0]}, r"budgets: Budget\(.* given; it must be a list of jb.live.Budget"),
+        (
+            {"budgets": BUDGETS[0]},
+            r"budgets: Budget\(.* given; it must be a list of jb.live.Budget",
+        ),
         ({"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}, "of different names"),
         ({"budgets": [Budget(1e-12, DAY)]}, "budget.amount: 1e-12 given; it must be at least 1e-9"),
-        ({"budgets": [Budget(1.0, DAY, arms=("none",))]}, "'none' given; it must be one of small, middle, large"),
-        ({"budgets": [Budget(1.0, DAY, arms="small")]}, "budget.arms: 'small' given; it must be a list of names"),
-        ({"budgets": [Budget(1.0, datetime.timedelta(days=1))]}, r"budget.every: .* a number of seconds \(total_sec"),
-        ({"budgets": [Budget(1.0, "year")]}, r"budget.every: 'year' given; .* one of day, week, month"),
-        ({"budgets": [Budget(1.0, "day", zone=ZoneInfo("UTC"))]}, r"budget.zone: .* the name of a time zone"),
-        ({"budgets": [Budget(1.0, "day", zone="Mars/Base")]}, r"budget.zone: .* the name of a time zone"),
-        ({"budgets": [Budget(1.0, DAY, per="team")]}, "budget.per: 'team' given; it must be None or 'caller'"),
-        ({"budgets": [Budget(1.0, DAY, None, True, per="caller")]}, "budget.carry_over: True given"),
-        ({"budgets": [Budget(1.0, "ever")]}, "budget.every: 'ever' given; it must be 'ever' of requests only"),
-        ({"budgets": [Budget(1.5, DAY, of="requests")]}, "budget.amount: 1.5 given; it must be a whole number of req"),
-        ({"budgets": [Budget(1.0, DAY, of="tokens")]}, "budget.of: 'tokens' given; it must be 'money' or 'requests'"),
-        ({"policy": jb.policies.LinUCB()}, "context: None given; it must be how many numbers are known of a request"),
-        ({"policy": jb.policies.LinUCB(), "context": 0}, "context: 0 given; it must be a whole number from 1"),
+        (
+            {"budgets": [Budget(1.0, DAY, arms=("none",))]},
+            "'none' given; it must be one of small, middle, large",
+        ),
+        (
+            {"budgets": [Budget(1.0, DAY, arms="small")]},
+            "budget.arms: 'small' given; it must be a list of names",
+        ),
+        (
+            {"budgets": [Budget(1.0, datetime.timedelta(days=1))]},
+            r"budget.every: .* a number of seconds \(total_sec",
+        ),
+        (
+            {"budgets": [Budget(1.0, "year")]},
+            r"budget.every: 'year' given; .* one of day, week, month",
+        ),
+        (
+            {"budgets": [Budget(1.0, "day", zone=ZoneInfo("UTC"))]},
+            r"budget.zone: .* the name of a time zone",
+        ),
+        (
+            {"budgets": [Budget(1.0, "day", zone="Mars/Base")]},
+            r"budget.zone: .* the name of a time zone",
+        ),
+        (
+            {"budgets": [Budget(1.0, DAY, per="team")]},
+            "budget.per: 'team' given; it must be None or 'caller'",
+        ),
+        (
+            {"budgets": [Budget(1.0, DAY, None, True, per="caller")]},
+            "budget.carry_over: True given",
+        ),
+        (
+            {"budgets": [Budget(1.0, "ever")]},
+            "budget.every: 'ever' given; it must be 'ever' of requests only",
+        ),
+        (
+            {"budgets": [Budget(1.5, DAY, of="requests")]},
+            "budget.amount: 1.5 given; it must be a whole number of req",
+        ),
+        (
+            {"budgets": [Budget(1.0, DAY, of="tokens")]},
+            "budget.of: 'tokens' given; it must be 'money' or 'requests'",
+        ),
+        (
+            {"policy": jb.policies.LinUCB()},
+            "context: None given; it must be how many numbers are known of a request",
+        ),
+        (
+            {"policy": jb.policies.LinUCB(), "context": 0},
+            "context: 0 given; it must be a whole number from 1",
+        ),
         ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
         ({"traffic": Traffic(5)}, "traffic.expected: 5 given; it must be a list"),
         ({"traffic": Traffic([1, 2], slot=datetime.timedelta(hours=1))}, "traffic.slot: .* given"),
@@ -833,7 +1063,9 @@ def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
     assert not problems, problems[0]
     assert len(set(settled)) == len(settled) == int(memory(agent).pulls.sum())
     assert agent.statistics()["requests"] == threads * requests and not agent.open()
-    assert not any(row["open"] for row in agent.statistics()["arms"].values()) and not any(agent.overspent().values())
+    assert not any(row["open"] for row in agent.statistics()["arms"].values()) and not any(
+        agent.overspent().values()
+    )
 
 
 @pytest.mark.parametrize("requests", [60, pytest.param(5_000, marks=pytest.mark.integration)])
@@ -850,5 +1082,7 @@ def test_an_agent_is_no_part_of_a_program() -> None:
 
     with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
         jax.jit(new_agent)(0.5)
-    with pytest.raises(jb.InputError, match=r"start: a traced value given; .*call it outside of jit"):
+    with pytest.raises(
+        jb.InputError, match=r"start: a traced value given; .*call it outside of jit"
+    ):
         jax.jit(lambda _: jb.live.start(OmegaUCB(), jb.environments.FiniteSpec(arms=2)))(0.5)

@@ -1,4 +1,6 @@
-"""The file of an agent: processes that die, disks that are full, calls that are cut short, audits, other terms."""
+"""The file of an agent: processes that die, disks that are full, calls that are cut short, audits,
+other terms.
+"""
 
 from __future__ import annotations
 
@@ -53,22 +55,42 @@ def file(tmp_path: Path) -> Path:
 def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     clock = Clock()
     agent = new_agent(clock, file=file)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 == stat.S_IMODE(Path(f"{file}-wal").stat().st_mode)
+    assert (
+        stat.S_IMODE(file.stat().st_mode)
+        == 0o600
+        == stat.S_IMODE(Path(f"{file}-wal").stat().st_mode)
+    )
     busy(agent, clock, 150, seed=1)
     before = state(agent)
     again = new_agent(clock, file=file)
     assert state(again) == before == state(Agent.load(file, clock=clock))
     again.add_arm("new", 0.1)
     again.change(hold=0.9, budgets=[Budget(2.0, DAY, name="day")])
-    assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(agent)  # it has heard of it
-    third = new_agent(clock, file=file)  # given what the first one was given: what changed since stays
+    assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(
+        agent
+    )  # it has heard of it
+    third = new_agent(
+        clock, file=file
+    )  # given what the first one was given: what changed since stays
     assert repr(third) == repr(agent) and list(third.left()) == ["day"]
-    fourth = new_agent(clock, file=file, lost="bound", arms={"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3})
+    fourth = new_agent(
+        clock,
+        file=file,
+        lost="bound",
+        arms={"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3},
+    )
     numbers = fourth.statistics()["arms"]
-    assert {name for name, row in numbers.items() if row["active"]} == {"small", "middle", "large", "new", "other"}
+    assert {name for name, row in numbers.items() if row["active"]} == {
+        "small",
+        "middle",
+        "large",
+        "new",
+        "other",
+    }
     assert numbers["middle"]["bound"] == 0.07 and list(fourth.left()) == ["day"]
     with pytest.raises(
-        jb.InputError, match=r"file: its terms are others \(reward_bound, key\); it must be the file of"
+        jb.InputError,
+        match=r"file: its terms are others \(reward_bound, key\); it must be the file of",
     ):
         new_agent(clock, file=file, reward_bound=1.0, key=jax.random.key(5))
     assert jb.live.audit(file)["problems"] == []
@@ -82,10 +104,16 @@ def test_a_first_start_that_fails_leaves_nothing(file: Path) -> None:
     assert new_agent(Clock(), file=file, policy=PricePacer(budgets=3)).choose() is not None
 
 
-@pytest.mark.parametrize("content", [b"my notes, which are long" * 200, b'{"do":"begin","format":4}\n'])
+@pytest.mark.parametrize(
+    "content", [b"my notes, which are long" * 200, b'{"do":"begin","format":4}\n']
+)
 def test_another_file_is_refused_in_one_line(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    for call in (lambda: new_agent(Clock(), file=file), lambda: Agent.load(file), lambda: jb.live.audit(file)):
+    for call in (
+        lambda: new_agent(Clock(), file=file),
+        lambda: Agent.load(file),
+        lambda: jb.live.audit(file),
+    ):
         with pytest.raises(
             jb.InputError, match=r"^file: '.*agent.db' given; it must be .* file.* of an agent"
         ) as wrong:
@@ -105,7 +133,9 @@ def test_a_copy_is_an_agent_as_well(file: Path) -> None:
     busy(agent, clock, 50, seed=2)
     agent.save(file.parent / "copy.db")
     copy = Agent.load(file.parent / "copy.db", clock=clock)
-    assert state(copy) == state(agent) and [x.arm for x in copy.choose(n=5)] == [x.arm for x in agent.choose(n=5)]
+    assert state(copy) == state(agent) and [x.arm for x in copy.choose(n=5)] == [
+        x.arm for x in agent.choose(n=5)
+    ]
     with pytest.raises(jb.InputError, match=r"path: .* a new file"):
         agent.save(file)
     agent.close()
@@ -129,7 +159,9 @@ def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> No
     for request in range(300):
         clock.now += 60.0
         ticket = agent.choose()
-        cost = 0.05 * (0.1 if 100 <= request < 200 and ticket.arm == "large" else 1.0) * rng.random()
+        cost = (
+            0.05 * (0.1 if 100 <= request < 200 and ticket.arm == "large" else 1.0) * rng.random()
+        )
         agent.learn(ticket, reward=2.0 * (rng.random() < 0.5), cost=cost)
         if request == 250:
             for arm in range(3):  # more than there was room for
@@ -143,7 +175,9 @@ def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> No
 
 
 def cut_short(call: Any, line: int) -> bool:
-    """Ctrl-C at this line of the package's own that ``call`` comes to; False: it does not come so far."""
+    """Ctrl-C at this line of the package's own that ``call`` comes to; False: it does not come so
+    far.
+    """
     lines_left = [line]
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -217,25 +251,37 @@ def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
     agent.choose()
     link = file.parent / "other-name.db"
     link.symlink_to(file)
-    assert new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())  # two names, one agent
+    assert (
+        new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())
+    )  # two names, one agent
     file.rename(file.parent / "rotated.db")
-    with pytest.raises(Broken, match="it was moved or deleted: make the agent anew; nothing has changed"):
+    with pytest.raises(
+        Broken, match="it was moved or deleted: make the agent anew; nothing has changed"
+    ):
         agent.choose()
     assert agent.statistics()["open"] == 2
 
 
 def test_a_second_agent_of_a_process_leaves_the_locks_of_the_first(file: Path) -> None:
-    """Whoever closes a file lets go of its process's locks: another process then took the log away from under both."""
+    """Whoever closes a file lets go of its process's locks: another process then took the log away
+    from under both.
+    """
     agent, again = new_agent(Clock(), file=file), new_agent(Clock(), file=file)
     look = "import contextlib, sqlite3, sys\nwith contextlib.closing(sqlite3.connect(sys.argv[1])) as db:\n"
     look += "    print(*db.execute('SELECT round FROM service').fetchone())"
     for requests in (1, 2, 3):
         (agent if requests % 2 else again).choose()
-        assert subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout == b"%d\n" % requests
+        assert (
+            subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout
+            == b"%d\n" % requests
+        )
 
 
 def test_a_locked_file_is_waited_for_no_longer_than_said(file: Path) -> None:
-    agent, writer = new_agent(Clock(), file=file, patience=0.2), sqlite3.connect(file, isolation_level=None)
+    agent, writer = (
+        new_agent(Clock(), file=file, patience=0.2),
+        sqlite3.connect(file, isolation_level=None),
+    )
     writer.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     with pytest.raises(Broken, match="database is locked; nothing has changed"):
@@ -265,7 +311,10 @@ def test_a_fork_is_refused_by_name(file: Path) -> None:
 
 def test_arms_that_join_at_once_have_all_joined(file: Path) -> None:
     agents = [new_agent(Clock(), file=file) for _ in range(2)]
-    crowd = [threading.Thread(target=x.add_arm, args=(name, 0.1)) for x, name in zip(agents * 2, "abcd", strict=True)]
+    crowd = [
+        threading.Thread(target=x.add_arm, args=(name, 0.1))
+        for x, name in zip(agents * 2, "abcd", strict=True)
+    ]
     for thread in crowd:
         thread.start()
     for thread in crowd:
@@ -306,7 +355,9 @@ def worker(file: Path, notes: Path, seed: int, requests: int) -> subprocess.Pope
 
 
 def reconcile(file: Path, folder: Path) -> int:
-    """What the processes said they did, is what the file says, to the last digit. Gives the number of outcomes."""
+    """What the processes said they did, is what the file says, to the last digit. Gives the number
+    of outcomes.
+    """
     noted: dict[int, tuple[str, float, Decimal]] = {}
     tried: dict[int, Decimal] = {}
     confirmed: dict[int, Decimal] = {}
@@ -319,7 +370,9 @@ def reconcile(file: Path, folder: Path) -> int:
             elif kind in "tl" and rest:
                 {"t": tried, "l": confirmed}[kind][int(id)] = Decimal(rest[0])
     events = list(jb.live.events(file))
-    costs = {event["id"]: Decimal(repr(event["cost"])) for event in events if event["do"] == "learn"}
+    costs = {
+        event["id"]: Decimal(repr(event["cost"])) for event in events if event["do"] == "learn"
+    }
     served = {event["id"]: event for event in events if event["do"] == "choose" and event["arm"]}
     assert served.keys() >= noted.keys() and confirmed.items() <= costs.items() <= tried.items()
     assert max(Counter(event["id"] for event in events if event["do"] == "learn").values()) == 1
@@ -363,7 +416,12 @@ def test_twenty_kills_lose_nothing(file: Path) -> None:
 
 def test_events_say_what_happened(file: Path) -> None:
     clock = Clock()
-    agent = new_agent(clock, file=file, budgets=[Budget(1.0, DAY, name="each", per="caller")], arms={"a": 1, "b": 0.5})
+    agent = new_agent(
+        clock,
+        file=file,
+        budgets=[Budget(1.0, DAY, name="each", per="caller")],
+        arms={"a": 1, "b": 0.5},
+    )
     ticket = agent.choose(available=["a"], caller="ann", request=17)
     assert agent.choose(caller="ann", available=["b"]) is None
     agent.learn(ticket, reward=2, cost="0.25")
@@ -372,10 +430,19 @@ def test_events_say_what_happened(file: Path) -> None:
     clock.now = 70.0
     agent.expire(older_than=5.0)
     agent.remove_arm("b")
-    rows = [{name: x for name, x in event.items() if name not in ("n", "t")} for event in jb.live.events(file)]
+    rows = [
+        {name: x for name, x in event.items() if name not in ("n", "t")}
+        for event in jb.live.events(file)
+    ]
     conditions = {"available": ["a"], "caller": "ann", "request": "17"}
     assert rows[0] == {"do": "choose", "id": 1, "arm": "a", "held": 1.0} | conditions
-    assert rows[1]["arm"] is None and rows[2] == {"do": "learn", "id": 1, "arm": "a", "cost": 0.25, "reward": 2.0}
+    assert rows[1]["arm"] is None and rows[2] == {
+        "do": "learn",
+        "id": 1,
+        "arm": "a",
+        "cost": 0.25,
+        "reward": 2.0,
+    }
     assert [row["do"] for row in rows[3:]] == ["choose", "expire", "terms"]
 
 
@@ -388,8 +455,15 @@ def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, cap
     agent.resume()
     busy(agent, clock, 120, seed=4)
     report = jb.live.audit(file)
-    assert report["problems"] == [] == [*report["overspent"]] and report["decisions"] == 240 and not report["before"]
-    assert main(["audit", str(file)]) == 0 and "every decision is the one that the file says" in capsys.readouterr().out
+    assert (
+        report["problems"] == [] == [*report["overspent"]]
+        and report["decisions"] == 240
+        and not report["before"]
+    )
+    assert (
+        main(["audit", str(file)]) == 0
+        and "every decision is the one that the file says" in capsys.readouterr().out
+    )
     with sqlite3.connect(file) as db:
         db.execute("UPDATE events SET arm = (arm + 1) % 3 WHERE id = 30 AND do = 'choose'")
         db.execute("DELETE FROM events WHERE n = 250")
@@ -401,27 +475,41 @@ def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert jb.live.audit(file)["problems"][-1].endswith("the state after it is another one")
 
 
-def test_old_events_go_and_the_state_needs_none(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_events_go_and_the_state_needs_none(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 50)
     clock = Clock()
     agent = new_agent(clock, file=file, retention=2 * HOUR)
     busy(agent, clock, 300, seed=5)
     events = list(jb.live.events(file))
     report = jb.live.audit(file)
-    assert report["before"] == events[0]["n"] - (events[0]["n"] > report["before"]) and report["problems"] == []
-    assert 50 < len(events) < 200 < events[0]["n"] and events[0]["t"] <= clock.now - 2 * HOUR < events[-1]["t"]
+    assert (
+        report["before"] == events[0]["n"] - (events[0]["n"] > report["before"])
+        and report["problems"] == []
+    )
+    assert (
+        50 < len(events) < 200 < events[0]["n"]
+        and events[0]["t"] <= clock.now - 2 * HOUR < events[-1]["t"]
+    )
     assert new_agent(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
 
 
 def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 20)
-    clock, budgets = Clock(), [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")]
+    clock, budgets = (
+        Clock(),
+        [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")],
+    )
     agent = new_agent(clock, file=file, retention=5 * HOUR, budgets=budgets)
     for clock.now in np.arange(0.0, 20 * HOUR, HOUR / 2):
         agent.learn(agent.choose(caller="ann"), reward=1.0, cost="0.001")
     paid = agent.charged("ann")
     assert set(paid["all"].values()) == {0.002} and len(paid["all"]) == 20
-    assert min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR and jb.live.audit(file)["problems"] == []
+    assert (
+        min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR
+        and jb.live.audit(file)["problems"] == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -430,10 +518,16 @@ def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) 
     ids=["logits", "weights", "draws"],
 )
 def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: bool) -> None:
-    """The last decision, by 300 agents of other keys that saw the same: within four standard errors."""
+    """The last decision, by 300 agents of other keys that saw the same: within four standard
+    errors.
+    """
     counts: Counter[str] = Counter()
     for seed in range(300):
-        changes: Any = {"policy": policy, "key": jax.random.key(seed), "file": None if seed else file}
+        changes: Any = {
+            "policy": policy,
+            "key": jax.random.key(seed),
+            "file": None if seed else file,
+        }
         agent = new_agent(Clock(), budgets=(), **changes)
         agent.choose(n=9, available=["small"])
         for id in range(1, 6):
@@ -461,14 +555,21 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
 
     new_agent(Clock(), file=file, policy=Mine()).choose()
     for call in (Agent.load, jb.live.audit):
-        with pytest.raises(jb.InputError, match=r"policy: None given; it must be given: .*Mine\(alpha=0.0625\) cannot"):
+        with pytest.raises(
+            jb.InputError,
+            match=r"policy: None given; it must be given: .*Mine\(alpha=0.0625\) cannot",
+        ):
             call(file)
         call(file, policy=Mine())
 
 
 def test_the_traffic_that_was_learnt_stays(file: Path) -> None:
     clock = Clock()
-    settings = {"policy": PricePacer(), "budgets": [Budget(9.0, DAY, name="day")], "traffic": Traffic([3.0] * 24)}
+    settings = {
+        "policy": PricePacer(),
+        "budgets": [Budget(9.0, DAY, name="day")],
+        "traffic": Traffic([3.0] * 24),
+    }
     agent = new_agent(clock, file=file, **settings)
     for _ in range(200):
         clock.now += 400.0

@@ -1,4 +1,6 @@
-"""A headless Chromium, driven over the DevTools protocol: what a page asked for, said, and looks like."""
+"""A headless Chromium, driven over the DevTools protocol: what a page asked for, said, and looks
+like.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,20 @@ def found() -> str | None:
 
 
 class Browser:
-    """One tab. ``call`` sends a command and gives its answer; what happens meanwhile is kept in ``events``."""
+    """One tab. ``call`` sends a command and gives its answer; what happens meanwhile is kept in
+    ``events``.
+    """
 
     def __init__(self, folder: Path):
         self.events: list[dict[str, Any]] = []
         self._loop, self._number = asyncio.new_event_loop(), 0
-        flags = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-dev-shm-usage"]
+        flags = [
+            "--headless=new",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ]
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []
         flags += ["--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
         self._process = subprocess.Popen(
@@ -44,7 +54,9 @@ class Browser:
         self._socket = self._loop.run_until_complete(self._connect(address[0]))
         self._session = ""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.call("Network.setCacheDisabled", cacheDisabled=True)
@@ -91,7 +103,11 @@ class Browser:
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}  # as if a person did it
+        how = {
+            "returnByValue": True,
+            "awaitPromise": True,
+            "userGesture": True,
+        }  # as if a person did it
         told = self.call("Runtime.evaluate", expression=script, **how)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
@@ -110,8 +126,17 @@ class Browser:
 
     def look(self, width: int, scheme: str) -> None:
         """As wide a window, light or dark."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def open(self, address: str) -> None:
         """Go there, and wait until all is loaded."""
@@ -120,13 +145,19 @@ class Browser:
         self.until("document.readyState == 'complete' && location.href != 'about:blank'")
 
     def complaints(self) -> list[str]:
-        """Errors and warnings of the page since it was opened, failed requests, requests to elsewhere."""
+        """Errors and warnings of the page since it was opened, failed requests, requests to
+        elsewhere.
+        """
         lines, addresses = [], {}
         for event in self.events:
             name, told = event["method"], event["params"]
             if name == "Runtime.exceptionThrown":
                 lines.append(f"exception: {told['exceptionDetails']}")
-            elif name == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+            elif name == "Runtime.consoleAPICalled" and told["type"] in (
+                "error",
+                "warning",
+                "assert",
+            ):
                 lines.append(f"console: {told['args']}")
             elif name == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
                 lines.append(f"log: {told['entry']['text']} {told['entry'].get('url')}")

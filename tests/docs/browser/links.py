@@ -41,6 +41,10 @@ def broken(site: Path, read: dict[Path, Page]) -> list[str]:
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
                 found.append(f"{path.relative_to(site)}: {link}")
-            elif parts.fragment and target in read and unquote(parts.fragment) not in read[target].anchors:
+            elif (
+                parts.fragment
+                and target in read
+                and unquote(parts.fragment) not in read[target].anchors
+            ):
                 found.append(f"{path.relative_to(site)}: {link} (no such place)")
     return found

@@ -1,8 +1,10 @@
-"""Float64 NumPy twins of every policy for a total budget, written from the papers and the specification.
+"""Float64 NumPy twins of every policy for a total budget, written from the papers and the
+specification.
 
-Sources: SPEC = ``ALGORITHMS.md``, 0, A.1-A.15; P-omega = ``papers/omega_ucb.txt``, Table 2. Nothing is optimised but
-that every function works on any batch of lanes: arrays are ``[..., K]``. ``t`` is the 1-based index of the round about
-to be decided. What the published code does differently (SPEC A.15) is an argument here, and nowhere else.
+Sources: SPEC = ``ALGORITHMS.md``, 0, A.1-A.15; P-omega = ``papers/omega_ucb.txt``, Table 2. Nothing
+is optimised but that every function works on any batch of lanes: arrays are ``[..., K]``. ``t`` is
+the 1-based index of the round about to be decided. What the published code does differently (SPEC
+A.15) is an argument here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -49,12 +51,15 @@ def log_before(s: Seen, lag: int = 1) -> Floats:
 def omega_interval(n: float, mean: float, k_z: float) -> tuple[float, float]:
     """Interval of P-omega Theorem 1 on [0, 1], ``k_z = z^2 * eta``; returns ``(lower, upper)``.
 
-    With m = 0, M = 1: A = n + k_z, B = 2 n mean + k_z, C = n mean^2. The upper root is
-    B/2A + sqrt(B^2/4A^2 - C/A) with the discriminant expanded by hand; the lower root comes from Vieta
-    (product of the roots = C/A), which has no cancellation and is exactly 0 if and only if mean is 0.
+    With m = 0, M = 1: A = n + k_z, B = 2 n mean + k_z, C = n mean^2. The upper root is B/2A +
+    sqrt(B^2/4A^2 - C/A) with the discriminant expanded by hand; the lower root comes from Vieta
+    (product of the roots = C/A), which has no cancellation and is exactly 0 if and only if mean is
+    0.
     """
     a = n + k_z
-    upper = (n * mean + 0.5 * k_z) / a + math.sqrt(k_z) / a * math.sqrt(n * mean * (1.0 - mean) + 0.25 * k_z)
+    upper = (n * mean + 0.5 * k_z) / a + math.sqrt(k_z) / a * math.sqrt(
+        n * mean * (1.0 - mean) + 0.25 * k_z
+    )
     if mean == 0.0:
         return 0.0, min(upper, 1.0)
     lower = (n * mean * mean / a) / upper
@@ -64,7 +69,9 @@ def omega_interval(n: float, mean: float, k_z: float) -> tuple[float, float]:
 # --- scores -----------------------------------------------------------------------------------------------------
 
 
-def omega(s: Seen, rho: float = 0.25, eta_r: Floats | float = 1.0, eta_c: Floats | float = 1.0) -> Floats:
+def omega(
+    s: Seen, rho: float = 0.25, eta_r: Floats | float = 1.0, eta_c: Floats | float = 1.0
+) -> Floats:
     """omega+ / omega- (SPEC A.1), the lower root by Vieta."""
 
     def centre_and_half(mean: Floats, k: Floats) -> tuple[Floats, Floats]:
@@ -79,7 +86,9 @@ def omega(s: Seen, rho: float = 0.25, eta_r: Floats | float = 1.0, eta_c: Floats
 
 
 def omega_star(s: Seen, rho: float = 0.25) -> Floats:
-    """The same with eta = biased variance / (mean (1 - mean)) from 30 pulls on, at most 1 (SPEC A.2)."""
+    """The same with eta = biased variance / (mean (1 - mean)) from 30 pulls on, at most 1 (SPEC
+    A.2).
+    """
 
     def eta(mean: Floats, squares: Floats) -> Floats:
         found = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
@@ -125,11 +134,13 @@ def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
     return budget_ucb(s, least(s), factor)
 
 
-def ucb_sc_plus(s: Seen, completed: bool = False, strict: bool = False, plus: bool = True) -> Floats:
+def ucb_sc_plus(
+    s: Seen, completed: bool = False, strict: bool = False, plus: bool = True
+) -> Floats:
     """(r + a c)/(c - a r), a = sqrt(beta/(r^2 + c^2 - beta)), beta = ln(t/n)/(2n) (SPEC A.7).
 
-    The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 = beta (``strict``).
-    Without ``plus``: ln t for ln(t/n).
+    The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 =
+    beta (``strict``). Without ``plus``: ln t for ln(t/n).
     """
     beta = np.log((s.t - completed) / (s.n if plus else 1.0)) / (2 * s.n)
     a = np.sqrt(beta / (s.mean_r**2 + s.mean_c**2 - beta))
@@ -147,7 +158,9 @@ def divergence(p: Floats, q: Floats) -> Floats:
 
 
 def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
-    """sup{ theta = r'/c' : d(r, r') + d(c, c') <= level } by bisection over theta (SPEC A.8, closed inner form)."""
+    """sup{ theta = r'/c' : d(r, r') + d(c, c') <= level } by bisection over theta (SPEC A.8, closed
+    inner form).
+    """
 
     def refuted(theta: Floats) -> NDArray[np.bool_]:
         total = 1 + theta + r + theta * c
@@ -167,13 +180,19 @@ def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
 
 
 def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
-    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8); without ``plus`` ln t on the right."""
+    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8); without ``plus`` ln t on
+    the right.
+    """
     safe = np.where(s.c > 0, s.mean_c, 0.5)
-    return or_infinite(s.c > 0, steepest(s.mean_r, safe, np.log(s.t / (s.n if plus else 1.0)) / s.n))
+    return or_infinite(
+        s.c > 0, steepest(s.mean_r, safe, np.log(s.t / (s.n if plus else 1.0)) / s.n)
+    )
 
 
 def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
-    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); ``guarded=False`` forgets that lambda <= s means +inf."""
+    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); ``guarded=False`` forgets that lambda <= s
+    means +inf.
+    """
     radius = np.sqrt(log_before(s) / s.n)
     value = s.mean_r / s.mean_c + (1 + 1 / lam) * radius / (lam - radius)
     return or_infinite((s.c > 0) & ((lam > radius) | (not guarded)), value)
@@ -239,7 +258,9 @@ def kube_units(densities: Floats, price: Floats, left: float) -> Floats:
 
 
 def best_sets(upper: Floats, lower: Floats, size: int) -> tuple[float, list[tuple[int, ...]]]:
-    """The largest ratio of summed bounds over all sets of ``size`` arms, and all the sets that have it (SPEC A.13)."""
+    """The largest ratio of summed bounds over all sets of ``size`` arms, and all the sets that have
+    it (SPEC A.13).
+    """
     best, sets = -math.inf, []
     for chosen in itertools.combinations(range(len(upper)), size):
         u, w = sum(float(upper[k]) for k in chosen), sum(float(lower[k]) for k in chosen)
@@ -258,5 +279,7 @@ def mrcb_bounds(s: Seen, alpha: float = 2.0**-4) -> tuple[Floats, Floats]:
 
 
 def gbr_means(weights: Floats, gbr_mean_bug: bool = False) -> Floats:
-    """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5 (SPEC A.15 #12)."""
+    """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5
+    (SPEC A.15 #12).
+    """
     return weights / weights.sum(-1, keepdims=True) @ np.arange(5) / (5 if gbr_mean_bug else 4)

@@ -1,12 +1,15 @@
-"""Float64 NumPy twins of the policies for censored resources, written from the paper and the specification.
+"""Float64 NumPy twins of the policies for censored resources, written from the paper and the
+specification.
 
-Sources: P-RCUCB = ``papers/rcucb.txt``; SPEC = ``ALGORITHMS.md``, 0, C.1-C.4, F. Every policy keeps the full list
-of its rounds and recomputes everything from it on each call; nothing is optimised. ``t`` is the 1-based index of
-the round about to be decided, so ``t - 1`` rounds are completed (SPEC 0). Arms, limits and ticks are 0-based except
-that a tick ``k`` stands for the limit ``tau_max * k / m**depth``.
+Sources: P-RCUCB = ``papers/rcucb.txt``; SPEC = ``ALGORITHMS.md``, 0, C.1-C.4, F. Every policy keeps
+the full list of its rounds and recomputes everything from it on each call; nothing is optimised.
+``t`` is the 1-based index of the round about to be decided, so ``t - 1`` rounds are completed (SPEC
+0). Arms, limits and ticks are 0-based except that a tick ``k`` stands for the limit ``tau_max * k /
+m**depth``.
 
-A round is told as ``(reward, consumption)``; ``consumption=None`` means that the limit was exceeded, and then the
-reward is ignored. ``true`` is what feedback (1) of P-RCUCB hides; only survival ``"literal"`` reads it.
+A round is told as ``(reward, consumption)``; ``consumption=None`` means that the limit was
+exceeded, and then the reward is ignored. ``true`` is what feedback (1) of P-RCUCB hides; only
+survival ``"literal"`` reads it.
 """
 
 from __future__ import annotations
@@ -42,13 +45,17 @@ def paper_limits(m: int = 10) -> FloatArray:
 
 
 def argmax_pairs(scores: FloatArray) -> frozenset[Pair]:
-    """All ``(arm, limit index)`` that attain the maximum, ``inf`` included (ties are broken at random, SPEC 0)."""
+    """All ``(arm, limit index)`` that attain the maximum, ``inf`` included (ties are broken at
+    random, SPEC 0).
+    """
     best = float(np.max(scores))
     return frozenset((int(i), int(j)) for i, j in np.argwhere(scores == best))
 
 
 class Round(NamedTuple):
-    """One completed round of one arm; ``seen`` and ``true`` agree unless the limit was exceeded (``seen = inf``)."""
+    """One completed round of one arm; ``seen`` and ``true`` agree unless the limit was exceeded
+    (``seen = inf``).
+    """
 
     limit: float
     reward: float
@@ -75,8 +82,9 @@ def make_round(limit: float, reward: float, consumption: float | None, true: flo
 def count(history: Sequence[Round], tau: float, cost: Function, survival: str) -> Counts:
     """Counts of one arm at ``tau`` from all its rounds (P-RCUCB (8), (9); SPEC C.1).
 
-    ``exceeded`` is ``#{C > tau}``: over all rounds with the true C for ``literal``, over all rounds with C = inf for
-    an exceeded round for ``infinite``, and over the rounds with limit >= tau for ``legal``.
+    ``exceeded`` is ``#{C > tau}``: over all rounds with the true C for ``literal``, over all rounds
+    with C = inf for an exceeded round for ``infinite``, and over the rounds with limit >= tau for
+    ``legal``.
     """
     wide = [r for r in history if r.limit >= tau]
     gain = math.fsum(r.reward - cost(r.seen) for r in wide if r.seen <= tau)
@@ -88,11 +96,13 @@ def count(history: Sequence[Round], tau: float, cost: Function, survival: str) -
 
 
 def kaplan_meier(history: Sequence[Round], tau: float) -> float:
-    """Product-limit estimate of P(C > tau); a round whose limit was exceeded is censored at that limit.
+    """Product-limit estimate of P(C > tau); a round whose limit was exceeded is censored at that
+    limit.
 
-    The product runs over the distinct observed consumptions c <= tau of ``1 - events(c) / at_risk(c)``. An exceeded
-    round with limit exactly c is at risk at c, since its consumption is known to be larger than c. Beyond the last
-    observation the estimate stays flat (it is never set to 0 there).
+    The product runs over the distinct observed consumptions c <= tau of ``1 - events(c) /
+    at_risk(c)``. An exceeded round with limit exactly c is at risk at c, since its consumption is
+    known to be larger than c. Beyond the last observation the estimate stays flat (it is never set
+    to 0 there).
     """
     product = 1.0
     for c in sorted({r.seen for r in history if r.seen <= tau}):
@@ -103,7 +113,9 @@ def kaplan_meier(history: Sequence[Round], tau: float) -> float:
 
 
 def _width(alpha: float, log: float, lam: float, at_least: int, pulls: int, survival: str) -> float:
-    """``sqrt(2 a L / N_tau) + lambda sqrt(2 a L / N_0)``; ``legal`` has N_tau in both terms; inf without a pull."""
+    """``sqrt(2 a L / N_tau) + lambda sqrt(2 a L / N_0)``; ``legal`` has N_tau in both terms; inf
+    without a pull.
+    """
     second = at_least if survival == "legal" else pulls
     if at_least == 0 or second == 0:
         return math.inf
@@ -140,12 +152,17 @@ class _Pairs:
 class RCUCB(_Pairs):
     """RCUCB on a finite set of limits (P-RCUCB (8)-(12); SPEC C.1); the last limit is tau_max.
 
-    ``survival``: ``literal`` uses the true consumption of exceeded rounds, ``infinite`` counts them as C = inf, and
-    ``legal`` estimates the tail from the rounds with limit >= tau and replaces N_{i,0} by N_{i,tau} in the width.
+    ``survival``: ``literal`` uses the true consumption of exceeded rounds, ``infinite`` counts them
+    as C = inf, and ``legal`` estimates the tail from the rounds with limit >= tau and replaces
+    N_{i,0} by N_{i,tau} in the width.
     """
 
     def __init__(
-        self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0, survival: str = "literal"
+        self,
+        n: int,
+        limits: Sequence[float] | FloatArray,
+        alpha: float = 1.0,
+        survival: str = "literal",
     ) -> None:
         super().__init__(n, limits)
         self.alpha = alpha
@@ -194,7 +211,12 @@ class RCUCB(_Pairs):
         return out
 
     def update(
-        self, arm: int, limit_index: int, reward: float, consumption: float | None, true: float | None = None
+        self,
+        arm: int,
+        limit_index: int,
+        reward: float,
+        consumption: float | None,
+        true: float | None = None,
     ) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""
         limit = float(self.limits[limit_index])
@@ -203,18 +225,22 @@ class RCUCB(_Pairs):
 
 
 class RCUCBKaplanMeier(RCUCB):
-    """RCUCB with the Kaplan-Meier tail; ours, not the paper's (SPEC C.1 only names it "a fourth option").
+    """RCUCB with the Kaplan-Meier tail; ours, not the paper's (SPEC C.1 only names it "a fourth
+    option").
 
-    Only P(C > tau) changes: it is the product-limit estimate from all rounds of the arm, censored at their limits.
-    G/N_{i,tau} is (8), and the width is the literal one, with N_{i,0} under the penalty term; no theory says that
-    this width covers the Kaplan-Meier error. Without censoring the policy equals ``literal``.
+    Only P(C > tau) changes: it is the product-limit estimate from all rounds of the arm, censored
+    at their limits. G/N_{i,tau} is (8), and the width is the literal one, with N_{i,0} under the
+    penalty term; no theory says that this width covers the Kaplan-Meier error. Without censoring
+    the policy equals ``literal``.
     """
 
     def __init__(self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0) -> None:
         super().__init__(n, limits, alpha, "kaplan-meier")
 
     def counts(self, i: int, j: int) -> Counts:
-        """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not used here."""
+        """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not
+        used here.
+        """
         return count(self.history[i], float(self.limits[j]), paper_cost, "legal")
 
     def tail(self, i: int, j: int) -> float:
@@ -223,13 +249,15 @@ class RCUCBKaplanMeier(RCUCB):
 
 
 class ZRCUCB:
-    """z-RCUCB (P-RCUCB 4, Alg. 1, (13), (14); SPEC C.2) with estimates backfilled from the arm's full history.
+    """z-RCUCB (P-RCUCB 4, Alg. 1, (13), (14); SPEC C.2) with estimates backfilled from the arm's
+    full history.
 
-    Grid points are integer ticks 1..m**depth of width ``tau_max / m**depth``. ``depth`` is the largest one with
-    ``m**depth <= capacity`` unless given; ``capacity`` also bounds the points of one arm, and a cell that is one tick
-    wide, or whose split would pass the capacity, stays. Points are processed once per round, ascending, over the
-    grid as it was before (no cascade); only the pulled arm's grid can change. An unpulled pair has v = 0, width inf.
-    ``tau - down(tau)`` is divided by no scale, as printed.
+    Grid points are integer ticks 1..m**depth of width ``tau_max / m**depth``. ``depth`` is the
+    largest one with ``m**depth <= capacity`` unless given; ``capacity`` also bounds the points of
+    one arm, and a cell that is one tick wide, or whose split would pass the capacity, stays. Points
+    are processed once per round, ascending, over the grid as it was before (no cascade); only the
+    pulled arm's grid can change. An unpulled pair has v = 0, width inf. ``tau - down(tau)`` is
+    divided by no scale, as printed.
     """
 
     def __init__(
@@ -286,7 +314,9 @@ class ZRCUCB:
         return np.array([self.tau(k) for k in self._ticks[i]], dtype=np.float64)
 
     def down(self, i: int, tick: int) -> int:
-        """Next smaller grid tick of arm i, strictly below ``tick``, or 0 (printed with <=; SPEC C.2)."""
+        """Next smaller grid tick of arm i, strictly below ``tick``, or 0 (printed with <=; SPEC
+        C.2).
+        """
         return max((k for k in self._ticks[i] if k < tick), default=0)
 
     def cell(self, i: int, tick: int) -> float:
@@ -308,22 +338,40 @@ class ZRCUCB:
     def width(self, i: int, tick: int) -> float:
         """Confidence length with ``L = ln(n T^2 / delta)``; inf without data."""
         c = self.counts(i, tick)
-        return _width(self.alpha, self.log, self.penalty(self.tau(tick)), c.at_least, c.pulls, self.survival)
+        return _width(
+            self.alpha, self.log, self.penalty(self.tau(tick)), c.at_least, c.pulls, self.survival
+        )
 
     def scores(self, i: int) -> FloatArray:
         """Index (13) of arm i at each point of ``ticks(i)``."""
         return np.array(
-            [self.estimate(i, k) + self.width(i, k) + self.cell(i, k) for k in self._ticks[i]], dtype=np.float64
+            [self.estimate(i, k) + self.width(i, k) + self.cell(i, k) for k in self._ticks[i]],
+            dtype=np.float64,
         )
 
     def choices(self) -> frozenset[Pair]:
-        """All ``(arm, tick)`` that maximise the index (there are no initial rounds: an unpulled arm has inf)."""
-        table = {(i, k): float(s) for i in range(self.n) for k, s in zip(self._ticks[i], self.scores(i), strict=True)}
+        """All ``(arm, tick)`` that maximise the index (there are no initial rounds: an unpulled arm
+        has inf).
+        """
+        table = {
+            (i, k): float(s)
+            for i in range(self.n)
+            for k, s in zip(self._ticks[i], self.scores(i), strict=True)
+        }
         best = max(table.values())
         return frozenset(pair for pair, score in table.items() if score == best)
 
-    def update(self, arm: int, tick: int, reward: float, consumption: float | None, true: float | None = None) -> None:
-        """Record one completed round at a grid point of the arm, then refine that arm's grid (Alg. 1, 4-8)."""
+    def update(
+        self,
+        arm: int,
+        tick: int,
+        reward: float,
+        consumption: float | None,
+        true: float | None = None,
+    ) -> None:
+        """Record one completed round at a grid point of the arm, then refine that arm's grid (Alg.
+        1, 4-8).
+        """
         assert tick in self._ticks[arm], f"tick {tick} is not on the grid of arm {arm}"
         self.history[arm].append(make_round(self.tau(tick), reward, consumption, true))
         self.rounds += 1
@@ -350,7 +398,9 @@ class ZRCUCB:
         return frozenset((i, k) for i, k in tied if self.estimate(i, k) == best)
 
     def pair(self) -> tuple[int, float]:
-        """Returned ``(arm, limit)`` (Alg. 1, 9-10): finest cell, then largest estimate, then lowest arm and limit."""
+        """Returned ``(arm, limit)`` (Alg. 1, 9-10): finest cell, then largest estimate, then lowest
+        arm and limit.
+        """
         i, k = min(self.finest())
         return i, self.tau(k)
 
@@ -364,7 +414,11 @@ class _Reduction(_Pairs):
 
     def payoff(self, limit_index: int, reward: float, consumption: float | None) -> float:
         """``x = R - c(C)`` if observed, ``-lambda(tau)`` if exceeded."""
-        return reward - paper_cost(consumption) if consumption is not None else -float(self.lam[limit_index])
+        return (
+            reward - paper_cost(consumption)
+            if consumption is not None
+            else -float(self.lam[limit_index])
+        )
 
     def pulls(self) -> IntArray:
         """Own pulls ``T_{i,tau}``."""
@@ -377,13 +431,20 @@ class _Reduction(_Pairs):
 
 
 class UCBReduction(_Reduction):
-    """UCB on the virtual arms: ``mean + f sqrt(2 alpha ln t / T)``, f = 1 + lambda(tau) or 1 (SPEC C.3).
+    """UCB on the virtual arms: ``mean + f sqrt(2 alpha ln t / T)``, f = 1 + lambda(tau) or 1 (SPEC
+    C.3).
 
-    Rounds 1..n*m play each virtual arm once. Neither source gives that order; here all limits of arm 0 ascending,
-    then arm 1, and so on.
+    Rounds 1..n*m play each virtual arm once. Neither source gives that order; here all limits of
+    arm 0 ascending, then arm 1, and so on.
     """
 
-    def __init__(self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0, width: str = "lambda") -> None:
+    def __init__(
+        self,
+        n: int,
+        limits: Sequence[float] | FloatArray,
+        alpha: float = 1.0,
+        width: str = "lambda",
+    ) -> None:
         super().__init__(n, limits)
         self.alpha = alpha
         self.width = width
@@ -406,14 +467,18 @@ class UCBReduction(_Reduction):
 
 
 class ThompsonReduction(_Reduction):
-    """Beta(1, 1) Thompson sampling on the virtual arms, Bernoulli trial on the rescaled payoff (SPEC C.3).
+    """Beta(1, 1) Thompson sampling on the virtual arms, Bernoulli trial on the rescaled payoff
+    (SPEC C.3).
 
-    ``global``: ``y = (x + lambda_max) / (1 + lambda_max)`` with lambda_max the largest penalty over the limits.
-    ``per_arm``: ``y = (x + lambda(tau)) / (1 + lambda(tau))``; the sample is mapped back before the argmax.
-    No initial rounds. The draws come from outside: posterior samples to ``values``, the trial to ``trial``.
+    ``global``: ``y = (x + lambda_max) / (1 + lambda_max)`` with lambda_max the largest penalty over
+    the limits. ``per_arm``: ``y = (x + lambda(tau)) / (1 + lambda(tau))``; the sample is mapped
+    back before the argmax. No initial rounds. The draws come from outside: posterior samples to
+    ``values``, the trial to ``trial``.
     """
 
-    def __init__(self, n: int, limits: Sequence[float] | FloatArray, scaling: str = "global") -> None:
+    def __init__(
+        self, n: int, limits: Sequence[float] | FloatArray, scaling: str = "global"
+    ) -> None:
         super().__init__(n, limits)
         self.scaling = scaling
         self.trials: list[list[list[int]]] = [[[] for _ in range(self.m)] for _ in range(n)]
@@ -426,17 +491,23 @@ class ThompsonReduction(_Reduction):
         """Rescaled payoff y, the success probability of the trial."""
         shift = self.scale(limit_index)
         y = (self.payoff(limit_index, reward, consumption) + shift) / (1.0 + shift)
-        assert -1e-12 <= y <= 1.0 + 1e-12, "the payoff is not in [-lambda, 1]; the penalty is smaller than the cost"
+        assert -1e-12 <= y <= 1.0 + 1e-12, (
+            "the payoff is not in [-lambda, 1]; the penalty is smaller than the cost"
+        )
         return min(max(y, 0.0), 1.0)
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
         """Beta parameters ``(alpha, beta)``, each ``[n, m]``: 1 + successes, 1 + failures."""
         a = np.array([[1.0 + sum(x) for x in row] for row in self.trials], dtype=np.float64)
-        b = np.array([[1.0 + len(x) - sum(x) for x in row] for row in self.trials], dtype=np.float64)
+        b = np.array(
+            [[1.0 + len(x) - sum(x) for x in row] for row in self.trials], dtype=np.float64
+        )
         return a, b
 
     def values(self, theta: FloatArray) -> FloatArray:
-        """What is maximised: the posterior samples themselves, or mapped back to payoffs for ``per_arm``."""
+        """What is maximised: the posterior samples themselves, or mapped back to payoffs for
+        ``per_arm``.
+        """
         sample = np.asarray(theta, dtype=np.float64)
         return sample if self.scaling == "global" else sample * (1.0 + self.lam) - self.lam
 
@@ -446,7 +517,9 @@ class ThompsonReduction(_Reduction):
 
 
 class G1(NamedTuple):
-    """Stand-in instance of SPEC C.4: ``C = exp(2 (z + q_i)) / 2``, ``R = Phi(b_i + 0.6 y)``, corr(z, y) = kappa."""
+    """Stand-in instance of SPEC C.4: ``C = exp(2 (z + q_i)) / 2``, ``R = Phi(b_i + 0.6 y)``,
+    corr(z, y) = kappa.
+    """
 
     kappa: float
     q: FloatArray
@@ -454,7 +527,9 @@ class G1(NamedTuple):
 
 
 class G1Values(NamedTuple):
-    """Everything ``[n, m]`` except the best pair: ``v = reward - E[c(C) 1{C<=tau}] - lambda(tau) survival``."""
+    """Everything ``[n, m]`` except the best pair: ``v = reward - E[c(C) 1{C<=tau}] - lambda(tau)
+    survival``.
+    """
 
     v: FloatArray
     survival: FloatArray  # P(C > tau)
@@ -475,8 +550,12 @@ def instance_G1(instance: str, n: int = 10) -> G1:
     return G1(kappa, -0.4 + 0.08 * i + shift, -0.8 + 0.26 * i)
 
 
-def best_pair_G1(instance: str, limits: Sequence[float] | FloatArray | None = None, nodes: int = 120) -> G1Values:
-    """Exact ``v[n, m]`` of G1 with the paper's cost and penalty: Gauss-Hermite in y, closed forms in z (SPEC C.4)."""
+def best_pair_G1(
+    instance: str, limits: Sequence[float] | FloatArray | None = None, nodes: int = 120
+) -> G1Values:
+    """Exact ``v[n, m]`` of G1 with the paper's cost and penalty: Gauss-Hermite in y, closed forms
+    in z (SPEC C.4).
+    """
     law = instance_G1(instance)
     tau = paper_limits() if limits is None else np.asarray(limits, dtype=np.float64)
     penalty = np.array([paper_penalty(float(x)) for x in tau], dtype=np.float64)
@@ -490,4 +569,6 @@ def best_pair_G1(instance: str, limits: Sequence[float] | FloatArray | None = No
     v = reward - paper_cost(1.0) * consumption - penalty * survival
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(v)), v.shape))
     others = np.delete(v, i, axis=0)
-    return G1Values(v, survival, reward, consumption, (i, j), float(v[i, j]), float(v[i, j] - np.max(others)))
+    return G1Values(
+        v, survival, reward, consumption, (i, j), float(v[i, j]), float(v[i, j] - np.max(others))
+    )

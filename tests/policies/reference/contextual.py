@@ -1,4 +1,6 @@
-"""Policies with contexts in float64 NumPy, from their formulas: A itself is kept and solved with, not its inverse."""
+"""Policies with contexts in float64 NumPy, from their formulas: A itself is kept and solved with,
+not its inverse.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import numpy as np
 class Linear:
     """Ridge models of K arms: A, h, g; ``diagonal`` is that of P."""
 
-    def __init__(self, arms: int, costs: int, diagonal: Any, shared: bool = False, gamma: float = 1.0):
+    def __init__(
+        self, arms: int, costs: int, diagonal: Any, shared: bool = False, gamma: float = 1.0
+    ):
         self.p = np.diag(np.asarray(diagonal, np.float64))
         models = 1 if shared else arms
         self.a = np.repeat(self.p[None], models, axis=0)
@@ -53,19 +57,28 @@ def optimistic(
     """(U [K], L [K, J])."""
     r, c, w = model.asked(x)
     mean = model.mean_cost
-    upper, lower = np.minimum(r + alpha * w, 1), np.maximum(c - cost_alpha * w[:, None] * mean, mean / 20)
+    upper, lower = (
+        np.minimum(r + alpha * w, 1),
+        np.maximum(c - cost_alpha * w[:, None] * mean, mean / 20),
+    )
     if guess is not None:
         upper = np.where(model.n < 2, 1.0, upper)
         lower = np.where((model.n == 0)[:, None], np.asarray(guess)[:, None], lower)
     return upper, lower
 
 
-def moved(price: np.ndarray, paid: np.ndarray, tau: np.ndarray, eta: float, start: float) -> np.ndarray:
+def moved(
+    price: np.ndarray, paid: np.ndarray, tau: np.ndarray, eta: float, start: float
+) -> np.ndarray:
     """λ ← λ exp(min(η(L/τ − 1), 1)), λτ from s 2⁻¹⁰ to 1."""
-    return np.clip(price * np.exp(np.minimum(eta * (paid / tau - 1), 1)), start * 2.0**-10 / tau, 1 / tau)
+    return np.clip(
+        price * np.exp(np.minimum(eta * (paid / tau - 1), 1)), start * 2.0**-10 / tau, 1 / tau
+    )
 
 
-def linear_cbwk(r: np.ndarray, c: np.ndarray, w: np.ndarray, beta: float, z: float, y: np.ndarray) -> np.ndarray:
+def linear_cbwk(
+    r: np.ndarray, c: np.ndarray, w: np.ndarray, beta: float, z: float, y: np.ndarray
+) -> np.ndarray:
     """min(r̂ + βw, 1) − Z⟨y, [ĉ − βw]₊⟩."""
     return np.minimum(r + beta * w, 1) - z * np.maximum(c - beta * w[:, None], 0) @ y
 

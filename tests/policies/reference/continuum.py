@@ -1,7 +1,8 @@
 """Float64 NumPy twins of the policies on [0, 1], written from the papers and the specification.
 
-Sources: P-BZ = ``papers/b_zoom.txt``; SPEC = ``ALGORITHMS.md``, D; HOO: Bubeck et al. 2011, Alg. 1. Points are exact
-fractions with denominator 2**24 where a twin must decide whether a point is covered (SPEC D.5 needs exactness).
+Sources: P-BZ = ``papers/b_zoom.txt``; SPEC = ``ALGORITHMS.md``, D; HOO: Bubeck et al. 2011, Alg. 1.
+Points are exact fractions with denominator 2**24 where a twin must decide whether a point is
+covered (SPEC D.5 needs exactness).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Arm:
 
 
 def uncovered(balls: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Brute-force sweep (P-BZ, proof of Theorem 1): closed gaps of whole points 0 … RESOLUTION outside open balls.
+    """Brute-force sweep (P-BZ, proof of Theorem 1): closed gaps of whole points 0 … RESOLUTION
+    outside open balls.
 
     Balls are sorted by their left end; the furthest right end so far is kept.
     """
@@ -65,7 +67,9 @@ class ZoomingTwin:
             self.phase, self.arms = phase, []
 
     def gaps(self, slack: float = 0.0) -> list[tuple[int, int]]:
-        """Where a point must be activated (lines 10 to 12), with radii larger by a share ``slack`` (and two points)."""
+        """Where a point must be activated (lines 10 to 12), with radii larger by a share ``slack``
+        (and two points).
+        """
         balls = []
         for arm in self.arms:
             if math.isinf(arm.E):
@@ -168,7 +172,9 @@ class Cell:
 
 
 class HOOTwin:
-    """Bubeck et al. 2011, Alg. 1, truncated; ratio estimate and width factor as ``trees.HOO`` documents."""
+    """Bubeck et al. 2011, Alg. 1, truncated; ratio estimate and width factor as ``trees.HOO``
+    documents.
+    """
 
     def __init__(self, lam: float, nu: float, rho: float, depth: int) -> None:
         self.lam, self.nu, self.rho, self.depth = lam, nu, rho, depth
@@ -180,13 +186,19 @@ class HOOTwin:
         if cell is None:
             return math.inf
         factor = (1 / self.lam) * (1 + 1 / self.lam)
-        upper = cell.ratio(self.lam) + factor * math.sqrt(2 * math.log(t) / cell.n) + self.nu * self.rho**h
+        upper = (
+            cell.ratio(self.lam)
+            + factor * math.sqrt(2 * math.log(t) / cell.n)
+            + self.nu * self.rho**h
+        )
         if h == self.depth:
             return upper
         return min(upper, max(self.bound(h + 1, 2 * i, t), self.bound(h + 1, 2 * i + 1, t)))
 
     def choose(self, t: int) -> tuple[int, list[float]]:
-        """The point, and the differences between the two children's bounds on the way (to see near-ties)."""
+        """The point, and the differences between the two children's bounds on the way (to see
+        near-ties).
+        """
         h, i, gaps = 0, 0, []
         while (h, i) in self.cells and h < self.depth:
             left, right = (self.bound(h + 1, j, t) for j in (2 * i, 2 * i + 1))
@@ -198,12 +210,16 @@ class HOOTwin:
         """The played cell and all that hold it; the played one is the one with that centre."""
         last = next(h for h in range(25) if Cell(h, x * 2**h // RESOLUTION).x == x)
         for h in range(last + 1):
-            cell = self.cells.setdefault((h, x * 2**h // RESOLUTION), Cell(h, x * 2**h // RESOLUTION))
+            cell = self.cells.setdefault(
+                (h, x * 2**h // RESOLUTION), Cell(h, x * 2**h // RESOLUTION)
+            )
             cell.learn(reward, cost)
 
 
 class StoOOTwin:
-    """SPEC D.6, on halved cells, with the ratio estimate and width factor that ``trees.StoOO`` documents."""
+    """SPEC D.6, on halved cells, with the ratio estimate and width factor that ``trees.StoOO``
+    documents.
+    """
 
     def __init__(self, lam: float, nu: float, horizon: float, delta: float) -> None:
         self.lam, self.nu, self.horizon, self.delta = lam, nu, horizon, delta
@@ -215,7 +231,9 @@ class StoOOTwin:
 
     def scores(self) -> list[float]:
         return [
-            leaf.ratio(self.lam) + self.width(leaf.n) + self.nu * 0.5**leaf.h if leaf.n else math.inf
+            leaf.ratio(self.lam) + self.width(leaf.n) + self.nu * 0.5**leaf.h
+            if leaf.n
+            else math.inf
             for leaf in self.leaves
         ]
 

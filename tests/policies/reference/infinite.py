@@ -1,7 +1,8 @@
 """Float64 NumPy twins for infinitely many arms, written from the paper and the specification.
 
-Sources: P-RCB = ``papers/rcb.txt`` (Li, Xia, AAAI 2017); SPEC = ``ALGORITHMS.md`` E. The set of arms is what is new; an
-index is a function of what was seen of the arms that have joined. ``t`` is the 1-based round about to be decided.
+Sources: P-RCB = ``papers/rcb.txt`` (Li, Xia, AAAI 2017); SPEC = ``ALGORITHMS.md`` E. The set of
+arms is what is new; an index is a function of what was seen of the arms that have joined. ``t`` is
+the 1-based round about to be decided.
 """
 
 from __future__ import annotations
@@ -37,17 +38,23 @@ def exponent(beta: float) -> float:
 
 
 def sampled(budget: float, beta: float, multiplier: float = 1.0) -> int:
-    """SPEC E.2: K = max(2, ceil(multiplier * B^e)); a power within 1e-9 of a whole number is that number."""
+    """SPEC E.2: K = max(2, ceil(multiplier * B^e)); a power within 1e-9 of a whole number is that
+    number.
+    """
     power = multiplier * budget ** exponent(beta)
     nearest = round(power)
     return max(2, nearest if abs(power - nearest) < 1e-9 * power else math.ceil(power))
 
 
 def joined(rounds: int, beta: float) -> np.ndarray:
-    """P-RCB Algorithm 3, the arms of every round: if K_{t-1} < t^e, one new arm joins. SPEC E.3: it is played now."""
+    """P-RCB Algorithm 3, the arms of every round: if K_{t-1} < t^e, one new arm joins. SPEC E.3: it
+    is played now.
+    """
     sizes = [0]
     for t in range(1, rounds + 1):
-        power = t ** exponent(beta) * (1.0 - 1e-12)  # a whole power, but for rounding, is not exceeded
+        power = t ** exponent(beta) * (
+            1.0 - 1e-12
+        )  # a whole power, but for rounding, is not exceeded
         sizes.append(sizes[-1] + (sizes[-1] < power))
     return np.array(sizes[1:])
 
@@ -75,4 +82,6 @@ def ucb_v_reward(s: Seen, sequence: Sequence_ = log_sequence) -> Floats:
 
 def ucb_v_ratio(s: Seen, sequence: Sequence_ = log_sequence) -> Floats:
     """SPEC E.4 (b): empirical-Bernstein bounds on both means."""
-    return _ratio(s.mean_r + _width(s, s.r, s.rr, sequence), s.mean_c - _width(s, s.c, s.cc, sequence))
+    return _ratio(
+        s.mean_r + _width(s, s.r, s.rr, sequence), s.mean_c - _width(s, s.c, s.cc, sequence)
+    )

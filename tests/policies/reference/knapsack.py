@@ -1,13 +1,15 @@
 """Float64 twins of the anytime-knapsack policies, written from the paper and the specification.
 
-Sources: P-SUAK = ``papers/suak.txt``; SPEC = ``ALGORITHMS.md`` section B. Actions: 0..K-1 real arms, K the
-null arm chosen by the policy's own distribution, -1 a skipped round. Each round: ``act(uniform)``, then
-``update(action, reward, cost)`` (skips and null plays with 0, 0). ``act`` and ``plan`` leave the state alone;
-``update`` derives what it needs from the state before the round, so a foreign trace can be replayed.
+Sources: P-SUAK = ``papers/suak.txt``; SPEC = ``ALGORITHMS.md`` section B. Actions: 0..K-1 real
+arms, K the null arm chosen by the policy's own distribution, -1 a skipped round. Each round:
+``act(uniform)``, then ``update(action, reward, cost)`` (skips and null plays with 0, 0). ``act``
+and ``plan`` leave the state alone; ``update`` derives what it needs from the state before the
+round, so a foreign trace can be replayed.
 
 Randomness: every round is a mixture of at most two actions, ``plan() = (first, second, p)``;
-``act(uniform)`` plays ``first`` if and only if ``uniform < p``. ``first`` is the costlier member (cost above
-c), ``second`` the cheaper one. A round without a choice has ``first == second``, ``p == 1``.
+``act(uniform)`` plays ``first`` if and only if ``uniform < p``. ``first`` is the costlier member
+(cost above c), ``second`` the cheaper one. A round without a choice has ``first == second``, ``p ==
+1``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ TIE = 1e-12  # a later candidate must win by more than this: "equal values" of e
 
 
 class LPSolution(NamedTuple):
-    """Optimum of the one-resource LP; ``high`` is -1 for a single arm, ``low`` -1 if nothing is feasible."""
+    """Optimum of the one-resource LP; ``high`` is -1 for a single arm, ``low`` -1 if nothing is
+    feasible.
+    """
 
     value: float
     weights: FloatArray
@@ -53,8 +57,12 @@ class Mixture(NamedTuple):
     p: float
 
 
-def lp_candidates(mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()) -> Iterator[Candidate]:
-    """All vertices in preference order: singles 0..K-1, null (index K), then pairs (i, j) by i, then j."""
+def lp_candidates(
+    mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()
+) -> Iterator[Candidate]:
+    """All vertices in preference order: singles 0..K-1, null (index K), then pairs (i, j) by i,
+    then j.
+    """
     m = [float(x) for x in mu] + [0.0]
     r = [float(x) for x in rho] + [0.0]
     allowed = [i for i in range(len(m)) if i not in forbidden]
@@ -69,10 +77,12 @@ def lp_candidates(mu: Vector, rho: Vector, c: float, forbidden: Collection[int] 
 
 
 def lp_pair(mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()) -> LPSolution:
-    """max <mu, pi> s.t. <rho, pi> <= c on the simplex of K arms and null arm (SPEC B.0; P-SUAK Eq. (2)).
+    """max <mu, pi> s.t. <rho, pi> <= c on the simplex of K arms and null arm (SPEC B.0; P-SUAK Eq.
+    (2)).
 
-    Brute force over singles and pairs; ``weights`` has length K + 1 with the null arm last; ``forbidden`` may
-    contain K. Ties within 1e-12: single before pair, then lowest index. Infeasible: value -inf, weights 0.
+    Brute force over singles and pairs; ``weights`` has length K + 1 with the null arm last;
+    ``forbidden`` may contain K. Ties within 1e-12: single before pair, then lowest index.
+    Infeasible: value -inf, weights 0.
     """
     best: Candidate | None = None
     for candidate in lp_candidates(mu, rho, c, forbidden):
@@ -120,13 +130,18 @@ class _Knapsack:
         """``mu^L, mu^U, rho^L, rho^U`` of the real arms, clipped to [0, 1] (P-SUAK Eqs. (8)-(9))."""
         radii = [self.radius(k, factor, log) for k in range(self.K)]
         return [
-            [min(max(mean + sign * radius, 0.0), 1.0) for mean, radius in zip(means, radii, strict=True)]
+            [
+                min(max(mean + sign * radius, 0.0), 1.0)
+                for mean, radius in zip(means, radii, strict=True)
+            ]
             for means in (self.mean_r(), self.mean_c())
             for sign in (-1, 1)
         ]
 
     def over_limit(self) -> bool:
-        """Anytime test: the largest possible cost 1 would break sum cost <= c t (SPEC B, skip wrapper)."""
+        """Anytime test: the largest possible cost 1 would break sum cost <= c t (SPEC B, skip
+        wrapper).
+        """
         return self.spent + 1.0 > self.c * self.t
 
     def plan(self) -> Mixture:
@@ -140,7 +155,9 @@ class _Knapsack:
 
     def update(self, action: int, reward: float, cost: float) -> None:
         """Record one completed round; for a skip (-1) or null play (K) reward and cost must be 0."""
-        assert 0 <= action < self.K or reward == cost == 0.0, "skips and null plays have reward 0 and cost 0"
+        assert 0 <= action < self.K or reward == cost == 0.0, (
+            "skips and null plays have reward 0 and cost 0"
+        )
         if 0 <= action < self.K:
             self.n[action] += 1
             self.sum_r[action] += reward
@@ -152,9 +169,9 @@ class _Knapsack:
 class SUAK(_Knapsack):
     """SUAK in the resolved order (P-SUAK 3.2, Alg. 2, Eqs. (4)-(9); SPEC B.1 points 1-7).
 
-    ``T = None`` (default) puts ln t into eps (App. A, Lemma C.3); a horizon ``T`` puts ln T there (text of
-    Eqs. (8)-(9)).
-    All other logs are ln t. ``sp``, ``np_`` are S_p, N_p; N_p also counts the S_p skips (point 2).
+    ``T = None`` (default) puts ln t into eps (App. A, Lemma C.3); a horizon ``T`` puts ln T there
+    (text of Eqs. (8)-(9)). All other logs are ln t. ``sp``, ``np_`` are S_p, N_p; N_p also counts
+    the S_p skips (point 2).
     """
 
     def __init__(self, K: int, c: float, T: int | None = None) -> None:
@@ -168,7 +185,9 @@ class SUAK(_Knapsack):
     def uncertain(self) -> list[int]:
         """Real arms with ``|mean cost - c| <= 7 sqrt(1.5 ln t / N)`` (Eqs. (4)-(5))."""
         rho, log_t = self.mean_c(), math.log(self.t)
-        return [k for k in range(self.K) if abs(rho[k] - self.c) <= 7.0 * self.radius(k, 1.5, log_t)]
+        return [
+            k for k in range(self.K) if abs(rho[k] - self.c) <= 7.0 * self.radius(k, 1.5, log_t)
+        ]
 
     def branch(self) -> str:
         """Branch of the coming round: "skip_p", "skip_c", "explore" (uncertain arm) or "main"."""
@@ -209,13 +228,16 @@ class SUAK(_Knapsack):
         if branch in ("skip_p", "skip_c"):
             return Mixture(SKIP, SKIP, 1.0)
         if branch == "explore":
-            arm = min(self.uncertain(), key=lambda k: (int(self.n[k]), k))  # fewest pulls, lowest index (point 4)
+            arm = min(
+                self.uncertain(), key=lambda k: (int(self.n[k]), k)
+            )  # fewest pulls, lowest index (point 4)
             return Mixture(arm, arm, 1.0)
         base = self.base()
         if base.high < 0:
             return Mixture(base.low, base.low, 1.0)
         means = [*self.mean_c(), 0.0]
-        # Line 25 names the costlier member by its mean; rho^L > c selects the same one (SPEC B.1 point 6).
+        # Line 25 names the costlier member by its mean; rho^L > c selects the same one (SPEC B.1
+        # point 6).
         j, k = sorted((base.high, base.low), key=lambda i: means[i], reverse=True)
         w, b = self.omega(), self.spare()
         if b > means[j]:
@@ -227,7 +249,9 @@ class SUAK(_Knapsack):
         return Mixture(j, k, p)
 
     def update(self, action: int, reward: float, cost: float) -> None:
-        """Record one round. S_p, N_p move only while an arm is uncertain: on pulls and on S_p skips."""
+        """Record one round. S_p, N_p move only while an arm is uncertain: on pulls and on S_p
+        skips.
+        """
         branch = self.branch()
         super().update(action, reward, cost)
         if branch in ("skip_p", "explore") and 0 <= action < self.K:
@@ -241,7 +265,8 @@ class SUAK(_Knapsack):
 
 
 class _Skipping(_Knapsack):
-    """Skip wrapper: skip while ``Sc + 1 > c t``, before the base policy (SPEC B; P-SUAK Alg. 1 line 4).
+    """Skip wrapper: skip while ``Sc + 1 > c t``, before the base policy (SPEC B; P-SUAK Alg. 1 line
+    4).
 
     ``skip=False`` gives the bare base policy. A skip advances t and changes no other counter of it.
     """
@@ -281,7 +306,9 @@ def _as_mixture(solution: LPSolution) -> Mixture:
 
 
 class OnePhase(_Skipping):
-    """OPS: optimistic LP on remaining budget and time, radius sqrt(a ln T / N) (P-SUAK Alg. 1; SPEC B.2)."""
+    """OPS: optimistic LP on remaining budget and time, radius sqrt(a ln T / N) (P-SUAK Alg. 1; SPEC
+    B.2).
+    """
 
     def __init__(self, K: int, c: float, T: int, a: float = 3.0, skip: bool = True) -> None:
         super().__init__(K, c, skip)
@@ -309,13 +336,16 @@ class OnePhase(_Skipping):
 class PrimalDualTwoPhase(_Skipping):
     """PDS: sweeps until the optimal support is identified, then the OPS rule on it (SPEC B.3).
 
-    ``x_star`` holds the identified arms (K = null arm), ``cost_slack`` is "the cost resource is in J'"; time
-    always binds because of the null arm, so phase 1 ends when ``len(x_star) + cost_slack >= 2``.
-    ``null_always=True``: time is an inequality in phase 2, so the null arm is its slack even outside
-    ``x_star``; ``False`` allows ``x_star`` only (and the null arm if nothing in it is feasible).
+    ``x_star`` holds the identified arms (K = null arm), ``cost_slack`` is "the cost resource is in
+    J'"; time always binds because of the null arm, so phase 1 ends when ``len(x_star) + cost_slack
+    >= 2``. ``null_always=True``: time is an inequality in phase 2, so the null arm is its slack
+    even outside ``x_star``; ``False`` allows ``x_star`` only (and the null arm if nothing in it is
+    feasible).
     """
 
-    def __init__(self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True) -> None:
+    def __init__(
+        self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True
+    ) -> None:
         super().__init__(K, c, skip)
         self.T = T
         self.a = a
@@ -338,7 +368,8 @@ class PrimalDualTwoPhase(_Skipping):
         mu_l, mu_u, rho_l, rho_u = self.bounds()
         opt = lp_pair(mu_l, rho_u, self.c).value
         without = [lp_pair(mu_u, rho_l, self.c, forbidden={x}).value for x in range(self.K + 1)]
-        # Objective <mu, pi> - (c - <rho, pi>): upper bounds in it, lower cost bounds in the constraint.
+        # Objective <mu, pi> - (c - <rho, pi>): upper bounds in it, lower cost bounds in the
+        # constraint.
         summed = [m + r for m, r in zip(mu_u, rho_u, strict=True)]
         return opt, without, lp_pair(summed, rho_l, self.c).value - self.c
 
@@ -370,9 +401,11 @@ class PrimalDualTwoPhase(_Skipping):
 
 
 class UCBSimplex(_Skipping):
-    """USS: basis of the LP with rewards r + lam eps and empirical costs, then load balancing (SPEC B.4).
+    """USS: basis of the LP with rewards r + lam eps and empirical costs, then load balancing (SPEC
+    B.4).
 
-    Deterministic; ``uniform`` is ignored. ``pair_n``, ``pair_cost`` are n_x, b_x per pair (high, low).
+    Deterministic; ``uniform`` is ignored. ``pair_n``, ``pair_cost`` are n_x, b_x per pair (high,
+    low).
     """
 
     def __init__(self, K: int, c: float, lam: float = 9.0, skip: bool = True) -> None:
@@ -382,7 +415,9 @@ class UCBSimplex(_Skipping):
         self.pair_cost: dict[tuple[int, int], float] = {}
 
     def basis(self) -> LPSolution | None:
-        """LP optimum with eps = sqrt(2 ln t / n), rewards not clipped; None while an arm has no pull."""
+        """LP optimum with eps = sqrt(2 ln t / n), rewards not clipped; None while an arm has no
+        pull.
+        """
         if any(n == 0 for n in self.n):
             return None
         mu, log_t = self.mean_r(), math.log(self.t)
@@ -390,7 +425,9 @@ class UCBSimplex(_Skipping):
         return lp_pair(boosted, self.mean_c(), self.c)
 
     def base_plan(self) -> Mixture:
-        """Each arm once in index order; then the single arm, or the pair's member by ``b_x <= c n_x``."""
+        """Each arm once in index order; then the single arm, or the pair's member by ``b_x <= c
+        n_x``.
+        """
         basis = self.basis()
         if basis is None:
             arm = next(k for k in range(self.K) if self.n[k] == 0)

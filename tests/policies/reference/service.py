@@ -1,6 +1,8 @@
-"""A service in plain Python: who waits, what is open, what every budget paid, and ω-UCB on what is known, in float64.
+"""A service in plain Python: who waits, what is open, what every budget paid, and ω-UCB on what is
+known, in float64.
 
-Written from docs/live.md, not from the code it is held against. Money is whole ticks in Python numbers.
+Written from docs/live.md, not from the code it is held against. Money is whole ticks in Python
+numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class Budget:
     arms: set[int]
     carries: bool
     paid: dict[int, int] = dataclasses.field(default_factory=dict)  # by period: true costs
-    held: dict[int, int] = dataclasses.field(default_factory=dict)  # by period: known costs and bounds of the others
+    held: dict[int, int] = dataclasses.field(
+        default_factory=dict
+    )  # by period: known costs and bounds of the others
 
     def left(self, slot: int) -> int:
         """What whoever decides in this slot knows to be left."""
@@ -57,7 +61,9 @@ class Twin:
     def __post_init__(self) -> None:
         arms = len(self.bounds)
         self.n, self.reward, self.cost, self.open = ([0] * arms for _ in range(4))
-        self.waiting: list[tuple[int, int, int, int, int, int, bool]] = []  # due, round, arm, slot, reward, cost, lost
+        self.waiting: list[
+            tuple[int, int, int, int, int, int, bool]
+        ] = []  # due, round, arm, slot, reward, cost, lost
 
     def affordable(self, slot: int) -> list[int]:
         """Arms that every budget can pay at their bounds."""
@@ -68,7 +74,9 @@ class Twin:
         ]
 
     def scores(self, round: int, rho: float) -> list[float]:
-        """ω-UCB with open pulls at their arm's current means; of an arm that nothing is known of at 0 and 1."""
+        """ω-UCB with open pulls at their arm's current means; of an arm that nothing is known of at
+        0 and 1.
+        """
         found = []
         for n, reward, cost, open_ in zip(self.n, self.reward, self.cost, self.open, strict=True):
             total = n + open_
@@ -79,14 +87,18 @@ class Twin:
             c = cost + open_ * (cost // n if n else ONE)
             k = 2 * rho * math.log(round)
             low = omega_interval(total, c / ONE / total, k)[0]
-            found.append(omega_interval(total, r / ONE / total, k)[1] / low if low > 0 and c else math.inf)
+            found.append(
+                omega_interval(total, r / ONE / total, k)[1] / low if low > 0 and c else math.inf
+            )
         return found
 
     def play(self, round: int, slot: int, arm: int, reward: int, cost: int, delay: int) -> None:
         """Decide for an arm: its bound is held, and its true cost is paid."""
         self.open[arm] += 1
         lost = delay > self.patience
-        self.waiting.append((round + min(delay, self.patience), round, arm, slot, reward, cost, lost))
+        self.waiting.append(
+            (round + min(delay, self.patience), round, arm, slot, reward, cost, lost)
+        )
         for budget in self.budgets:
             if arm in budget.arms:
                 budget.charge(budget.held, slot, self.bounds[arm])
@@ -118,7 +130,10 @@ def expected_left(slot: int, seen: int, every: int, expected: list[int]) -> int:
 def with_returns(twin: Twin, pacer: Pacer, slot: int) -> list[float]:
     """Ticks left of every budget, if open requests cost their arms' means."""
     means = [c for _, c in pacer.means(twin)]
-    back = [n * max(bound - c * ONE, 0) for n, bound, c in zip(twin.open, twin.bounds, means, strict=True)]
+    back = [
+        n * max(bound - c * ONE, 0)
+        for n, bound, c in zip(twin.open, twin.bounds, means, strict=True)
+    ]
     return [budget.left(slot) + sum(back[k] for k in budget.arms) for budget in twin.budgets]
 
 
@@ -143,14 +158,21 @@ class Pacer:
         """Net worth of every arm at the prices of this round."""
         old = self.price or [math.inf] * len(targets)
         first = [self.start / target for target in targets]
-        self.price = [a if self.price is None else min(b, 1 / t) for a, b, t in zip(first, old, targets, strict=True)]
+        self.price = [
+            a if self.price is None else min(b, 1 / t)
+            for a, b, t in zip(first, old, targets, strict=True)
+        ]
         k, net = 2 * self.rho * math.log(round), []
         for arm, (n, c) in enumerate(self.means(twin)):
             if n == 0:
                 net.append(math.inf)
                 continue
-            r = twin.reward[arm] + twin.open[arm] * (twin.reward[arm] // twin.n[arm] if twin.n[arm] else 0)
-            dear = sum(p for p, budget in zip(self.price, twin.budgets, strict=True) if arm in budget.arms)
+            r = twin.reward[arm] + twin.open[arm] * (
+                twin.reward[arm] // twin.n[arm] if twin.n[arm] else 0
+            )
+            dear = sum(
+                p for p, budget in zip(self.price, twin.budgets, strict=True) if arm in budget.arms
+            )
             net.append(omega_interval(n, r / ONE / n, k)[1] - dear * omega_interval(n, c, k)[0])
         return net
 

@@ -1,7 +1,9 @@
-"""Float64 NumPy twins of the policies for several resources, written from the papers and the specification (H).
+"""Float64 NumPy twins of the policies for several resources, written from the papers and the
+specification (H).
 
-Lanes are rows. K arms, d resources with budgets ``[d]``, and T rounds or None; ``m`` counts time where there is one.
-Each twin is told (arm, reward, costs) of every round and says what it would play; draws are those of the library.
+Lanes are rows. K arms, d resources with budgets ``[d]``, and T rounds or None; ``m`` counts time
+where there is one. Each twin is told (arm, reward, costs) of every round and says what it would
+play; draws are those of the library.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def rad_bounds(n: Floats, r: Floats, c: Floats, t: int, c_rad: float) -> tuple[F
 
 
 def wilson_bounds(n: Floats, r: Floats, c: Floats, t: int, rho: float) -> tuple[Floats, Floats]:
-    """Roots of (mean - w)^2 = z^2 w (1 - w) / n with z^2 = 2 rho ln t (P-omega, Theorem 1 on [0, 1]).
+    """Roots of (mean - w)^2 = z^2 w (1 - w) / n with z^2 = 2 rho ln t (P-omega, Theorem 1 on [0,
+    1]).
 
     That is (n + z^2) w^2 - (2 n mean + z^2) w + n mean^2 = 0.
     """
@@ -93,13 +96,17 @@ class Game:
 
     def arms(self) -> Floats:
         weight = np.exp(self.eta * (self.gains - self.gains.max(-1, keepdims=True)))
-        return (1 - self.gamma) * weight / weight.sum(-1, keepdims=True) + self.gamma / weight.shape[-1]
+        return (1 - self.gamma) * weight / weight.sum(
+            -1, keepdims=True
+        ) + self.gamma / weight.shape[-1]
 
     def resources(self) -> Floats:
         weight = np.exp(-self.hedge * (self.losses - self.losses.min(-1, keepdims=True)))
         return weight / weight.sum(-1, keepdims=True)
 
-    def played(self, arm: NDArray[np.int64], resource: NDArray[np.int64], reward: Floats, cost: Floats) -> None:
+    def played(
+        self, arm: NDArray[np.int64], resource: NDArray[np.int64], reward: Floats, cost: Floats
+    ) -> None:
         p, lanes = self.arms(), np.arange(arm.size)
         payoff = reward[:, None] + 1 - self.reach * with_time(cost, True)
         low, high = 1 - self.reach.max(), 2.0
@@ -116,12 +123,16 @@ class Descent:
         self.step, self.start = eta / np.sqrt(rounds), start
         self.price: Floats | None = None
 
-    def net(self, upper: Floats, lower: Floats, left: Floats, rounds_left: int, paid: Floats) -> Floats:
+    def net(
+        self, upper: Floats, lower: Floats, left: Floats, rounds_left: int, paid: Floats
+    ) -> Floats:
         """Prices of this round, after one that cost ``paid``; then the net rewards."""
         target = np.maximum(left / rounds_left, 2.0**-24)
         if self.price is None:
             self.price = self.start / target
         else:
-            price = np.minimum(self.price, 1 / target) * np.exp(np.minimum(self.step * (paid / target - 1), 1))
+            price = np.minimum(self.price, 1 / target) * np.exp(
+                np.minimum(self.step * (paid / target - 1), 1)
+            )
             self.price = np.clip(price, self.start / 2**10 / target, 1 / target)
         return upper - (self.price[:, None] * lower).sum(-1)

@@ -1,6 +1,8 @@
-"""A float64 NumPy twin of a randomised policy, in the form in which the exact oracles ask for a policy.
+"""A float64 NumPy twin of a randomised policy, in the form in which the exact oracles ask for a
+policy.
 
-Written from the paper (Heyden et al., KDD 2024, Eq. 2): it takes counts before a round and gives ``[1, state, K]``.
+Written from the paper (Heyden et al., KDD 2024, Eq. 2): it takes counts before a round and gives
+``[1, state, K]``.
 """
 
 from __future__ import annotations

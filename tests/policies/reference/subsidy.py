@@ -1,6 +1,8 @@
-"""Float64 twins of policies that mind a floor or look for the best arm: one lane, from tables of outcomes.
+"""Float64 twins of policies that mind a floor or look for the best arm: one lane, from tables of
+outcomes.
 
-Each is given rewards and costs ``[arm, pull]`` and plays by itself; ``arms`` are pulled as the papers say it.
+Each is given rewards and costs ``[arm, pull]`` and plays by itself; ``arms`` are pulled as the
+papers say it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def cs_ucb(lane: Lane, costs: np.ndarray, alpha: float, horizon: int, rounds: in
         lane.pull(int(enough[np.argmin(costs[enough])]))
 
 
-def pe_cs(lane: Lane, costs: np.ndarray, alpha: float, horizon: int, rounds: int, kappa: int = 5) -> None:
+def pe_cs(
+    lane: Lane, costs: np.ndarray, alpha: float, horizon: int, rounds: int, kappa: int = 5
+) -> None:
     """As in the authors' code, but that ℓ itself is played where no arm is cheaper."""
     order = [int(k) for k in np.argsort(costs, kind="stable")]
 
@@ -93,7 +97,13 @@ def pe_cs(lane: Lane, costs: np.ndarray, alpha: float, horizon: int, rounds: int
 
 
 def conservative(
-    lane: Lane, mean: float, alpha: float, delta: float, rounds: int, cost: float | None = None, wide: bool = False
+    lane: Lane,
+    mean: float,
+    alpha: float,
+    delta: float,
+    rounds: int,
+    cost: float | None = None,
+    wide: bool = False,
 ) -> None:
     others = lane.n.size - 1
     bounds = others if cost is None else 2 * others
@@ -103,7 +113,11 @@ def conservative(
         if wide:
             return 2 * np.log(bounds * s**3 / delta)
         grows = zeta * (1 + np.log(zeta)) / ((zeta - 1) * np.log(zeta))
-        return np.log(max(3, np.log(zeta))) + np.log(2 * np.e**2 * zeta) + grows * np.log(np.log(1 + s))
+        return (
+            np.log(max(3, np.log(zeta)))
+            + np.log(2 * np.e**2 * zeta)
+            + grows * np.log(np.log(1 + s))
+        )
 
     floor = 0.0 if cost is None else (1 - alpha) * mean / cost
     for t in range(1, rounds + 1):
@@ -127,7 +141,9 @@ def conservative(
         lane.pull(arm if room >= 0 else 0)
 
 
-def floored(lane: Lane, share: np.ndarray, tolerance: float, rounds: int, inner: Callable[[Lane], int]) -> None:
+def floored(
+    lane: Lane, share: np.ndarray, tolerance: float, rounds: int, inner: Callable[[Lane], int]
+) -> None:
     for t in range(1, rounds + 1):
         behind = share * (t - 1) - lane.n
         lane.pull(int(np.argmax(behind)) if behind.max() > tolerance else inner(lane))
@@ -151,7 +167,9 @@ def chernoff_overlap(lane: Lane, delta: float, rounds: int) -> list[int]:
                 if k == best:
                     continue
                 pooled = (lane.r[best] + lane.r[k]) / max(sum(n), 1)
-                sure = n[0] * divergence(lane.mean[best], pooled) + n[1] * divergence(lane.mean[k], pooled)
+                sure = n[0] * divergence(lane.mean[best], pooled) + n[1] * divergence(
+                    lane.mean[k], pooled
+                )
                 if min(n) == 0 or sure <= level:
                     kept.append(k)
             alive = sorted(kept)

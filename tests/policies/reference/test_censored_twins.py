@@ -1,5 +1,7 @@
-"""Checks of the twins for censored resources: hand-computed histories, the paper's recurrences, textbook
-Kaplan-Meier, grid refinement by hand, finest-grid tables, and the numbers and laws of SPEC C.4."""
+"""Checks of the twins for censored resources: hand-computed histories, the paper's recurrences,
+textbook Kaplan-Meier, grid refinement by hand, finest-grid tables, and the numbers and laws of SPEC
+C.4.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,17 @@ def play_hand(policy: RCUCB) -> RCUCB:
 def random_rounds(
     n: int, limits: Sequence[float], T: int, seed: int, scale: float = 1.4
 ) -> list[tuple[int, int, float, float | None, float]]:
-    """``(arm, limit index, reward, consumption or None, true consumption)``, initial rounds at tau_max first."""
+    """``(arm, limit index, reward, consumption or None, true consumption)``, initial rounds at
+    tau_max first.
+    """
     rng = np.random.default_rng(seed)
     out: list[tuple[int, int, float, float | None, float]] = []
     for t in range(T):
-        i, j = (t, len(limits) - 1) if t < n else (int(rng.integers(n)), int(rng.integers(len(limits))))
+        i, j = (
+            (t, len(limits) - 1)
+            if t < n
+            else (int(rng.integers(n)), int(rng.integers(len(limits))))
+        )
         reward, true = float(rng.random()), float(scale * rng.random())
         out.append((i, j, reward, true if true <= limits[j] else None, true))
     return out
@@ -76,7 +84,11 @@ def test_width_vector() -> None:
     ],
 )
 def test_hand_history(survival: str, tails: tuple[float, ...], bases: tuple[int, ...]) -> None:
-    policy = play_hand(RCUCBKaplanMeier(1, LIMITS) if survival == "kaplan-meier" else RCUCB(1, LIMITS, 1.0, survival))
+    policy = play_hand(
+        RCUCBKaplanMeier(1, LIMITS)
+        if survival == "kaplan-meier"
+        else RCUCB(1, LIMITS, 1.0, survival)
+    )
     assert policy.t == 5
     assert [policy.counts(0, j).at_least for j in range(3)] == [4, 2, 1]
     gains, lam, log = (0.88 / 4, 0.46 / 2, 0.46), (0.03, 6.0, 10.0), 2.0 * math.log(5.0)
@@ -89,7 +101,9 @@ def test_hand_history(survival: str, tails: tuple[float, ...], bases: tuple[int,
 
 
 def test_recurrences_of_the_paper() -> None:
-    """The update rules printed after P-RCUCB (10) reproduce the twin's literal estimates round by round."""
+    """The update rules printed after P-RCUCB (10) reproduce the twin's literal estimates round by
+    round.
+    """
     limits, n = (0.2, 0.5, 0.8, 1.0), 3
     policy = RCUCB(n, limits)
     g, pen = np.zeros((n, 4)), np.zeros((n, 4))
@@ -106,7 +120,10 @@ def test_recurrences_of_the_paper() -> None:
         policy.update(i, j, reward, seen, true)
         if policy.t > n:
             log = 2.0 * math.log(policy.t)
-            width = np.sqrt(log / count) + np.array([paper_penalty(x) for x in limits]) * np.sqrt(log / pulls)[:, None]
+            width = (
+                np.sqrt(log / count)
+                + np.array([paper_penalty(x) for x in limits]) * np.sqrt(log / pulls)[:, None]
+            )
             np.testing.assert_allclose(policy.scores(), g - pen + width, rtol=1e-12, atol=1e-12)
 
 
@@ -114,12 +131,24 @@ def test_recurrences_of_the_paper() -> None:
 
 
 def test_kaplan_meier_textbook() -> None:
-    """6-MP remission times (Freireich et al. 1963), ties of events with censored times at 6 and at 10."""
+    """6-MP remission times (Freireich et al. 1963), ties of events with censored times at 6 and at
+    10.
+    """
     events = [6, 6, 6, 7, 10, 13, 16, 22, 23]
     exceeded = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     history = [Round(float(x), 0.0, math.inf, math.nan) for x in exceeded]
     history += [Round(40.0, 0.0, float(x), float(x)) for x in events]
-    table = {5.9: 1.0, 6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448, 35: 0.448}
+    table = {
+        5.9: 1.0,
+        6: 0.857,
+        7: 0.807,
+        10: 0.753,
+        13: 0.690,
+        16: 0.627,
+        22: 0.538,
+        23: 0.448,
+        35: 0.448,
+    }
     for tau, value in table.items():
         assert kaplan_meier(history, float(tau)) == pytest.approx(value, abs=5.1e-4)
 
@@ -159,7 +188,9 @@ def test_first_refinement_and_index() -> None:
 
 
 def test_no_cascade_then_several_points_in_one_round() -> None:
-    """lambda(1) = 3: tau = 1 splits at N = 224, where .5 and .25 would qualify at once; each waits a round."""
+    """lambda(1) = 3: tau = 1 splits at N = 224, where .5 and .25 would qualify at once; each waits
+    a round.
+    """
     policy = tiny(3.0)
     grids = {}
     for t in range(1, 228):
@@ -188,7 +219,9 @@ def test_best_pair_of_two_arms() -> None:
 # ---------------------------------------------------------------- reductions
 
 
-@pytest.mark.parametrize(("width", "factors"), [("lambda", (1.03, 7.0, 11.0)), ("one", (1.0, 1.0, 1.0))])
+@pytest.mark.parametrize(
+    ("width", "factors"), [("lambda", (1.03, 7.0, 11.0)), ("one", (1.0, 1.0, 1.0))]
+)
 def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
     policy = UCBReduction(1, LIMITS, alpha=1.3, width=width)
     assert policy.choices() == frozenset({(0, 0)})
@@ -203,7 +236,10 @@ def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("scaling", "observed", "exceeded"),
-    [("global", (0.46 + 10.0) / 11.0, (-0.03 + 10.0) / 11.0), ("per_arm", (0.46 + 0.03) / 1.03, 0.0)],
+    [
+        ("global", (0.46 + 10.0) / 11.0, (-0.03 + 10.0) / 11.0),
+        ("per_arm", (0.46 + 0.03) / 1.03, 0.0),
+    ],
 )
 def test_thompson_payoffs_and_posterior(scaling: str, observed: float, exceeded: float) -> None:
     limits = (0.1, 0.3, 0.45, 1.0)

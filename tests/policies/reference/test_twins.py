@@ -1,4 +1,6 @@
-"""Checks of the reference twins: vectors of SPEC F, LP against scipy, hard constraints, branch arithmetic."""
+"""Checks of the reference twins: vectors of SPEC F, LP against scipy, hard constraints, branch
+arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def six(value: float) -> object:
 def test_omega_interval_is_the_literal_theorem_1() -> None:
     rng = np.random.default_rng(3)
     for _ in range(500):
-        n, mean, k_z = int(rng.integers(1, 2000)), float(rng.random()), float(rng.random() * 30 + 0.01)
+        n, mean, k_z = (
+            int(rng.integers(1, 2000)),
+            float(rng.random()),
+            float(rng.random() * 30 + 0.01),
+        )
         a, b, c = n + k_z, 2 * n * mean + k_z, n * mean**2
         root = math.sqrt(b * b / (4 * a * a) - c / a)
         lower, upper = omega_interval(n, mean, k_z)
@@ -36,7 +42,10 @@ def test_omega_interval_is_the_literal_theorem_1() -> None:
         assert lower == pytest.approx(b / (2 * a) - root, abs=1e-12)
     assert omega_interval(7, 0.0, 3.0)[0] == 0.0
     assert omega_interval(7, 1.0, 3.0)[1] == 1.0
-    assert omega_interval(9, 0.3, 0.0) == (pytest.approx(0.3, abs=1e-15), pytest.approx(0.3, abs=1e-15))
+    assert omega_interval(9, 0.3, 0.0) == (
+        pytest.approx(0.3, abs=1e-15),
+        pytest.approx(0.3, abs=1e-15),
+    )
 
 
 # ---------------------------------------------------------------- LP
@@ -46,7 +55,9 @@ def linprog_value(mu: list[float], rho: list[float], c: float, allow_null: bool 
     """Optimum of the LP by scipy; -inf if infeasible."""
     extra = [0.0] if allow_null else []
     m, r = np.array([*mu, *extra]), np.array([*rho, *extra])
-    out = linprog(-m, A_ub=r[None], b_ub=[c], A_eq=np.ones((1, len(m))), b_eq=[1.0], bounds=(0, None))
+    out = linprog(
+        -m, A_ub=r[None], b_ub=[c], A_eq=np.ones((1, len(m))), b_eq=[1.0], bounds=(0, None)
+    )
     return -float(out.fun) if out.success else -math.inf
 
 
@@ -84,13 +95,20 @@ def test_lp_of_the_two_instances() -> None:
 
 def test_lp_ties_and_forbidden() -> None:
     assert lp_pair([0.5, 0.5], [0.2, 0.1], 0.5)[2:] == (-1, 0)
-    assert lp_pair([1.0, 1.0], [0.9, 0.5], 0.5)[2:] == (-1, 1)  # single before the equally good pair
+    assert lp_pair([1.0, 1.0], [0.9, 0.5], 0.5)[2:] == (
+        -1,
+        1,
+    )  # single before the equally good pair
     assert lp_pair([0.3, 0.3, 0.9], [0.1, 0.1, 0.9], 0.5)[2:] == (2, 0)
     assert lp_pair([0.9, 0.9, 0.3], [0.9, 0.9, 0.1], 0.5)[2:] == (0, 2)
     assert lp_pair([0.9], [0.9], 0.45)[2:] == (0, 1)
     # equal up to rounding: the pair computes to 0.7 + 1.1e-16
     mu, rho = [0.7, 0.7], [0.93, 0.31]
-    values = [x.value for c in np.linspace(0.35, 0.9, 200) for x in knapsack.lp_candidates(mu, rho, float(c))]
+    values = [
+        x.value
+        for c in np.linspace(0.35, 0.9, 200)
+        for x in knapsack.lp_candidates(mu, rho, float(c))
+    ]
     assert max(values) > 0.7
     assert all(lp_pair(mu, rho, float(c)).high == -1 for c in np.linspace(0.35, 0.9, 200))
     infeasible = lp_pair([0.9], [0.9], 0.5, forbidden={1})
@@ -113,7 +131,9 @@ def test_suak_first_pull_is_after_ceil_one_over_c_skips(c: float, first: int) ->
 
 
 def suak_state(spent_gap: float, T: int | None = None) -> SUAK:
-    """t = 10001, N = (4e5, 9e5), means mu = (.3, .9), rho = (.2, .9), c = .5; ``spent_gap`` = c t - Sc."""
+    """t = 10001, N = (4e5, 9e5), means mu = (.3, .9), rho = (.2, .9), c = .5; ``spent_gap`` = c t -
+    Sc.
+    """
     policy = SUAK(2, 0.5, T=T)
     policy.n[:] = [400_000, 900_000]
     policy.sum_r[:] = [0.3 * 400_000, 0.9 * 900_000]
@@ -189,7 +209,9 @@ def test_one_phase_lp_is_the_budget_and_time_lp() -> None:
     for i in range(60):
         k, T = 4, 5000
         policy = OnePhase(k, 0.5, T)
-        policy.n[:] = rng.integers(2000, 5000, k)  # radius < 0.12: no clipped rewards, unique optima
+        policy.n[:] = rng.integers(
+            2000, 5000, k
+        )  # radius < 0.12: no clipped rewards, unique optima
         policy.sum_r[:], policy.sum_c[:] = policy.n * rng.random(k) * 0.85, policy.n * rng.random(k)
         if i % 4 == 0:  # only costly arms: the null arm is needed
             policy.sum_c[:] = policy.n * rng.uniform(0.8, 1.0, k)
@@ -198,7 +220,12 @@ def test_one_phase_lp_is_the_budget_and_time_lp() -> None:
         upper = np.clip(policy.sum_r / policy.n + np.sqrt(3 * math.log(T) / policy.n), 0, 1)
         lower = np.clip(policy.sum_c / policy.n - np.sqrt(3 * math.log(T) / policy.n), 0, 1)
         left = T - policy.t + 1
-        out = linprog(-upper, A_ub=np.array([lower, np.ones(k)]), b_ub=[0.5 * T - policy.spent, left], bounds=(0, None))
+        out = linprog(
+            -upper,
+            A_ub=np.array([lower, np.ones(k)]),
+            b_ub=[0.5 * T - policy.spent, left],
+            bounds=(0, None),
+        )
         sol = policy.solution()
         assert sol.value * left == pytest.approx(-out.fun, rel=1e-8)
         plan = policy.base_plan()
@@ -230,7 +257,9 @@ def test_primal_dual_identifies_arm_and_null_after_the_computed_sweep() -> None:
         return math.sqrt(2 * math.log(T) / n)
 
     null_in = next(n for n in range(1, T) if 1 - rad(n) > 0.5)  # without null infeasible
-    arm_in = next(n for n in range(1, T) if rad(n) * 0.5 / (1 - rad(n)) < 0.5 * (1 - rad(n)) and rad(n) < 0.5)
+    arm_in = next(
+        n for n in range(1, T) if rad(n) * 0.5 / (1 - rad(n)) < 0.5 * (1 - rad(n)) and rad(n) < 0.5
+    )
     assert null_in < arm_in
     for _ in range(2 * arm_in):
         assert policy.phase == 1
@@ -264,7 +293,9 @@ def test_simplex_basis_is_unclipped_with_empirical_costs() -> None:
     boosted = [0.3 + 9 * math.sqrt(2 * log_t / 100), 0.8 + 9 * math.sqrt(2 * log_t / 400)]
     basis = policy.basis()
     assert basis is not None and boosted[0] > boosted[1] > 1.0
-    assert (basis.high, basis.low) == (-1, 0) and basis.value == pytest.approx(boosted[0], rel=1e-12)
+    assert (basis.high, basis.low) == (-1, 0) and basis.value == pytest.approx(
+        boosted[0], rel=1e-12
+    )
     policy.lam = 0.0
     basis = policy.basis()
     assert basis is not None and (basis.high, basis.low) == (1, 0)

@@ -1,1 +1,3 @@
-"""How :mod:`jaxbandits.apps.comparison.arms_file` reads: bytes, text, cells, columns, numbers, rows."""
+"""How :mod:`jaxbandits.apps.comparison.arms_file` reads: bytes, text, cells, columns, numbers,
+rows.
+"""

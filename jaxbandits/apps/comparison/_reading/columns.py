@@ -66,12 +66,16 @@ def word_key(text: str) -> str:
 class Title(NamedTuple):
     """A column's title, taken apart: "Amount spent (USD)" and "amount_spent" have one key."""
 
-    keys: tuple[str, ...]  # of the whole, then without brackets, "7 Day", "Sum of", or what follows a colon
+    keys: tuple[
+        str, ...
+    ]  # of the whole, then without brackets, "7 Day", "Sum of", or what follows a colon
     unit: str  # currency, "%", "micros" or "cents" that it ends in; empty if none
     bracket: str  # what stands in brackets and is no unit that is known
 
     def word(self, role: str) -> tuple[int, str]:
-        """Its rank among the words of a role, and the name of that rank; −1 and nothing if it is none."""
+        """Its rank among the words of a role, and the name of that rank; −1 and nothing if it is
+        none.
+        """
         words = role_words()[role]
         return next((words[key] for key in self.keys if key in words), (-1, ""))
 
@@ -135,7 +139,9 @@ def matches(
     return sorted(likely)
 
 
-def best_match(keyed: Sequence[Title], roles: Sequence[str], used_columns: Iterable[int] = ()) -> int | None:
+def best_match(
+    keyed: Sequence[Title], roles: Sequence[str], used_columns: Iterable[int] = ()
+) -> int | None:
     """The column with the likeliest word of these roles; the first of several."""
     likely = matches(keyed, roles, used_columns)
     return likely[0][1] if likely else None
@@ -159,7 +165,10 @@ ROLES: dict[str, dict[str, str]] = {
     "mean_cost": {},
     "cost2": {},  # only the user says that there is one
 }
-_OF_ONE_PULL = ("price", "reward_rate")  # in a file of counts, where it is multiplied with the pulls
+_OF_ONE_PULL = (
+    "price",
+    "reward_rate",
+)  # in a file of counts, where it is multiplied with the pulls
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
     "counts": ("name", "clicks", "spent", "conversions"),
@@ -202,7 +211,9 @@ class Columns:
     keyed: Sequence[Title] = ()  # all titles
     plain: bool = False  # the header is in plain form (PLAIN)
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
-    rates: frozenset[str] = frozenset()  # roles whose column is one pull's: the total is that times the pulls
+    rates: frozenset[str] = (
+        frozenset()
+    )  # roles whose column is one pull's: the total is that times the pulls
     is_value: bool = False  # the reward of counts is an amount or a score, no number of conversions
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()  # positions of coarser names (ad set, campaign), the coarsest last
@@ -235,7 +246,10 @@ def find_columns(titles: Sequence[str], choices: Choices, source: str) -> Column
     plain = dict[str, dict[str, int]]()
     for kind, names in PLAIN.items() if not choices else ():
         spellings = {name: (name, *_ALIASES.get(name, ())) for name in names}
-        at = {name: next((i for i, text in enumerate(titles) if text.lower() in spellings[name]), -1) for name in names}
+        at = {
+            name: next((i for i, text in enumerate(titles) if text.lower() in spellings[name]), -1)
+            for name in names
+        }
         plain |= {kind: at} if min(at.values()) >= 0 else {}
     if len(plain) > 1:
         only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
@@ -276,7 +290,9 @@ def _fits(titles: Sequence[str], choices: Choices) -> list[Columns]:
         named = {x: REWARD_OF[kind] if x == REWARD else ROLES[x].get(kind, x) for x in positions}
         if not {*named.values()} <= {"instance", "time", "cost2", *PLAIN[kind]}:
             continue
-        constant = {"cost2" if x == "cost2" else COST_OF[kind]: value for x, value in amounts.items()}
+        constant = {
+            "cost2" if x == "cost2" else COST_OF[kind]: value for x, value in amounts.items()
+        }
         at = {named[x]: position for x, position in positions.items() if position is not None}
         for role in PLAIN[kind]:
             match = best_match(keyed, _WORDS.get(role, (role,)), at.values())
@@ -306,7 +322,9 @@ def _with_others(columns: Columns, choices: Choices) -> Columns:
             at[role] = position
     if kind != "log" and "time" not in choices and "time" in at:
         # The day of a report; when something was made or exported is another matter.
-        days = [i for i, x in enumerate(keyed) if i not in at.values() and x.word("time")[1] == "day"]
+        days = [
+            i for i, x in enumerate(keyed) if i not in at.values() and x.word("time")[1] == "day"
+        ]
         if days and keyed[at["time"]].word("time")[1] != "day":
             at["time"] = days[0]
     (finest, level), levels = keyed[at["name"]].word("name"), dict[int, int]()
@@ -329,12 +347,21 @@ def _with_others(columns: Columns, choices: Choices) -> Columns:
 def _check(columns: Columns, titles: Sequence[str], source: str) -> None:
     """A price named as a total would be divided by the pulls again, and of columns that are equally
     likely, such as clicks of two devices, none is taken."""
-    instead = {"cost": "price", "spent": "price", "conversions": "reward-rate", "reward": "reward-rate"}
+    instead = {
+        "cost": "price",
+        "spent": "price",
+        "conversions": "reward-rate",
+        "reward": "reward-rate",
+    }
     for option, role in columns.named.items() if columns.kind == "counts" else ():
         column, text = columns.keyed[columns.at[role]], titles[columns.at[role]]
-        is_rate = column.is_any("price", "rate") or _OF_ONE.search(text) or _COST_PER.fullmatch(text)
+        is_rate = (
+            column.is_any("price", "rate") or _OF_ONE.search(text) or _COST_PER.fullmatch(text)
+        )
         if option in (*instead, *_OF_ONE_PULL) and _OF_THOUSAND.search(text):
-            raise bad("columns", f"{option}={text}", "of one pull, or a total, not of a thousand pulls")
+            raise bad(
+                "columns", f"{option}={text}", "of one pull, or a total, not of a thousand pulls"
+            )
         if option in instead and is_rate:
             say = shlex.quote(f"{instead[option]}={text}")
             must = f"a total; if it is one pull's, say --columns {say}"
@@ -359,13 +386,19 @@ _MOST_WITH_CELLS = 24
 def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """All columns in which something stands, with their first cells if they are few enough."""
     cells = {x: [row[i] for row in rows if i < len(row) and row[i]] for i, x in enumerate(titles)}
-    firsts = {quoted(brief(x, 40)): brief(", ".join(texts[:2]), 30) for x, texts in cells.items() if x and texts}
+    firsts = {
+        quoted(brief(x, 40)): brief(", ".join(texts[:2]), 30)
+        for x, texts in cells.items()
+        if x and texts
+    }
     if len(firsts) > _MOST_WITH_CELLS:
         return brief("; ".join(firsts), 4000)
     return brief("; ".join(f"{text} ({texts})" for text, texts in firsts.items()), 4000)
 
 
-def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, choices: Choices) -> InputError:
+def missing_columns(
+    heads: Sequence[Sequence[Sequence[str]]], source: str, choices: Choices
+) -> InputError:
     """The error of a file without a header: the row that lacks least, and a command for it."""
     tries = list[tuple[Any, ...]]()
     for head in heads:
@@ -385,7 +418,10 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, choic
         raise bad("columns", ", ".join(choices), f"roles of one kind of file: {_FORMATS}")
     _, header, below, usable, lacks, fit = min(tries, key=lambda attempt: attempt[0])
     if fit.unknown is not None:
-        text, must = choices[fit.unknown], f"a title of the file: {brief(', '.join(filter(None, header)))}"
+        text, must = (
+            choices[fit.unknown],
+            f"a title of the file: {brief(', '.join(filter(None, header)))}",
+        )
         if fit.unknown == REWARD:
             return bad("reward", text, must)
         return bad("columns", f"{fit.unknown}={text}", must)

@@ -1,4 +1,6 @@
-"""The public Facebook ads file: its ads that are arms, by the published rule; its defect repaired or not."""
+"""The public Facebook ads file: its ads that are arms, by the published rule; its defect repaired
+or not.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def facebook_rows(sheet: Sheet, repair: bool) -> ArmRows:
         for line, *cells in zip(sheet.line, *(column.every for column in sheet.cells), strict=True)
     ]
     # Shifted: the age stands in the column of the campaign id, and as many cells are blank behind.
-    shifted = [width > 0 and not any(cells[-width:]) and _AGE.fullmatch(cells[start]) for cells in rows]
+    shifted = [
+        width > 0 and not any(cells[-width:]) and _AGE.fullmatch(cells[start]) for cells in rows
+    ]
     # Such a row has the campaign above, unless the one below is another.
     above = [None if x else cells[start] or None for x, cells in zip(shifted, rows, strict=True)]
     below = above[:]
@@ -66,7 +70,9 @@ def facebook_rows(sheet: Sheet, repair: bool) -> ArmRows:
     note = f"{len(rows)} rows read, {repaired} repaired{moves}, {dropped.total()} dropped"
     note += f"{f' ({reasons})' * bool(reasons)}, {len(arms)} arms kept"
     if not arms:
-        raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")
+        raise InputError(
+            f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}"
+        )
     sheet.changes.append(note)
     # The published rule makes every row an arm, also where one ad has several rows.
     times = Counter(ad[1:3] for ad in arms)
@@ -74,4 +80,6 @@ def facebook_rows(sheet: Sheet, repair: bool) -> ArmRows:
     place, instance, _, *columns = zip(*arms, strict=True)
     clicks, value, spent = (np.array(column, np.float64) for column in columns)
     arm_sheet, instances = sheet.only(np.array(place)), Column.of(instance)
-    return ArmRows(arm_sheet, sheet.columns, NumberStyle(), instances, Column.of(names), clicks, value, spent)
+    return ArmRows(
+        arm_sheet, sheet.columns, NumberStyle(), instances, Column.of(names), clicks, value, spent
+    )

@@ -40,7 +40,9 @@ _DRESSED = re.compile(
     rf"[{_SPACES}]*(?P<last>{_SYMBOL}|%)?",
     re.ASCII | re.IGNORECASE,
 )
-_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # below 0, as accountants and SAP write it
+_IN_BRACKETS = re.compile(
+    r"\((.*\d.*)\)|([^-−]*\d)[-−]"
+)  # below 0, as accountants and SAP write it
 _GROUPED = re.compile(rf"\d{{1,3}}(([{_SPACES}]\d{{3}})+|([{_QUOTES}]\d{{3}})+)", re.ASCII)
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
@@ -54,7 +56,9 @@ class Numbers(NamedTuple):
 
     values: FloatArray  # [N]; NaN where there is no number
     state: np.ndarray  # int8 [N]: NUMBER, NOTHING, UNKNOWN, BAD or NEGATIVE
-    percent: np.ndarray  # bool [N], whether a percent sign stood there (the value is divided by 100)
+    percent: (
+        np.ndarray
+    )  # bool [N], whether a percent sign stood there (the value is divided by 100)
     symbols: frozenset[str]  # the currencies in the column
 
 
@@ -77,7 +81,10 @@ def read_numbers(
     """
     custom = "," if separator == ";" else "."
     if decimal is None:
-        plain = [_plain_column(x, whole or custom == ",") for x, whole in zip(columns, counts, strict=True)]
+        plain = [
+            _plain_column(x, whole or custom == ",")
+            for x, whole in zip(columns, counts, strict=True)
+        ]
         if all(numbers is not None for numbers in plain):
             return [x for x in plain if x is not None], NumberStyle(decimal=custom), ""
     cells = [{text: _undressed(text) for text in column.texts} for column in columns]
@@ -85,7 +92,9 @@ def read_numbers(
     for point in decimal or (custom, ".,".replace(custom, "")):
         read = [_column(*column, point) for column in zip(columns, cells, strict=True)]
         unread = sum(int((numbers.state == BAD).sum()) for numbers in read)
-        whole = [(x.values % 1 > 0).any() for x, is_count in zip(read, counts, strict=True) if is_count]
+        whole = [
+            (x.values % 1 > 0).any() for x, is_count in zip(read, counts, strict=True) if is_count
+        ]
         tries[point] = unread, any(whole), read
     point = min(tries, key=lambda sign: tries[sign][:2])
     sure = len({unread for unread, *_ in tries.values()}) > 1 or decimal is not None
@@ -148,7 +157,9 @@ def _undressed(text: str) -> _Cell | None:
 
 
 def _column(column: Column, cells: dict[str, _Cell | None], point: str) -> Numbers:
-    words = [text.casefold() for text, cell in cells.items() if cell is None and not is_nothing(text)]
+    words = [
+        text.casefold() for text, cell in cells.items() if cell is None and not is_nothing(text)
+    ]
     yes_or_no = bool(words) and all(_TRUE.fullmatch(x) or _FALSE.fullmatch(x) for x in words)
     yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in cells.values() if cell)
     rows = list[tuple[float, int, bool]]()
@@ -211,7 +222,9 @@ _NO_TIME = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
 _SHORT = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(?:\d{4}|\d\d)(?: .*)?", re.ASCII)
 _NUMBER = re.compile(r"\d+(\.\d*)?", re.ASCII)
 _ISO = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?)?)?", re.ASCII)
-_AROUND = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC|GMT)$", re.IGNORECASE)
+_AROUND = re.compile(
+    r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC|GMT)$", re.IGNORECASE
+)
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y",
          "%d %b %y", "%b %d %Y", "%B %d %Y")  # fmt: skip
@@ -303,7 +316,10 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
         bare = np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0) & ~numbers.percent
         is_total = role in ("clicks", "spent", "conversions") and role not in columns.rates
         is_bad = numbers.percent & (is_total | bare.any())
-        values[role], state[role] = _in_unit(sheet, role, numbers), np.where(is_bad, BAD, numbers.state)
+        values[role], state[role] = (
+            _in_unit(sheet, role, numbers),
+            np.where(is_bad, BAD, numbers.state),
+        )
     for role in columns.rates:
         total = values[role] * np.nan_to_num(values["clicks"])
         is_whole = role == "conversions" and not columns.is_value
@@ -318,7 +334,9 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     symbols = sorted({symbol for numbers in read for symbol in numbers.symbols})
     if len(symbols) > 1 and "currency" not in columns.at:
         names = " and ".join(map(quoted, symbols))
-        sheet.problems.append(InputError(f"{sheet.source}: amounts in {names}; it must be one currency"))
+        sheet.problems.append(
+            InputError(f"{sheet.source}: amounts in {names}; it must be one currency")
+        )
     totals = [x for x in values if x not in columns.rates and columns.kind != "means"]
     return Amounts(values, state, _with_currency(style, sheet), tuple(totals))
 
@@ -331,11 +349,15 @@ def _in_unit(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     is_named = role in columns.named.values()
     is_money = (role in COSTS or columns.is_value) and not is_word
     if title.bracket and (is_money or _THOUSANDS.fullmatch(title.bracket)) and not is_named:
-        problem = bad(f"{sheet.source}, title {text}", title.bracket, "a unit that is known, as USD or cents")
+        problem = bad(
+            f"{sheet.source}, title {text}", title.bracket, "a unit that is known, as USD or cents"
+        )
         way = {"columns": {role: sheet.titles[at]}}, "takes the numbers as they are"
         sheet.problems.append(Question(str(problem), way))
     parts, effect = _PARTS.get(title.unit.removesuffix("s"), 1), ""
-    is_share = role in ("conversions", "mean_reward") and not (columns.plain or percent or title.unit)
+    is_share = role in ("conversions", "mean_reward") and not (
+        columns.plain or percent or title.unit
+    )
     if parts > 1:
         effect = f"divided by {parts:,}"
     elif title.unit == "%" and not percent:
@@ -362,7 +384,8 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     at = sheet.columns.at
     refunds = ("spent", "conversions") if kind == "counts" else ()  # sums must be at least 0
     wrong = {
-        role: (state == BAD) | ((state == NEGATIVE) & (role not in refunds)) for role, state in amounts.state.items()
+        role: (state == BAD) | ((state == NEGATIVE) & (role not in refunds))
+        for role, state in amounts.state.items()
     }
     wrong |= {x: sheet.of(x).equal("") for x in ("name", "instance") if x in at}
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
@@ -387,7 +410,9 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
         texts = [x for x in sheet.of(role).only(np.flatnonzero(rows)).texts if not is_nothing(x)]
         if len(texts) > 1 and at.get("instance") != at[role]:
             names = " and ".join(map(quoted, texts[:3]))
-            text = f"{sheet.source}, column {sheet.label(role)}: {names} given; it must be one of them"
+            text = (
+                f"{sheet.source}, column {sheet.label(role)}: {names} given; it must be one of them"
+            )
             way = {"columns": {option: sheet.titles[at[column]]}}, effect
             sheet.problems.append(Question(text, way))
     return ~odd

@@ -38,7 +38,22 @@ _TOTAL = re.compile(  # what a row of totals is called
 )
 # Of the first cell or the day, where "average" may be a quality, too.
 _SUM = re.compile(rf"(?!{pattern('mean')}\b)(?:{_TOTAL.pattern})", re.IGNORECASE)
-_DAY_FIRST = {"£", "GBP", "₹", "INR", "Rs", "Rs.", "AUD", "A$", "NZD", "NZ$", "ZAR", "CHF", "€", "EUR"}
+_DAY_FIRST = {
+    "£",
+    "GBP",
+    "₹",
+    "INR",
+    "Rs",
+    "Rs.",
+    "AUD",
+    "A$",
+    "NZD",
+    "NZ$",
+    "ZAR",
+    "CHF",
+    "€",
+    "EUR",
+}
 _HAS_CLOCK = re.compile(r"\d:\d\d|^\d{10,}")  # or seconds since 1970
 _BETWEEN_WORDS = re.compile(r"[\s/:|>_–-]+")  # of a name that may begin with its parent's
 _ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}", re.IGNORECASE)  # of ids
@@ -71,7 +86,9 @@ class ArmRows:
         return ~(np.isnan(self.clicks) | np.isnan(self.value) | np.isnan(self.spent))
 
 
-def read_rows(sheet: Sheet, default_name: str, decimal: str | None, options: Mapping[str, Any]) -> ArmRows:
+def read_rows(
+    sheet: Sheet, default_name: str, decimal: str | None, options: Mapping[str, Any]
+) -> ArmRows:
     """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in read_arms."""
     sheet = _without_extras(sheet, options["drop"])
     amounts = numbers.read_amounts(sheet, decimal)
@@ -100,7 +117,9 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, options: Map
             sheet.problems.append(InputError(f"{sheet.source}, {note}; {say}"))
     if not options["add"]:
         _check_names(sheet, columns, instances, arms)
-    return ArmRows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2)
+    return ArmRows(
+        sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2
+    )
 
 
 # --- Rows that are no arms, whatever their numbers say.
@@ -126,12 +145,18 @@ def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
             break
     has_number = np.any([~sheet.cells[n].equal("") for n in numeric], axis=0)
     end = len(rows)
-    while end > 1 and not has_number[rows[end - 1]] and (width[rows[end - 1]] == 1 or gap[rows[end - 1]]):
+    while (
+        end > 1
+        and not has_number[rows[end - 1]]
+        and (width[rows[end - 1]] == 1 or gap[rows[end - 1]])
+    ):
         end -= 1
     if end < len(rows):
         sheet.notes.append(f"{sheet.lines(rows[end:])} below the table skipped: no numbers")
     rows, dropped = rows[:end], np.zeros(len(sheet.line), bool)
-    for text in drop:  # a name if there is such a name (or none), else a cell of any column of words
+    for (
+        text
+    ) in drop:  # a name if there is such a name (or none), else a cell of any column of words
         columns = [name]
         if text and text not in name.texts:
             columns = [column for n, column in enumerate(sheet.cells) if n not in numeric]
@@ -243,7 +268,10 @@ def _check_levels(sheet: Sheet) -> None:
         levels = {text: word for text, word in levels.items() if word[1] == "ad"}
         if len({*levels.values()}) > 1:
             ways = [
-                ({"drop": [x for x in texts if x not in ("", text)]}, f"leaves the rows of {quoted(text)}")
+                (
+                    {"drop": [x for x in texts if x not in ("", text)]},
+                    f"leaves the rows of {quoted(text)}",
+                )
                 for text in levels
             ]
             column_title = quoted(sheet.titles[n])
@@ -251,10 +279,14 @@ def _check_levels(sheet: Sheet) -> None:
             sheet.problems.append(Question(f"{sheet.source}: {reason}", *ways))
 
 
-def _question(sheet: Sheet, amounts: numbers.Amounts, doubt: Sequence[int], called: np.ndarray) -> Question:
+def _question(
+    sheet: Sheet, amounts: numbers.Amounts, doubt: Sequence[int], called: np.ndarray
+) -> Question:
     """Whether the first of these rows is a total; all of one kind are answered by one command."""
     names, i = sheet.of("name"), doubt[0]
-    doubt = [j for j in doubt if called[j] == called[i] and bool(names.row(j)) == bool(names.row(i))]
+    doubt = [
+        j for j in doubt if called[j] == called[i] and bool(names.row(j)) == bool(names.row(i))
+    ]
     more = f" (and {len(doubt) - 1:,} more such rows)" if len(doubt) > 1 else ""
     texts = list(dict.fromkeys(names.row(j) for j in doubt))
     ways: list[tuple[Mapping[str, Any], str]] = [({"drop": texts}, "leaves it out")]
@@ -340,10 +372,15 @@ def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[Float
     """Clicks, value and spent of all rows; in counts what is empty is 0, but not what pulls cost.
     NaN is not known."""
     values, state, was = amounts.values, amounts.state, sheet.columns.kind
-    value, spent = (values[role[kind] if role[kind] in values else role[was]] for role in (REWARD_OF, COST_OF))
+    value, spent = (
+        values[role[kind] if role[kind] in values else role[was]] for role in (REWARD_OF, COST_OF)
+    )
     if kind == "log":
         reward = state[REWARD_OF[was]]
-        empty, filled = np.isin(reward, (numbers.NOTHING, numbers.UNKNOWN)), reward == numbers.NUMBER
+        empty, filled = (
+            np.isin(reward, (numbers.NOTHING, numbers.UNKNOWN)),
+            reward == numbers.NUMBER,
+        )
         if empty.sum() > filled.sum() > 0 and not (value[filled] == 0).any():
             note = f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0"
             sheet.changes.append(note)
@@ -419,7 +456,8 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Column, arms: Column
         return ask("rows of one name overlap, for they differ only in", columns.at["time"])
     for n in (n for n, text in enumerate(sheet.titles) if text and n not in columns.used()):
         column = sheet.cells[n]
-        # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
+        # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words
+        # do.
         is_text = not any(map(numbers.is_number, column.texts[:2000]))
         differ = len(row.texts) < len(row.code) and coded(row, column)[1] > len(row.texts)
         if (differ and (is_text or _is_grid(row, column))) or (is_text and _is_grid(arm, column)):

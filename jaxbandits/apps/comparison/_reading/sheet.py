@@ -46,7 +46,10 @@ _BLANK = " \u00a0\u2002\u2003"
 _INDENTED = re.compile(rf'[\r\n]"?[{_BLANK}]')
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
 _PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
-_NO_TEXT = {b"PK\x03\x04": "a workbook or a zip file", b"\xd0\xcf\x11\xe0": "an old workbook (.xls)"}
+_NO_TEXT = {
+    b"PK\x03\x04": "a workbook or a zip file",
+    b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
+}
 
 
 class Question(InputError):
@@ -79,7 +82,9 @@ class Column(NamedTuple):
     @classmethod
     def of(cls, cells: Sequence[str] | np.ndarray) -> Column:
         """The column with these cells."""
-        return cls(*_numbered(cells if isinstance(cells, np.ndarray) else np.array([*cells], object)))
+        return cls(
+            *_numbered(cells if isinstance(cells, np.ndarray) else np.array([*cells], object))
+        )
 
     @classmethod
     def same(cls, text: str, rows: int) -> Column:
@@ -186,7 +191,9 @@ class Sheet:
         """The sheet with these rows only, in this order."""
         if len(rows) == len(self.line):
             return self
-        return replace(self, line=self.line[rows], cells=[column.only(rows) for column in self.cells])
+        return replace(
+            self, line=self.line[rows], cells=[column.only(rows) for column in self.cells]
+        )
 
     def label(self, role: str) -> str:
         """What messages call a role's column: the role, or a title that says something else."""
@@ -246,7 +253,9 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
     raise bad("arms file", source, _MAY_BE)
 
 
-def read_sheet(path: str | os.PathLike[str], content: bytes, choices: Choices, encoding: str | None = None) -> Sheet:
+def read_sheet(
+    path: str | os.PathLike[str], content: bytes, choices: Choices, encoding: str | None = None
+) -> Sheet:
     """A CSV file; InputError if it cannot be read, or has no header of an arms file, or no rows."""
     source, table = on_one_line(" ".join(str(path).split())), content
     for start, module in _PACKED.items():
@@ -258,7 +267,9 @@ def read_sheet(path: str | os.PathLike[str], content: bytes, choices: Choices, e
                 raise bad("arms file", source, must) from None
     text, note = decoded(table, source, encoding)
     if not text.strip(', ;\t|\r\n"'):
-        raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
+        raise InputError(
+            f"{source}: the file is empty; it must have a header line and rows of arms"
+        )
     if text.lstrip()[0] in "[{<":
         reason = "it begins like JSON or HTML; save the table as CSV"
         raise InputError(f"{source}: not readable as CSV: {reason}")
@@ -311,7 +322,12 @@ def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray]
         return None
     from pandas import RangeIndex, errors, read_csv
 
-    options: dict[str, Any] = {"sep": sign, "header": None, "names": range(width), "skiprows": start}
+    options: dict[str, Any] = {
+        "sep": sign,
+        "header": None,
+        "names": range(width),
+        "skiprows": start,
+    }
     options |= {"keep_default_na": False, "na_filter": False, "skip_blank_lines": False}
     try:
         table = read_csv(io.BytesIO(text.encode()), dtype=object, **options)
@@ -321,7 +337,9 @@ def _by_pandas(text: str, sign: str, start: int, width: int) -> list[np.ndarray]
     return [table[n].to_numpy() for n in table] if isinstance(table.index, RangeIndex) else None
 
 
-def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Columns, source: str) -> Sheet:
+def _below(
+    text: str, sign: str, head: list[tuple[int, list[str]]], columns: Columns, source: str
+) -> Sheet:
     """The sheet whose header is the last row of this head."""
     start, header = head[-1]
     width, wide = len(header), dict[int, int]()
@@ -355,6 +373,8 @@ def _below(text: str, sign: str, head: list[tuple[int, list[str]]], columns: Col
         indented = [raw[n - 1].lstrip('"')[:1] in {*_BLANK} for n in sheet.line]
         if not all(indented) and any(indented):
             place = f"line {sheet.line[indented.index(True)]}"
-            reason = "its name is indented, as below a sum: leave the rows of one level, not indented"
+            reason = (
+                "its name is indented, as below a sum: leave the rows of one level, not indented"
+            )
             sheet.problems.append(InputError(f"{source}, {place}: {reason}"))
     return sheet
