@@ -83,11 +83,9 @@ def say_logarithmic(figure: Figure) -> Figure:
         {axes.get_xscale() for axes in figure.axes},
         {axes.get_yscale() for axes in figure.axes},
     )
-    texts = [
-        (text, kinds)
-        for text, kinds in ((figure._supxlabel, across), (figure._supylabel, up))
-        if text
-    ]  # type: ignore[attr-defined]
+    shared: Any = figure  # its labels have no public names
+    labels = (shared._supxlabel, across), (shared._supylabel, up)
+    texts = [(text, kinds) for text, kinds in labels if text]
     for axes in figure.axes:
         texts += [(axes.xaxis.label, {axes.get_xscale()}), (axes.yaxis.label, {axes.get_yscale()})]
     for text, kinds in texts:

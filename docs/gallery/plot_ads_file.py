@@ -28,8 +28,9 @@ for row in rows[::-1]:
         f"{row['rank']}. {row['setting']}: {row['reward']:.1f} conversions, {row['difference']:+.1f} to the best"
     )
 
-# %% What a group of ads brings for its 300, and how much less that is than the best setting's, run
-# by run.
+# %%
+# What a group of ads brings for its 300, and how much less that is than the best setting's, run by
+# run.
 
 figure, (means, differences) = plt.subplots(1, 2, figsize=(9.4, 3.6), sharey=True)
 for axes, what in ((means, "reward"), (differences, "difference")):
@@ -43,5 +44,6 @@ means.set_title("means, 95 %")
 differences.set_title("paired differences, 95 %")
 plt.show()
 
-# %% ω-UCB that explores little (ρ = 1/16) and m-UCB bring the most and are close to each other; the
+# %%
+# ω-UCB that explores little (ρ = 1/16) and m-UCB bring the most and are close to each other; the
 # three settings below, which explore more, bring clearly fewer conversions.

@@ -29,7 +29,8 @@ for reward, cost in zip(worst.mean_reward[:2], worst.mean_cost[:2], strict=True)
         (reward / cost).round(2),
     )
 
-# %% The ascent's own noisy estimates of all starts, and what fresh runs say of where they began and
+# %%
+# The ascent's own noisy estimates of all starts, and what fresh runs say of where they began and
 # ended.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
@@ -59,6 +60,7 @@ left.legend()
 right.legend()
 plt.show()
 
-# %% Fresh runs confirm the climb: most of what is found costs several times as much as the worst of
+# %%
+# Fresh runs confirm the climb: most of what is found costs several times as much as the worst of
 # the random instances. They have cheap arms, of which a budget buys so many pulls that the search
 # for the better one is long.

@@ -48,6 +48,7 @@ plt.show()
 worst = result.violation.isel(mark=-1).max(["instance", "replicate"]).values
 print({name: float(x) for name, x in zip(policies, worst, strict=True)})
 
-# %% In every round of every run the violation of SUAK and of the oracle that skips is exactly 0,
-# while that of the oracle without skips grows (the two lie on one line). What a learner pays for
-# not knowing the means is the distance between the curves on the right.
+# %%
+# In every round of every run the violation of SUAK and of the oracle that skips is exactly 0, while
+# that of the oracle without skips grows (the two lie on one line). What a learner pays for not
+# knowing the means is the distance between the curves on the right.

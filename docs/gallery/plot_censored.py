@@ -40,8 +40,9 @@ result = jb.simulate(
 )
 rounds = 4000 * result.regret.mark
 
-# %% Regret to the best solver with its best limit, and the share of runs that were stopped: 95 %
-# bands over sixty runs.
+# %%
+# Regret to the best solver with its best limit, and the share of runs that were stopped: 95 % bands
+# over sixty runs.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for axes, values in zip(
@@ -56,5 +57,6 @@ panels[1].set(xlabel="round", ylabel="share of runs stopped so far", ylim=0, xsc
 panels[0].legend()
 plt.show()
 
-# %% RCUCB learns from one run about all shorter limits too: it has less than half the regret of the
+# %%
+# RCUCB learns from one run about all shorter limits too: it has less than half the regret of the
 # two that treat every pair of solver and limit as an arm of its own, and it stops far fewer runs.

@@ -54,5 +54,6 @@ axes.set(xlabel="money spent", ylabel="regret to the best of all bids [clicks]",
 axes.legend()
 plt.show()
 
-# %% Ten bids are enough: three are too coarse, a hundred take too long to try, and at this budget
+# %%
+# Ten bids are enough: three are too coarse, a hundred take too long to try, and at this budget
 # zooming, whose intervals must hold for all points at once, still tries nearly everything.

@@ -33,7 +33,8 @@ last = result.regret.isel(mark=-1).rename(
 )  # an interval for each instance by itself
 found = jb.statistics.mean(last, over="replicate")
 
-# %% Regret against the best arm of the same world without any delay; bars are 95 % intervals over
+# %%
+# Regret against the best arm of the same world without any delay; bars are 95 % intervals over
 # twenty runs.
 
 figure, axes = plt.subplots()
@@ -48,5 +49,6 @@ axes.minorticks_off()
 axes.legend()
 plt.show()
 
-# %% The later outcomes come, the dearer: a few requests cost little, since open ones are counted
-# in, a hundred cost clearly more, and both policies suffer alike.
+# %%
+# The later outcomes come, the dearer: a few requests cost little, since open ones are counted in, a
+# hundred cost clearly more, and both policies suffer alike.

@@ -57,5 +57,6 @@ left.legend()
 right.legend()
 plt.show()
 
-# %% The points lie on the lines, and on the right the intervals lie around 0 (budgets are prefixes
-# of the same runs, so errors go together).
+# %%
+# The points lie on the lines, and on the right the intervals lie around 0 (budgets are prefixes of
+# the same runs, so errors go together).

@@ -65,5 +65,6 @@ for paper, (players, world, limit, over) in papers.items():
     figure.savefig(f"{folder}/{paper}.pdf")
     plt.show()
 
-# %% Each file fits one column as it is, in colour and in grey. Without pyplot the same is one line
-# for each result: ``result.plot.regret(over="instance", path="omega_ucb.pdf", width="column")``.
+# %%
+# Each file fits one column as it is, in colour and in grey. Without pyplot the same is one line for
+# each result: ``result.plot.regret(over="instance", path="omega_ucb.pdf", width="column")``.

@@ -29,8 +29,9 @@ found = policy_score.estimate(
     replicates=3000,
 )
 
-# %% Bars are 1.96 standard errors over 3,000 worlds. All values of θ meet the same worlds, so
-# errors of neighbours go together.
+# %%
+# Bars are 1.96 standard errors over 3,000 worlds. All values of θ meet the same worlds, so errors
+# of neighbours go together.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
 lines = ([one.value.item() for one in truth], [one.gradient["theta"].item() for one in truth])
@@ -49,5 +50,6 @@ right.axhline(0, color="black", linewidth=0.8)
 left.legend()
 plt.show()
 
-# %% The estimates lie around the exact lines as wide as their bars say, the regret is least where
-# the slope crosses 0, and the smaller θ, the noisier the estimated slope.
+# %%
+# The estimates lie around the exact lines as wide as their bars say, the regret is least where the
+# slope crosses 0, and the smaller θ, the noisier the estimated slope.

@@ -31,7 +31,8 @@ for setting in result.settings:
         jb.statistics.tail_share(one, 0.02, over="instance"),
     )
 
-# %% How many runs lost at least so much; and what the mean of a hundred instances would have been,
+# %%
+# How many runs lost at least so much; and what the mean of a hundred instances would have been,
 # twenty times over.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
@@ -68,6 +69,7 @@ left.legend()
 right.legend()
 plt.show()
 
-# %% With ρ = 1/64 the typical run loses less than with ρ = 1/2 (left, above), but one in ten loses
-# far more; and its twenty means of a hundred instances, all honest, differ by more than a factor of
+# %%
+# With ρ = 1/64 the typical run loses less than with ρ = 1/2 (left, above), but one in ten loses far
+# more; and its twenty means of a hundred instances, all honest, differ by more than a factor of
 # two.

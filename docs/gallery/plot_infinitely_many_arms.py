@@ -50,6 +50,7 @@ axes.minorticks_off()
 axes.legend()
 plt.show()
 
-# %% Both have their least regret with fewer arms than the rule (which leaves a constant open): a
-# few good arms, known well, are worth more than the best of many. With ω-UCB inside the loss is
-# smaller for every number from 8 on.
+# %%
+# Both have their least regret with fewer arms than the rule (which leaves a constant open): a few
+# good arms, known well, are worth more than the best of many. With ω-UCB inside the loss is smaller
+# for every number from 8 on.

@@ -43,8 +43,9 @@ for budget in [*budgets[:1], *budgets]:  # the first one twice: the first time i
     print(f"budget {budget:g}: {rounds[-1]:,} rounds, every account the same: {same}")
     assert same
 
-# %% Seconds of a call that is compiled already, on this machine: the middle of three, with the
-# fastest and the slowest.
+# %%
+# Seconds of a call that is compiled already, on this machine: the middle of three, with the fastest
+# and the slowest.
 
 figure, axes = plt.subplots()
 for engine, times in seconds.items():
@@ -60,5 +61,6 @@ axes.set(
 axes.legend()
 plt.show()
 
-# %% No account differs by a single tick; what differs is the time, the more so the longer the runs
+# %%
+# No account differs by a single tick; what differs is the time, the more so the longer the runs
 # are.

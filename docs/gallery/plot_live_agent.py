@@ -66,6 +66,7 @@ panels[1].set(xlabel="request of the day", ylabel="good answers so far, mean of 
 panels[0].legend()
 plt.show()
 
-# %% Without pacing the day's money is gone long before the day is over, and nobody is served after
+# %%
+# Without pacing the day's money is gone long before the day is over, and nobody is served after
 # that; the pacer spends evenly, never more than was granted, and has far more good answers at the
 # end.

@@ -58,5 +58,6 @@ right.set(xlabel="money spent", ylabel="more regret than ω-UCB [reward], paired
 left.legend()
 plt.show()
 
-# %% The wide radius (width 0.5) loses clearly more than ω-UCB, as its whole band lies above; the
+# %%
+# The wide radius (width 0.5) loses clearly more than ω-UCB, as its whole band lies above; the
 # narrow one stays close to it.

@@ -43,8 +43,9 @@ for name, policy in finite.items():
         policy, world.at(points), budget, key=key, marks=1, engine="scan"
     ).rounds.values.ravel()
 
-# %% Boxes: quartiles over a hundred instances, whiskers to the ends; triangles with bars: means
-# with 95 % intervals.
+# %%
+# Boxes: quartiles over a hundred instances, whiskers to the ends; triangles with bars: means with
+# 95 % intervals.
 
 figure, axes = plt.subplots()
 axes.boxplot([x / 1000 for x in pulls.values()], whis=(0, 100), tick_labels=list(pulls))
@@ -60,6 +61,7 @@ for place, x in enumerate(pulls.values(), start=1):
 axes.set(ylabel="pulls that the budget bought [thousand]")
 plt.show()
 
-# %% Three of the means are alike; Zooming's is carried by a few instances. From its poorest
-# instance to the luckiest one each policy buys some three tenths more, Zooming three times as much.
-# The paper's lead of B-Zoom takes larger budgets.
+# %%
+# Three of the means are alike; Zooming's is carried by a few instances. From its poorest instance
+# to the luckiest one each policy buys some three tenths more, Zooming three times as much. The
+# paper's lead of B-Zoom takes larger budgets.

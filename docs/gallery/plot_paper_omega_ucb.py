@@ -35,6 +35,7 @@ axes.set(xlabel="share of the budget that is spent", ylabel="regret [reward]", y
 axes.legend()
 plt.show()
 
-# %% The curves of ω-UCB and BTS bend, while those of m-, c- and i-UCB go on nearly straight: some
-# of their runs stay on a wrong arm. Most bands still overlap, so that this size does not settle the
+# %%
+# The curves of ω-UCB and BTS bend, while those of m-, c- and i-UCB go on nearly straight: some of
+# their runs stay on a wrong arm. Most bands still overlap, so that this size does not settle the
 # order of the means.

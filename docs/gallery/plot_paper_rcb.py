@@ -33,7 +33,8 @@ regret = {
     "RCB-I": np.stack([x.regret.values.ravel() for x in known], 1),
 }
 
-# %% Each reservoir is one observation; bars are 95 % intervals. The thin lines grow as √B and as B,
+# %%
+# Each reservoir is one observation; bars are 95 % intervals. The thin lines grow as √B and as B,
 # whatever their height.
 
 figure, axes = plt.subplots()
@@ -63,5 +64,6 @@ axes.set(xscale="log", yscale="log", xlabel="budget B [cost]", ylabel="regret [r
 axes.legend()
 plt.show()
 
-# %% Up to these budgets both regrets grow almost as fast as B itself, far from √B: most arms'
-# indices are still infinite. RCB-I, which knows the budget, ends below RCB-AIR.
+# %%
+# Up to these budgets both regrets grow almost as fast as B itself, far from √B: most arms' indices
+# are still infinite. RCB-I, which knows the budget, ends below RCB-AIR.

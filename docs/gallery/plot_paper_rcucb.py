@@ -47,5 +47,6 @@ panels[0].set_ylabel("regret [reward − cost − penalty]")
 panels[0].legend()
 plt.show()
 
-# %% RCUCB ends below UCB in all three panels, and above Thompson sampling: so early, and on this
+# %%
+# RCUCB ends below UCB in all three panels, and above Thompson sampling: so early, and on this
 # stand-in, it is not the first of the three as in the paper.

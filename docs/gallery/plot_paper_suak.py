@@ -45,5 +45,6 @@ panels[1].set(xlabel="round", ylabel="skipped rounds", ylim=0)
 panels[0].legend()
 plt.show()
 
-# %% SUAK pays for its exploration first; then its regret hardly grows and it hardly skips any more,
+# %%
+# SUAK pays for its exploration first; then its regret hardly grows and it hardly skips any more,
 # while OPS goes on with both and ends above it. In no round of any run is the constraint violated.

@@ -37,8 +37,9 @@ result = jb.simulate(
 )
 print("overspent, largest of all periods and runs:", float(result.violation.max()))
 
-# %% Money of the day so far at the end of each hour, and the quality of all answers so far; 95 %
-# bands over forty runs.
+# %%
+# Money of the day so far at the end of each hour, and the quality of all answers so far; 95 % bands
+# over forty runs.
 
 spent = result.spent.isel(resource=0, instance=0)
 before = (
@@ -59,5 +60,6 @@ panels[1].set(ylabel="quality of all answers so far [reward]")
 panels[1].legend()
 plt.show()
 
-# %% Greed is out of money at noon. An even pace makes it last, yet buys the dearest answers with
-# it; the price buys many more that are almost as good. No budget is overspent by a tick.
+# %%
+# Greed is out of money at noon. An even pace makes it last, yet buys the dearest answers with it;
+# the price buys many more that are almost as good. No budget is overspent by a tick.

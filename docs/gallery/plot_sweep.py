@@ -26,8 +26,9 @@ found = jb.sweep(spec)  # jb.sweep(spec, "DIR") saves block by block and continu
 curve = found.curve("OmegaUCB", "ten arms")
 print(curve.recommendation())
 
-# %% Bars are the paired intervals of the difference to the best value, all at once, drawn around
-# each mean.
+# %%
+# Bars are the paired intervals of the difference to the best value, all at once, drawn around each
+# mean.
 
 rho, mean = curve.parameters["rho"], curve.regret.value.values
 middle, low, high = curve.apart.value, curve.apart.low, curve.apart.high
@@ -63,6 +64,7 @@ axes.minorticks_off()
 axes.legend()
 plt.show()
 
-# %% The least regret is at a middle value, and several of its neighbours cannot be told from it;
-# far smaller values lose by rare disasters (their intervals reach high up), far larger ones by
-# trying too much.
+# %%
+# The least regret is at a middle value, and several of its neighbours cannot be told from it; far
+# smaller values lose by rare disasters (their intervals reach high up), far larger ones by trying
+# too much.

@@ -342,9 +342,8 @@ def accept(
     sure = jnp.where(leader.single, steps == 0, sure & inside & (after.rounds <= leader.until))
     accepted = jnp.where(leader.alive, jnp.min(jnp.where(sure, length, steps)), 0)
     any_accepted, last = accepted > 0, jnp.maximum(accepted - 1, 0)
-    gained = jax.tree.map(
-        lambda x: jnp.where(any_accepted, x[last], 0), brought._replace(valid=None)
-    )  # type: ignore[arg-type]
+    amounts = brought._replace(valid=None)  # type: ignore[arg-type]
+    gained = jax.tree.map(lambda x: jnp.where(any_accepted, x[last], 0), amounts)
     ledger = book_many(ledger, gained, accepted)
     feedback = select_tree(
         any_accepted, Feedback(feedbacks.reward[last], feedbacks.cost[last]), leader.feedback

@@ -376,9 +376,8 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            limits = driver.CallLimits(
-                *map(np.int32, (call.chunk, call.chunks, slots // 16, quota))
-            )  # type: ignore[arg-type]
+            numbers = call.chunk, call.chunks, slots // 16, quota
+            limits = driver.CallLimits(*map(np.int32, numbers))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:

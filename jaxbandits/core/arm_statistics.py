@@ -125,9 +125,8 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
         )
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
-    return ArmStatistics(
-        stats.pulls + open, more(stats.reward, 0), more(stats.cost, ticks.ONE), *spreads
-    )  # type: ignore[arg-type]
+    reward, cost = more(stats.reward, 0), more(stats.cost, ticks.ONE)
+    return ArmStatistics(stats.pulls + open, reward, cost, *spreads)  # type: ignore[arg-type]
 
 
 def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:

@@ -193,9 +193,8 @@ class Setup:
             )
             rest, granted, amount = map(ticks.split, in_ticks)
             ahead = np.array([requests, total], np.int32)
-            allowance = Allowance(
-                *rest, granted, amount, None, *ahead, self._carries, bound, self._scope
-            )  # type: ignore[arg-type,call-arg,misc]
+            parts: Any = *rest, granted, amount, None, *ahead, self._carries, bound, self._scope
+            allowance = Allowance(*parts)
         available = np.zeros(room, bool)
         available[list(ready)] = True
         return Situation(View(np.int32(round), allowance, available, numbers_of(context)), open)  # type: ignore[arg-type]
@@ -520,12 +519,8 @@ class ServiceLedger:
         hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
         sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
         if cost is not None:
-            sums |= {
-                "pulls": 1,
-                "cost": cost,
-                "cost2": float(cost) ** 2,
-                "above": cost > setup.bounds[k],
-            }  # type: ignore[dict-item]
+            above = cost > setup.bounds[k]
+            sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": above}  # type: ignore[dict-item]
             last = k, arm["pulls"] % _COSTS_KEPT, cost
             self.db.execute("INSERT OR REPLACE INTO costs VALUES (?, ?, ?)", last)
             hold = hold if setup.terms["hold"] == "bound" else self._hold(k, arm["pulls"] + 1)
