@@ -157,7 +157,7 @@ def stops(until, pairs):
     """After how many runs it stops, and whether it is clear then."""
     size = until.batch(RUNS)
     for runs in range(size, RUNS + 1, size):
-        if until.reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):
+        if until.is_reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):
             return runs, True
     return RUNS, False
 

@@ -407,7 +407,7 @@ def test_float32_scores_fall_by_less_than_the_margin(name: str) -> None:
 def test_scores_off_cpu_fall_by_less_than_the_margin_there(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "by_device", lambda *, cpu, other: jnp.float32(other))
+    monkeypatch.setattr(base, "by_device", lambda *, cpu, accelerator: jnp.float32(accelerator))
     off_cpu = jax.jit(lambda t: safe_round(t))
     margin, score = RESTING[name].rounding * COARSER, coarse(name)
     salts = jnp.array([[0x9E3779B1, 0x85EBCA77], [0xC2B2AE3D, 0x27D4EB2F]], jnp.uint32)
