@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -335,9 +336,11 @@ class Result:
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world
         that changes it is against one who knows the means of every round, and whose pulls cost as
         much on average (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are
-        sampled the benchmark is an estimate, too (:attr:`benchmark_error`). NaN of lanes that ended
-        as invalid.
+        sampled the benchmark is an estimate, too (:attr:`benchmark_error`), with a warning where
+        that is more than a tenth of all mean regrets. NaN of lanes that ended as invalid.
         """
+        if (line := sampled_benchmark(self)) is not None:
+            warnings.warn(line, stacklevel=2)
         return self._regret("regret", "expected_clock", "expected_reward")
 
     @property

@@ -23,7 +23,7 @@ from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
-from jaxbandits.result import About, Result, join_settings, sampled_benchmark
+from jaxbandits.result import About, Result, join_settings
 
 
 def simulate(
@@ -164,8 +164,6 @@ def simulate(
         and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None
     ):
         warnings.warn(apart, stacklevel=2)
-    if (sampled := sampled_benchmark(result)) is not None:
-        warnings.warn(sampled, stacklevel=2)
     if (
         getattr(ready, "resources", None) is None
         and limits.ends_before_its_clock(ready) is not None
