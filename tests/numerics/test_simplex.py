@@ -98,9 +98,12 @@ def test_programs_against_highs() -> None:
     assert against_highs(12, seed=0) == 540
 
 
+# A hundred thousand of each, in four minutes:
+# PROGRAMS=2250 python -m pytest tests/numerics/test_simplex.py -m integration -k many
 @pytest.mark.integration
-def test_a_hundred_thousand_programs_against_highs() -> None:
-    assert against_highs(2250, seed=1) > 100_000
+def test_many_programs_against_highs() -> None:
+    count = int(os.environ.get("PROGRAMS", "300"))
+    assert against_highs(count, seed=1) == 45 * count
 
 
 PRICES = ("each its own", "arms are dear or cheap", "some are free")
@@ -170,7 +173,6 @@ def test_prices_over_six_decades_against_highs() -> None:
 
 
 # 1,900 of each kind are 10⁵ programs, five minutes of one core:
-# PROGRAMS=1900 python -m pytest tests/numerics/test_simplex.py -m integration -k many
 @pytest.mark.integration
 def test_many_programs_over_six_decades_against_highs() -> None:
     count = int(os.environ.get("PROGRAMS", "300"))
