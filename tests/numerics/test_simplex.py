@@ -172,7 +172,6 @@ def test_prices_over_six_decades_against_highs() -> None:
     assert over_six_decades(6, seed=0) == 324
 
 
-# 1,900 of each kind are 10⁵ programs, five minutes of one core:
 @pytest.mark.integration
 def test_many_programs_over_six_decades_against_highs() -> None:
     count = int(os.environ.get("PROGRAMS", "300"))
