@@ -1,14 +1,11 @@
-"""python -m benchmarks.first_day [--part NAME] [--out DIR] [--rehearse KIND]: for the day when a
-device is there.
+"""python -m benchmarks.first_day [--part NAME] [--out DIR] [--rehearse KIND]: for the day when a device is there.
 
-Four parts, each a process of its own and below seven minutes on the devices that :data:`KINDS`
-knows:
+Four parts, each a process of its own and below seven minutes on the devices that :data:`KINDS` knows:
 
-correctness  the same bits from all engines, slots and workers; resting scores; the five settings;
-agreement with CPU speed        rounds per second over numbers of lanes, beside a textbook loop, and
-the share of the device's bandwidth memory       what a slot takes, against what the pool expects
-graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have
-aborted processes
+correctness  the same bits from all engines, slots and workers; resting scores; the five settings; agreement with CPU
+speed        rounds per second over numbers of lanes, beside a textbook loop, and the share of the device's bandwidth
+memory       what a slot takes, against what the pool expects
+graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have aborted processes
 
 A part says first what it will take: seconds, memory of the host, memory of the device. Every row
 is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes

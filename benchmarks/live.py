@@ -1,14 +1,13 @@
 """The service: how fast it is, what it survives, how well it spends.
 
-    python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and
-    8 processes python -m benchmarks.live latency             one pair at 200 a second, from 4
-    processes python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as
-    the file grows (--picture PNG) python -m benchmarks.live kills               20 times two
-    processes are killed; the file against their own notes python -m benchmarks.live cents
-    all prices of 1 to 30 cents, budgets of 1 to 10 of them python -m benchmarks.live dead
-    an arm that is dead for six hours python -m benchmarks.live pace                share of the
-    fluid program's value on days that drift python -m benchmarks.live money               what is
-    spent and served where bounds are far above means
+    python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and 8 processes
+    python -m benchmarks.live latency             one pair at 200 a second, from 4 processes
+    python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as the file grows (--picture PNG)
+    python -m benchmarks.live kills               20 times two processes are killed; the file against their own notes
+    python -m benchmarks.live cents               all prices of 1 to 30 cents, budgets of 1 to 10 of them
+    python -m benchmarks.live dead                an arm that is dead for six hours
+    python -m benchmarks.live pace                share of the fluid program's value on days that drift
+    python -m benchmarks.live money               what is spent and served where bounds are far above means
 
 Each is an error if it misses what docs/live.md promises.
 """

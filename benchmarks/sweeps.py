@@ -1,11 +1,11 @@
 """``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
 
-kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against
-those of a whole run kills     20 ``kill -9`` of the caller and of its worker processes, in the same
-way executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one
-after the other figure4   28,800 runs, whole commands: this process, worker processes, Dask scaling
-10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores memory    peak
-memory against rounds, and against what ``--dry-run`` said
+kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against those of a whole run
+kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
+executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
+figure4   28,800 runs, whole commands: this process, worker processes, Dask
+scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
+memory    peak memory against rounds, and against what ``--dry-run`` said
 """
 
 from __future__ import annotations

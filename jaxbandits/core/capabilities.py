@@ -1,31 +1,24 @@
 """What an engine may rely on: a capability is a promise, and it counts only where it was made.
 
-A class declares a capability by a class attribute (``rests = True``). An engine that plays many
-rounds at once leans on it instead of calling the methods that it names. **It counts if the class
-that declares it is, or derives from, every class from which the object has one of those methods**:
-who overrides one says again that the promise holds. A wrapper (a policy around a policy) has a
-capability only if what it wraps has it. Abstract ``means``, ``outcome`` and ``spec`` may be filled
-in freely: ``pull`` is made of them.
+A class declares a capability by a class attribute (``rests = True``). An engine that plays many rounds at once leans on
+it instead of calling the methods that it names. **It counts if the class that declares it is, or derives from, every
+class from which the object has one of those methods**: who overrides one says again that the promise holds. A wrapper
+(a policy around a policy) has a capability only if what it wraps has it. Abstract ``means``, ``outcome`` and ``spec``
+may be filled in freely: ``pull`` is made of them.
 
-The rule does not see a helper that no capability names: who overrides such a one below the
-declaration must say the promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each
-promise by play.
+The rule does not see a helper that no capability names: who overrides such a one below the declaration must say the
+promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each promise by play.
 
-=============  ==============================
-=================================================================== capability     declared by
-promise =============  ==============================
-=================================================================== ``rests``      index and zooming
-policies,     a score reads its own arm's statistics and t only, and does not fall
-               confidence bounds               while the arm rests (a ball does not grow, bounds do
-               not change)
-``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the
-same ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome``
-say, and no more ``additive``   constraints                     below its end, ``charge`` is
-``core.post``, and it
-                                               ends where its clock does (of several resources: with
-                                               the first)
-=============  ==============================
-===================================================================
+=============  ==============================  ===================================================================
+capability     declared by                     promise
+=============  ==============================  ===================================================================
+``rests``      index and zooming policies,     a score reads its own arm's statistics and t only, and does not fall
+               confidence bounds               while the arm rests (a ball does not grow, bounds do not change)
+``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
+``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
+``additive``   constraints                     below its end, ``charge`` is ``core.post``, and it
+                                               ends where its clock does (of several resources: with the first)
+=============  ==============================  ===================================================================
 """
 
 from __future__ import annotations

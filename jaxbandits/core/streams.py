@@ -1,22 +1,21 @@
 """The address of every random draw.
 
-Nothing is threaded and nothing is stored: a draw is a pure function of where it stands.
-``threefry2x32`` is pinned, so the same address gives the same bits on every jax version and device.
+Nothing is threaded and nothing is stored: a draw is a pure function of where it stands. ``threefry2x32`` is pinned, so
+the same address gives the same bits on every jax version and device.
 
-=====================  ==========================================================
-========================= draw                   address
-function =====================  ==========================================================
-========================= a lane's key           (root key, instance id, replicate id)
-:func:`lane_key` an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost
-:func:`words` a table's row          (lane key, world, round, 0); an order: (…, pass, 1 + part)
-:func:`words` a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost
-:func:`words` a policy's own draw    (lane key, policy, round, role, arm)
-:func:`policy_words` a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the
-arm   :func:`priorities` =====================
-==========================================================  =========================
+=====================  ==========================================================  =========================
+draw                   address                                                      function
+=====================  ==========================================================  =========================
+a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
+an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
+a table's row          (lane key, world, round, 0); an order: (…, pass, 1 + part)   :func:`words`
+a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost    :func:`words`
+a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
+a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`
+=====================  ==========================================================  =========================
 
-Not in any address: the setting of the policy, a position in a batch, an array's shape. So all
-policies and settings meet the same world (common random numbers).
+Not in any address: the setting of the policy, a position in a batch, an array's shape. So all policies and settings
+meet the same world (common random numbers).
 """
 
 from __future__ import annotations

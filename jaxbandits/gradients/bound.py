@@ -33,14 +33,13 @@ def estimate(
     """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is
     random.
 
-    =========== ============================ ==================
-    ====================================== policy      environment, constraint      theorem
-    wrt =========== ============================ ==================
-    ====================================== OmegaUCB    FiniteArms, TotalBudget      5 (and 4 inside)
-    rho, mean_reward, mean_cost RCUCB       censored arms, Horizon       1                  alpha,
-    values (penalised gains v) SUAK        WithNullArm, AverageCost     3.2                c,
-    mean_reward, mean_cost =========== ============================ ==================
-    ======================================
+    =========== ============================ ================== ======================================
+    policy      environment, constraint      theorem            wrt
+    =========== ============================ ================== ======================================
+    OmegaUCB    FiniteArms, TotalBudget      5 (and 4 inside)   rho, mean_reward, mean_cost
+    RCUCB       censored arms, Horizon       1                  alpha, values (penalised gains v)
+    SUAK        WithNullArm, AverageCost     3.2                c, mean_reward, mean_cost
+    =========== ============================ ================== ======================================
 
     Args:
         policy: one setting of it.

@@ -604,7 +604,7 @@ class ContextualPacer(_Optimistic):
         window: h ≥ 1, over how many rounds what was saved or overspent is made good; default 300.
         budgets: how many, where :class:`~jaxbandits.Renewing` has several for one cost.
         explore, cost_alpha, first, cost_guess, features, ridge, free, shared, priced, forget: as of
-        :class:`LinUCB`.
+            :class:`LinUCB`.
 
     Raises:
         InputError: before anything runs, as :class:`LinUCB`; for a constraint without a pace if no

@@ -1,12 +1,12 @@
 """The folder of a sweep: a manifest, finished blocks with their checksums, the results; logs apart.
 
     DIR/sweep.json                what the sweep is; any difference is refused by name
-    DIR/blocks/00007-<sha>.npz    the exact accounts of block 7; the name holds the first half of
-    the file's SHA-256 DIR/result.nc, …              the results DIR/log/                      the
-    only place with times in it
+    DIR/blocks/00007-<sha>.npz    the exact accounts of block 7; the name holds the first half of the file's SHA-256
+    DIR/result.nc, …              the results
+    DIR/log/                      the only place with times in it
 
-A file is written under another name, synced, and renamed: it is there whole, or not at all. Nothing
-outside ``log/`` depends on when, where or in how many goes the work was done.
+A file is written under another name, synced, and renamed: it is there whole, or not at all. Nothing outside ``log/``
+depends on when, where or in how many goes the work was done.
 """
 
 from __future__ import annotations
