@@ -182,9 +182,8 @@ def propensities(
 
     Yields:
         For each request that was served: its ``id`` and your ``request`` name (or None), by which
-            it is joined with
-        the events and with your data; the ``arm``, its ``propensity``, and the ``error`` of that (0
-        where exact).
+        it is joined with the events and with your data; the ``arm``, its ``propensity``, and the
+        ``error`` of that (0 where exact).
 
     Example:
         >>> import os, tempfile, jax
