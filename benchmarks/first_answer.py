@@ -26,10 +26,8 @@ from benchmarks.common import write
 from benchmarks.textbook import scores
 
 PARTS = ("first line", "whole", "import", "trace", "compile", "play", "draw")
-_PROGRAMS = (
-    "play_batch",
-    "advance",
-)  # the engines' own; small helpers are compiled in milliseconds
+# The engines' own; small helpers are compiled in milliseconds
+_PROGRAMS = ("play_batch", "advance")
 
 
 def child(out):

@@ -412,9 +412,8 @@ def idle_share(play: Any) -> float:
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             play()
-        written = list(
-            Path(folder).rglob("*.trace.json.gz")
-        )  # another jax may write none: the rate counts more
+        # Another jax may write none: the rate counts more
+        written = list(Path(folder).rglob("*.trace.json.gz"))
         return (
             idle(json.loads(gzip.decompress(written[0].read_bytes()))["traceEvents"])
             if written

@@ -34,37 +34,10 @@ from jaxbandits.apps.live import Agent, Budget, Traffic
 from jaxbandits.policies import MUCB, Discounted, OmegaUCB, PricePacer
 
 DAY = 86400.0
-PRICES = {
-    "small": (0.0008, 0.70),
-    "middle": (0.004, 0.82),
-    "large": (0.02, 0.93),
-}  # mean cost, quality
-SHAPE = [
-    10,
-    6,
-    4,
-    4,
-    6,
-    12,
-    25,
-    40,
-    55,
-    60,
-    60,
-    55,
-    55,
-    60,
-    60,
-    55,
-    50,
-    50,
-    55,
-    60,
-    55,
-    45,
-    30,
-    18,
-]  # of a day
+# Mean cost, quality
+PRICES = {"small": (0.0008, 0.70), "middle": (0.004, 0.82), "large": (0.02, 0.93)}
+# Requests of the hours of a day, in shares
+SHAPE = [10, 6, 4, 4, 6, 12, 25, 40, 55, 60, 60, 55, 55, 60, 60, 55, 50, 50, 55, 60, 55, 45, 30, 18]
 
 
 def gateway(file: Any, **changes: Any) -> Agent:
@@ -378,9 +351,8 @@ def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> 
         if ticket is None:
             continue
         price, good = PRICES[ticket.arm]
-        cost = min(
-            ratio * price, price * rng.gammavariate(0.5, 2.0)
-        )  # heavy: its standard deviation is 1.4 means
+        # Heavy: its standard deviation is 1.4 means
+        cost = min(ratio * price, price * rng.gammavariate(0.5, 2.0))
         billed[today] += cost
         if rng.random() >= 0.05:
             reward = min(1.0, max(0.0, rng.gauss(good, 0.1)))

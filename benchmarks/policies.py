@@ -53,9 +53,8 @@ def item(out, _):
         for line in done.stdout.splitlines():
             rows.append(line.split(","))
             print("  ".join(cell.ljust(16) for cell in rows[-1]), flush=True)
-        write(
-            out / "policies.csv", [HEADER, *rows]
-        )  # after each, so that a late failure loses nothing
+        # After each, so that a late failure loses nothing
+        write(out / "policies.csv", [HEADER, *rows])
     policies_page.picture(rows, out / "policies.png")
 
 
@@ -98,9 +97,8 @@ def long_enough(play):
         began = time.perf_counter()
         play(0, share)
         seconds = time.perf_counter() - began
-        if (
-            seconds > 0.7 * SECONDS or share == LARGEST
-        ):  # and no guess from a shorter run: time need not be linear
+        # And no guess from a shorter run: time need not be linear
+        if seconds > 0.7 * SECONDS or share == LARGEST:
             return share
         share = min(share * min(SECONDS / seconds, 10), LARGEST)
 

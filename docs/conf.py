@@ -78,9 +78,8 @@ autodoc_preserve_defaults = (
 )
 python_maximum_signature_line_length = 88
 autosummary_generate = False  # api_pages writes the pages
-suppress_warnings = [
-    "autosummary.import_cycle"
-]  # of tables that stand behind their module's own text
+# Of tables that stand behind their module's own text
+suppress_warnings = ["autosummary.import_cycle"]
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Deviations", "Source"]
 

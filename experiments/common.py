@@ -81,9 +81,8 @@ class Experiment:
     # neither shown nor refuted by smaller ones, so it is unclear without --full.
     any_size: Callable[[Row], bool] = lambda row: True
     closing: Callable[[], list[Row]] = list  # rows about the whole run
-    needs: Mapping[str, str] = dataclasses.field(
-        default_factory=dict
-    )  # what an item is skipped without, in --data
+    # What an item is skipped without, in --data
+    needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @staticmethod
     def of(name: str, items: Iterable[Item], **more: Any) -> Experiment:

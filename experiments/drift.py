@@ -50,11 +50,8 @@ POLICIES: dict[str, Any] = {
     "BTS": BudgetedThompson(),
     "m-UCB": MUCB(),
 }
-ARMS, NEVER, STANDS = (
-    5,
-    1e9,
-    10**8,
-)  # a half-life that forgets nothing; a change that nobody lives to see
+# A half-life that forgets nothing; a change that nobody lives to see
+ARMS, NEVER, STANDS = (5, 1e9, 10**8)
 FOUND, HELD = 35, 36  # seeds: of what the lines are found on, and of what they are held against
 
 
@@ -137,9 +134,8 @@ def pays(options: Options) -> list[Row]:
     halves = np.array(
         options.pick([32, 512], [32, 128, 512, 2048], [32, 128, 512, 2048, 8192]), float
     )
-    shares = np.array(
-        options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32])
-    )  # of the budget
+    # Of the budget
+    shares = np.array(options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32]))
     names = list(POLICIES)[: options.pick(1, 3, 3)]
     forgetting = [Discounted.half_life(POLICIES[name], [*halves, NEVER]) for name in names]
     rows: list[Row] = []
@@ -275,19 +271,15 @@ def ways(options: Options) -> list[Row]:
         *options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]),
         STANDS,
     ]
-    segments, inner, rounds = (
-        int(6 * budget / lengths[0]),
-        OmegaUCB(rho=0.25),
-        3.45 * budget,
-    )  # a run's, about
+    # A run's, about
+    segments, inner, rounds = (int(6 * budget / lengths[0]), OmegaUCB(rho=0.25), 3.45 * budget)
     every: dict[str, Any] = {
         "never": inner,
         "half-life 128": Discounted.half_life(inner, 128),
         "half-life 512": Discounted.half_life(inner, 512),
         "half-life 512 pulls": Discounted.half_life(inner, 512, per="pull"),
-        "window 740": Windowed(
-            inner, window=740
-        ),  # 512 / ln 2: as much remembered as with that half-life
+        # 512 / ln 2: as much remembered as with that half-life
+        "window 740": Windowed(inner, window=740),
         "restart, GLR": Restarting(inner, GLR(), explore=0.02),
         "restart the arm, GLR": Restarting(inner, GLR(), explore=0.02, whole=False),
         "restart, GLR, growing": Restarting(
@@ -412,10 +404,8 @@ def rho(options: Options) -> list[Row]:
 
 # --- A daily budget; the price of the best back end drops to a tenth for a week, and comes back
 
-QUALITY, PRICE = (
-    (0.55, 0.70, 0.80, 0.95),
-    (0.02, 0.10, 0.30, 1.00),
-)  # of a request; prices in the dearest one's
+# Of a request; prices in the dearest one's
+QUALITY, PRICE = ((0.55, 0.70, 0.80, 0.95), (0.02, 0.10, 0.30, 1.00))
 
 
 def prices(options: Options) -> list[Row]:
@@ -463,9 +453,8 @@ def prices(options: Options) -> list[Row]:
             replicates=runs,
             marks=marks,
         )
-        quality[name] = (
-            np.diff(result.reward.values[0, 0], axis=-1, prepend=0) / a_day
-        )  # [run, day]
+        # [run, day]
+        quality[name] = np.diff(result.reward.values[0, 0], axis=-1, prepend=0) / a_day
     rows: list[Row] = []
     picture, axes = figure(1, 1, (9, 4.4))
     weeks = {name: x.reshape(runs, 4, -1).mean(axis=-1) for name, x in quality.items()}

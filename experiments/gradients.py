@@ -565,14 +565,8 @@ def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
 
 
 GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
-BLIND = (
-    20_261_101,
-    20_261_102,
-    20_261_103,
-    20_261_104,
-    20_261_105,
-    20_261_106,
-)  # seeds first used for this row
+# Seeds first used for this row
+BLIND = (20_261_101, 20_261_102, 20_261_103, 20_261_104, 20_261_105, 20_261_106)
 MARGIN = 0.1  # of the tuned regret: "not worse" means by no more than this
 FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 

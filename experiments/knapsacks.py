@@ -51,10 +51,8 @@ from jaxbandits.policies import (
 )
 
 RUN_KEY, TRIAL_KEY = jax.random.key(340), jax.random.key(341)
-RHO, C_RAD = (
-    0.125,
-    0.5,
-)  # what `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
+# What `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
+RHO, C_RAD = (0.125, 0.5)
 
 POLICIES: dict[str, Any] = {
     "PD-BwK, rad": PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD)),
@@ -266,6 +264,7 @@ def curves(
     for axis, (k, d, budgets, names, instances) in zip(axes, places, strict=False):
         arms = world(instances, k, d, seed)
         chosen = settings({name: POLICIES[name] for name in names}, arms)
+        # [budget, policy, instance]
         table = np.stack(
             [
                 played(
@@ -280,7 +279,7 @@ def curves(
                 ).mean(-1)
                 for b in budgets
             ]
-        )  # [budget, policy, instance]
+        )
         for p, name in enumerate(chosen):
             intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
             for b, x in zip(budgets, table[:, p], strict=True):

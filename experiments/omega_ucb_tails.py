@@ -108,9 +108,8 @@ class Outcomes(NamedTuple):
     """
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
-    wrong: (
-        np.ndarray
-    )  # was more than half of the budget spent on one arm that is not the best (a lock-in)?
+    # Was more than half of the budget spent on one arm that is not the best (a lock-in)?
+    wrong: np.ndarray
     costly: np.ndarray  # and is that arm's ratio at least 5 % below the best one's?
     rounds: float
     seconds: float
@@ -191,9 +190,8 @@ def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
     total = times.astype(float) @ x
     found = {"mean": total / count}
     for name, share in (("median", 0.5), ("q99", 0.99)):
-        place = (upto < share * count).sum(
-            axis=-1
-        )  # the least value below or at which a share of the sample lies
+        # The least value below or at which a share of the sample lies
+        place = (upto < share * count).sum(axis=-1)
         found[name] = x[np.minimum(place, x.size - 1)]
     worst = max(1, round(WORST * count))
     inside = np.diff(np.maximum(upto - (count - worst), 0), axis=-1, prepend=0)
@@ -236,9 +234,8 @@ def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
     by_setting = [criteria(x, times) for x in regret]
     found = {}
     for criterion in CRITERIA:
-        values = np.array(
-            [each[criterion] for each in by_setting]
-        )  # [setting, the sample and its resamples]
+        # [setting, the sample and its resamples]
+        values = np.array([each[criterion] for each in by_setting])
         best = int(values[:, 0].argmin())
         gaps = np.quantile(
             values[:, 1:] - values[best, 1:], (1 - LEVEL) / max(1, len(regret) - 1), axis=1

@@ -87,9 +87,8 @@ class Lanes(NamedTuple):
 
     budget: np.ndarray  # [mark]: what may be spent by then
     regret: np.ndarray
-    infinite: (
-        np.ndarray
-    )  # share of all pulls made while the pulled arm's index was infinite (RCB, 𝓔 = ln t)
+    # Share of all pulls made while the pulled arm's index was infinite (RCB, 𝓔 = ln t)
+    infinite: np.ndarray
     opened: np.ndarray  # arms pulled
 
     @property
@@ -215,10 +214,8 @@ FAR = {
     "ω-UCB": {0.5: (4.0, 5.0), 1.0: (4.0, 5.0), 2.0: (3.5, 4.5)},
 }
 ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.6}  # most rounds that a unit of budget pays for (measured)
-_SIMILAR, _CHEAP = (
-    1.3,
-    32,
-)  # what costs less than compiling another program: so many times the arms, so many arms
+# What costs less than compiling another program: so many times the arms, so many arms
+_SIMILAR, _CHEAP = (1.3, 32)
 
 
 class Curve(NamedTuple):
@@ -740,10 +737,8 @@ def best_ratio_alone(instances: int) -> tuple[float, float]:
     rng, gap, value = np.random.default_rng(17), np.zeros(instances), np.zeros(instances)
     for i in range(instances):
         budget = float(rng.integers(1, 20))
-        size, mean = (
-            rng.integers(1, 5, 4) / 4,
-            rng.uniform(0.05, 0.95, (2, 4)),
-        )  # an arm costs its size, or nothing
+        # An arm costs its size, or nothing
+        size, mean = (rng.integers(1, 5, 4) / 4, rng.uniform(0.05, 0.95, (2, 4)))
         laws = [
             independent_law([(1 - r, 0.0), (r, 1.0)], [(1 - c, 0.0), (c, float(s))])
             for (r, c), s in zip(mean.T, size, strict=True)
@@ -827,9 +822,8 @@ def _in_closed_form(options: Options) -> list[Row]:
         def rarely(k: float, gap: np.ndarray = gap, beta: float = beta) -> float:
             return mean(gap * np.exp((k - 1) * np.log1p(-((gap / (2 * BEST)) ** beta) / 2)))
 
-        if (
-            beta == 1
-        ):  # no power: its local exponent comes down to that of ln² at no finite B, so with a constant
+        # No power: its local exponent comes down to that of ln² at no finite B, so with a constant
+        if beta == 1:
             over = max(
                 regrets(b) * eta(LEAST) ** 2 * BEST / (10 * np.log(2 * b / LEAST) ** 2)
                 for b in 10.0 ** np.arange(2, 17)

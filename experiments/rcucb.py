@@ -644,9 +644,8 @@ def smooth(options: Options) -> list[Row]:
                     marks=marks,
                 )
                 for name, run in played.items():
-                    found[name, at, horizon] = np.diff(run["regret"].values[0, 0])[
-                        ..., 0
-                    ]  # [instance, run]
+                    # [instance, run]
+                    found[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]
     rows, ends = [], [found["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
     for t in horizons:
         for name in ("z-RCUCB", "StoOO"):
@@ -928,9 +927,8 @@ def aslib(options: Options) -> list[Row]:
     cutoffs = np.array([s.cutoff for s in scenarios])
     chosen = dict(list(SETTINGS.items())[: options.pick(1, 7, 7)])
     found = play(options, "aslib", chosen, world, rounds, replicates, marks=[0.8, 1.0], seed=7)
-    table = {
-        name: par10(of_name, cutoffs) for name, of_name in found.items()
-    }  # [scenario, replicate, 2]
+    # [scenario, replicate, 2]
+    table = {name: par10(of_name, cutoffs) for name, of_name in found.items()}
     rows = []
     for i, (s, (arm, limit, _)) in enumerate(zip(scenarios, world.best_pair(), strict=True)):
         note = f"{len(s.solvers)} solvers, {len(s.times)} instances, T = {rounds}, 5 limits"

@@ -91,9 +91,8 @@ def delay(options: Options) -> list[Row]:
     rows = []
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, (kind, numbers) in zip(axes, kinds.items(), strict=True):
-        means = {
-            number: share[f"{kind} {number}"].mean(axis=1) for number in numbers
-        }  # [policy, run]
+        # [policy, run]
+        means = {number: share[f"{kind} {number}"].mean(axis=1) for number in numbers}
         for number, samples in means.items():
             for name, x in zip(names, samples, strict=True):
                 note = f"share of the best reward; budget {budget:g}, {instances} instances, {runs} runs"
@@ -210,9 +209,8 @@ def renewing(options: Options) -> list[Row]:
     day, greedy = it.dollars[:, None] / it.unit, PricePacer(start=0.0)
     found = {"PricePacer": _outcome(options, "PricePacer", it, PricePacer(), day, [24], runs)}
     if not options.quick:
-        caps = np.concatenate(
-            [day, 2.5 * day / 24], axis=1
-        )  # an hour may have 2.5 times its even share
+        # An hour may have 2.5 times its even share
+        caps = np.concatenate([day, 2.5 * day / 24], axis=1)
         rivals: dict[str, tuple[Any, np.ndarray, list[int]]] = {
             "even pace": (EvenPace(greedy), day, [24]),
             "spend until gone": (greedy, day, [24]),

@@ -842,10 +842,8 @@ def routing(options: Options) -> list[Row]:
     c = DOLLARS / bound
     policies = learners(c[None], rounds, *(x[None] for x in arms.values()))
     found = paced(options, "routing", policies, WithNullArm(arms), c, rounds, replicates=runs)
-    earned, best = (
-        found["reward"].values[..., -1] / rounds,
-        best_rate(found),
-    )  # [policy, budget, run], [budget]
+    # [policy, budget, run], [budget]
+    earned, best = (found["reward"].values[..., -1] / rounds, best_rate(found))
     shares = dict(zip(policies, earned / best[:, None], strict=True))
     _draw_routing(options, dict(zip(models, logs, strict=True)), shares, best, rounds)
     rows = [violation("routing", float(found["violation"].max()), "all policies")]

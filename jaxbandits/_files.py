@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-UNFINISHED = re.compile(
-    r"\.jaxbandits-[0-9a-f]{16}\.tmp"
-)  # a name that nobody else gives: a killed run leaves such
+# A name that nobody else gives: a killed run leaves such
+UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")
 
 
 def path_of(argument: str, path: Any) -> Path:
@@ -67,9 +66,8 @@ def reason_of(problem: OSError) -> str:
 def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = False) -> None:
     """Write arrays of numbers, truth values or text; equal arrays are equal bytes."""
     for name, value in arrays.items():
-        if getattr(getattr(value, "dtype", None), "kind", None) not in tuple(
-            "biufU"
-        ):  # an object, a key of jax
+        # An object, a key of jax
+        if getattr(getattr(value, "dtype", None), "kind", None) not in tuple("biufU"):
             raise bad(
                 f"arrays: {name}",
                 value,
@@ -101,12 +99,8 @@ def save_arrays(
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:
-        if problem.errno in (
-            errno.ENOSPC,
-            errno.EDQUOT,
-            errno.EFBIG,
-            errno.EIO,
-        ):  # no fault of the name
+        # No fault of the name
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             raise
         raise bad(
             argument, str(path), f"a file that can be written ({reason_of(problem)})"

@@ -104,9 +104,8 @@ def resized(figure: Figure, width: float) -> Figure:
         for legend in list(figure.legends):
             handles = [x for x in legend.legend_handles if x is not None]
             labels = [text.get_text() for text in legend.get_texts()]
-            across = max(
-                1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1)))
-            )  # inches, 7 points
+            # Inches, 7 points
+            across = max(1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1))))
             rows += -(-len(labels) // across)
             legend.remove()
             below: Any = {
@@ -124,9 +123,8 @@ def resized(figure: Figure, width: float) -> Figure:
     room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
     for text in figure.findobj(Text):
         if text in room and text.get_text():
-            text.set_text(
-                textwrap.fill(text.get_text(), int(room[text] / 0.062))
-            )  # inches: a letter of 8 points
+            # Inches: a letter of 8 points
+            text.set_text(textwrap.fill(text.get_text(), int(room[text] / 0.062)))
         text.set_fontsize(8)
     keys: list[Any] = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     for text in (text for legend in keys for text in legend.get_texts()):
@@ -222,9 +220,8 @@ def line_chart(
         axes.plot(x, middle, **style, markevery=every, label=_plain(name))
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    room = (
-        axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]
-    )  # letters, half as wide as high
+    # Letters, half as wide as high
+    room = axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]
     axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
@@ -235,10 +232,8 @@ def line_chart(
     order = np.argsort(-middles[:, -1], kind="stable")
     lines = axes.get_lines()[-count:]
     labels = _labels(names, 60)
-    keys = (
-        [lines[i] for i in order],
-        [labels[i] for i in order],
-    )  # from top to bottom as the curves end
+    # From top to bottom as the curves end
+    keys = ([lines[i] for i in order], [labels[i] for i in order])
     if is_new:
         size = {"fontsize": 9 if count <= 12 else 7}
         figure.legend(*keys, **LEGEND | size, ncols=1 if count <= 20 else 2, handlelength=3.5)

@@ -53,9 +53,8 @@ class Bar:
 
     def show(self, title: str, work: float) -> None:
         """Show the title, and how much of the work is done."""
-        if getattr(
-            signal.getsignal(signal.SIGINT), "came", False
-        ):  # the command's handler: its exception was lost
+        # The command's handler: its exception was lost
+        if getattr(signal.getsignal(signal.SIGINT), "came", False):
             raise KeyboardInterrupt
         if self._style == LINES:
             self._say(title, work)

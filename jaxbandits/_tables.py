@@ -206,9 +206,8 @@ class NumberStyle:
 _FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
 
 
-NARROW = dict.fromkeys(
-    (*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "
-)  # spaces of other widths are spaces
+# Spaces of other widths are spaces
+NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
 
 
 def line(text: str) -> str:

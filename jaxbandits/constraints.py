@@ -590,12 +590,10 @@ class _Tables(_RoundClock):
 class Pace(NamedTuple):
     """What a constraint lets a round spend, for bounds on what a round can earn."""
 
-    budget: (
-        np.ndarray | None
-    )  # f64[instance, J], none for a horizon; None: money alone is the clock
-    units: (
-        np.ndarray
-    )  # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
+    # f64[instance, J], none for a horizon; None: money alone is the clock
+    budget: np.ndarray | None
+    # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
+    units: np.ndarray
 
 
 def a_round(constraint: Constraint) -> Pace | None:

@@ -638,9 +638,8 @@ def join_settings(results: Sequence[Result]) -> Result:
     def final(name: str) -> np.ndarray:
         parts = [result.final.get(name) for result in results]
         like = next(part for part in parts if part is not None)
-        if any(
-            part is None for part in parts
-        ):  # NaN, as labelled arrays have where nothing is known
+        # NaN, as labelled arrays have where nothing is known
+        if any(part is None for part in parts):
             absent = (np.full((*result.ended.shape, *like.shape[3:]), np.nan) for result in results)
             parts = [
                 x if part is None else part.astype(np.float64)

@@ -170,9 +170,9 @@ def simulate(
     ):
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still
         # with it.
-        is_short = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
-        if early := int(((result.ended == ready.ends_with) & is_short).sum()):
-            ended = f"{early} of {is_short.size} lanes ended by {type(ready).__name__}.ended before their clock did"
+        is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+        if early := int(((result.ended == ready.ends_with) & is_early).sum()):
+            ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(
                 f"{ended}: their regret means nothing; see result.rounds and result.spent",
                 stacklevel=2,

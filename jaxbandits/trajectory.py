@@ -90,9 +90,8 @@ def rollout(
         (4, 12)
     """
     whole_number("rounds", rounds, 1, 2**30, "2**30")
-    with (
-        jax.ensure_compile_time_eval()
-    ):  # what is not traced is checked and prepared on the host, under jit too
+    # What is not traced is checked and prepared on the host, under jit too
+    with jax.ensure_compile_time_eval():
         ready, leaves, cap, program = prepared(policy, environment, constraint, max_rounds)
     root = key if isinstance(key, jax.core.Tracer) else streams.root_key(key)
     ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)

@@ -104,9 +104,8 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
         >>> problem(jax.random.key(0), 5)[0].instances
         5
     """
-    several = int(
-        environment.resources is not None
-    )  # what several resources have has one axis more
+    # What several resources have has one axis more
+    several = int(environment.resources is not None)
     axes = {"budget": several, "c": several, "rounds": 0}
     if any(np.ndim(getattr(constraint, name, 0)) > axis for name, axis in axes.items()):
         raise bad("constraint", constraint, "one with the same number for all instances")

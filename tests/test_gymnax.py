@@ -81,9 +81,8 @@ def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
         lambda: jax.lax.scan(one, begun, jax.random.split(second, 120))
     )()
     ends = np.flatnonzero(done)
-    assert (
-        ends.size >= 3 and (np.asarray(rounds)[ends] == 0).all()
-    )  # the state after an end is a new episode's
+    # The state after an end is a new episode's
+    assert ends.size >= 3 and (np.asarray(rounds)[ends] == 0).all()
     assert len(set(np.asarray(replicate)[ends].tolist())) == ends.size
     earned, money = np.asarray(reward, np.float64), ticks.to_units(ticks.join(total))
     for before, end in itertools.pairwise(ends):

@@ -41,9 +41,8 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
         policy, environment, constraint, key=KEY, rounds=ROUNDS, instance=1, replicate=7
     )
     episodes = Episodes(environment, constraint, key=KEY)
-    arms = jnp.where(
-        lane.action == -1, environment.spec.arms, lane.action
-    )  # a skip is the null arm
+    # A skip is the null arm
+    arms = jnp.where(lane.action == -1, environment.spec.arms, lane.action)
 
     def one(episode: Any, arm: jax.Array) -> Any:
         after, reward = episodes.step(episode, arm)

@@ -118,9 +118,8 @@ def alternating(budget: float, last_pull: str) -> jb.Result:
 )
 def test_the_last_pull_by_hand(last_pull: str, spent: float, reward: float, regret: float) -> None:
     result = alternating(2.1, last_pull)
-    budget = (
-        np.floor(spent * ticks.ONE) / ticks.ONE
-    )  # the budget rounds down to a tick; 2.75 is exact
+    # The budget rounds down to a tick; 2.75 is exact
+    budget = np.floor(spent * ticks.ONE) / ticks.ONE
     assert (result.spent.values[..., -1] == budget).all()
     assert (result.reward.values[..., -1] == reward).all()
     assert np.allclose(result.regret.values[..., -1], regret, atol=1e-12)

@@ -50,9 +50,8 @@ def test_workflows(path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     text = path.read_text(encoding="utf-8")
     flow: dict[Any, Any] = yaml.safe_load(text)
-    assert (
-        flow["permissions"] == {"contents": "read"} and "secrets." not in text and flow[True]
-    )  # "on" is a truth value
+    # "on" is a truth value
+    assert flow["permissions"] == {"contents": "read"} and "secrets." not in text and flow[True]
     steps = [step for job in flow["jobs"].values() for step in job["steps"]]
     for step in steps:
         assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", step.get("uses", "x/y@v1")), step

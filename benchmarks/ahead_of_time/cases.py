@@ -48,10 +48,8 @@ def cases():
     }
 
 
-SAME_SCORE = (
-    "scan-omega-",
-    "leap-omega-",
-)  # so begin the cases that must compute one score in one way
+# So begin the cases that must compute one score in one way
+SAME_SCORE = ("scan-omega-", "leap-omega-")
 
 
 def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:

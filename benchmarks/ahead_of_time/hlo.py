@@ -159,11 +159,8 @@ def _formula(name: str, made: dict[str, Instruction], known: dict[str, str]) -> 
     if name not in known:
         here = made[name]
         inside = [x for x in here.operands if x in made]
-        if here.opcode in (
-            "parameter",
-            "get-tuple-element",
-            "convert",
-        ):  # whole numbers are exact everywhere
+        # Whole numbers are exact everywhere
+        if here.opcode in ("parameter", "get-tuple-element", "convert"):
             known[name] = "P"
         elif here.opcode == "constant":
             known[name] = here.rest.partition(")")[0]

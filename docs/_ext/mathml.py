@@ -43,9 +43,8 @@ def mended(text: str) -> str:
                 child.tag = f"{MATH}msub"
                 child[:] = [over, index]
             elif child.tag == f"{MATH}mover" and child[-1].text in ACCENTS:
-                child.attrib.pop(
-                    "accent", None
-                )  # without a font for formulas, accents are drawn into their letters
+                # Without a font for formulas, accents are drawn into their letters
+                child.attrib.pop("accent", None)
         if parent.tag in (f"{MATH}math", f"{MATH}mrow", f"{MATH}msqrt"):
             apart(parent)
     return ElementTree.tostring(tree, encoding="unicode")

@@ -30,31 +30,9 @@ BACK_ENDS = {  # dollars on average, seconds of a real day, quality
 BOUNDS = {name: 4 * price for name, (price, _, _) in BACK_ENDS.items()}
 DAILY, DAY, HOUR = 3.0, 86400.0, 3600.0
 FORECAST = [
-    10,
-    6,
-    4,
-    4,
-    6,
-    12,
-    25,
-    40,
-    55,
-    60,
-    60,
-    55,
-    55,
-    60,
-    60,
-    55,
-    50,
-    50,
-    55,
-    60,
-    55,
-    45,
-    30,
-    18,
-]
+    10, 6, 4, 4, 6, 12, 25, 40, 55, 60, 60, 55,
+    55, 60, 60, 55, 50, 50, 55, 60, 55, 45, 30, 18,
+]  # fmt: skip
 THREADS, SECONDS = 8, 6.0  # of our time that a day lasts
 
 

@@ -18,9 +18,8 @@ plt.style.use("jaxbandits.pictures")
 rounds, budgets = 3000, np.linspace(0.12, 0.52, 9)
 reward, cost = [[0.45, -0.1, 0.0], [0.55, 0.2, 0.1]], [[[0.1, 0.0, 0.0]], [[0.5, 0.0, 0.1]]]
 one = ContextualArms.linear(reward, cost, Gaussian(2), resources=1)
-world = jax.tree.map(
-    lambda x: np.repeat(x, budgets.size, axis=0), one
-)  # an instance for each budget
+# An instance for each budget
+world = jax.tree.map(lambda x: np.repeat(x, budgets.size, axis=0), one)
 limit = jb.TotalBudget(rounds * budgets[:, None], last_pull="counts", rounds=rounds)
 worth = world.value_of_context(limit, samples=2**13)
 policy = ContextualPacer(explore=Bonus(1.0))

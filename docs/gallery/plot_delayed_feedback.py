@@ -17,9 +17,8 @@ from jaxbandits.policies import BudgetedThompson, InFlight, OmegaUCB
 
 plt.style.use("jaxbandits.pictures")
 delays = np.array([0, 3, 10, 30, 100])
-chances = np.where(np.arange(101) >= delays[:, None], 2**24, 0).astype(
-    np.int32
-)  # of "not later than", in ticks
+# Of "not later than", in ticks
+chances = np.where(np.arange(101) >= delays[:, None], 2**24, 0).astype(np.int32)
 one = jb.environments.random_bernoulli(jax.random.key(3), instances=1, arms=5)
 arms = FiniteArms.bernoulli(*(np.repeat(mean, delays.size, axis=0) for mean in one.values()))
 late = Delayed(arms, TableDelay(chances), room=110)
@@ -28,9 +27,8 @@ money = jb.TotalBudget([200.0], last_pull="counts")
 result = jb.simulate(
     list(policies.values()), late, money, key=jax.random.key(1), replicates=20, marks=1
 )
-last = result.regret.isel(mark=-1).rename(
-    instance="delay"
-)  # an interval for each instance by itself
+# An interval for each instance by itself
+last = result.regret.isel(mark=-1).rename(instance="delay")
 found = jb.statistics.mean(last, over="replicate")
 
 # %%

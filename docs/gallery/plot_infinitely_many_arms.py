@@ -16,15 +16,13 @@ from jaxbandits.policies import RCB, OmegaUCB, SampledArms, arms_to_sample
 
 plt.style.use("jaxbandits.pictures")
 budget, tried = 400.0, np.array([2, 4, 8, 16, 32, 64])
-arms = jb.environments.Reservoir.ratio(
-    jax.random.key(0), instances=60, capacity=64, beta=1.0
-)  # best ratio: 2
+# Best ratio: 2
+arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=60, capacity=64, beta=1.0)
 policies = {"RCB": SampledArms(RCB(), arms=tried), "ω-UCB": SampledArms(OmegaUCB(), arms=tried)}
 money = jb.TotalBudget(budget, last_pull="forfeits")
 result = jb.simulate(list(policies.values()), arms, money, key=jax.random.key(1), marks=1)
-lost = result.regret.isel(mark=-1) / (
-    2.0 * budget
-)  # as a share of what the best ratio would have brought
+# As a share of what the best ratio would have brought
+lost = result.regret.isel(mark=-1) / (2.0 * budget)
 found = jb.statistics.mean(lost, over="instance")
 
 # %%

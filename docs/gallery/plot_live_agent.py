@@ -54,10 +54,11 @@ days = {
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for name, day in days.items():
     for axes, values in zip(panels, (day[..., 0], day[..., 1]), strict=True):
+        # T, 9 degrees
         middle, error = (
             values.mean(axis=0),
             2.26 * values.std(axis=0, ddof=1) / np.sqrt(len(values)),
-        )  # t, 9 degrees
+        )
         axes.plot(middle, label=name)
         axes.fill_between(np.arange(REQUESTS), middle - error, middle + error, alpha=0.2)
 panels[0].axhline(BUDGET, color="black", linewidth=0.8, label="granted for the day")

@@ -21,18 +21,16 @@ money, lam, instances = 2_000.0, 0.1, 100
 rng = np.random.default_rng(1)
 world = jb.environments.cost_valley(rng.random(instances), lam)
 points = rng.random((instances, 10))  # ten random points for the policies of finitely many arms
-slope = world.slopes(lambda reward, cost: reward / cost)[
-    None
-]  # of the ratio, one for each instance
+# Of the ratio, one for each instance
+slope = world.slopes(lambda reward, cost: reward / cost)[None]
 zooming = {
     "B-Zoom": SinglePhaseBZoom(budget=money, lam=lam, lipschitz=slope),
     "Zooming": SinglePhaseZooming(budget=money, lam=lam, lipschitz=0.05),
 }
 finite = {"UCB-BV1, 10 points": UCBBV1(min_cost=lam), "UCB1, 10 points": UCB1()}
 budget, key = jb.TotalBudget(money, last_pull="forfeits"), jax.random.key(16)
-warnings.filterwarnings(
-    "ignore", message=".*lipschitz:.*"
-)  # Zooming's L is the reward's, as in the paper
+# Zooming's L is the reward's, as in the paper
+warnings.filterwarnings("ignore", message=".*lipschitz:.*")
 pulls = {}
 for name, policy in zooming.items():
     pulls[name] = jb.simulate(

@@ -16,9 +16,8 @@ from jaxbandits.policies import CUCB, IUCB, MUCB, BudgetedThompson, OmegaUCB
 
 plt.style.use("jaxbandits.pictures")
 arms = jb.environments.random_bernoulli(jax.random.key(4), instances=200, arms=10)
-budget = jb.TotalBudget(
-    3000.0 * arms.values()[1].min(axis=1), last_pull="counts"
-)  # one for each instance
+# One for each instance
+budget = jb.TotalBudget(3000.0 * arms.values()[1].min(axis=1), last_pull="counts")
 policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson(), MUCB(), CUCB(), IUCB()]
 result = jb.simulate(policies, arms, budget, key=jax.random.key(0), marks=np.linspace(0.05, 1, 20))
 names = ["ω-UCB, ρ = 1/4", "ω-UCB, ρ = 1", "BTS", "m-UCB", "c-UCB", "i-UCB"]

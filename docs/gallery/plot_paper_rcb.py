@@ -19,9 +19,8 @@ budgets, beta, key = np.array([100.0, 316.0, 1000.0]), 1.0, jax.random.key(16)
 room = room_needed(9 * budgets[-1], beta)
 arms = jb.environments.Reservoir.ratio(jax.random.key(15), instances=100, capacity=room, beta=beta)
 most = jb.TotalBudget(budgets[-1], last_pull="forfeits")
-growing = jb.simulate(
-    rcb_air(beta), arms, most, key=key, marks=budgets / budgets[-1]
-)  # smaller budgets are prefixes
+# Smaller budgets are prefixes
+growing = jb.simulate(rcb_air(beta), arms, most, key=key, marks=budgets / budgets[-1])
 known = [
     jb.simulate(
         rcb_i(budget, beta), arms, jb.TotalBudget(budget, last_pull="forfeits"), key=key, marks=1

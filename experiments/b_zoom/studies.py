@@ -52,9 +52,8 @@ def scale(options: Options) -> list[Row]:
         plan.slope(),
         (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2,
     )
-    factor = (1 / plan.lam) * (
-        1 + 1 / plan.lam
-    )  # what "the same radius as B-Zoom" would mean for Zooming
+    # What "the same radius as B-Zoom" would mean for Zooming
+    factor = (1 / plan.lam) * (1 + 1 / plan.lam)
     readings: dict[str, Any] = {
         "BZ, L = 1 (no rescaling)": plan.b_zoom(np.ones_like(plan.lam)),
         "BZ, L = largest slope of the ratio": None,
@@ -133,9 +132,8 @@ def growth(options: Options) -> list[Row]:
         axes[1].errorbar(np.sqrt(x[1:] * x[:-1]), local, 1.96 * error, **style)
         rows += _exponents(name, budgets, local, error)
         if name == "B-Zoom, phases":
-            share = (
-                regret[:, 0] / plan.best(world)[:, 0]
-            )  # lost of the best point's profit, [budget, instance]
+            # Lost of the best point's profit, [budget, instance]
+            share = regret[:, 0] / plan.best(world)[:, 0]
             (one, other), spread = share[[0, -1]].mean(axis=-1), share[[0, -1]].std(axis=-1, ddof=1)
             apart = float(np.hypot(*spread)) / np.sqrt(share.shape[1])
             item = (

@@ -65,9 +65,8 @@ class Design(NamedTuple):
     budget: np.ndarray
     lam: np.ndarray
     centre: np.ndarray
-    points: (
-        np.ndarray
-    )  # [instance, 15]: the random points; the first 5 and 10 of them for K = 5 and 10
+    # [instance, 15]: the random points; the first 5 and 10 of them for K = 5 and 10
+    points: np.ndarray
 
     def valleys(self) -> Continuum:
         """The world of Table 1."""
@@ -173,9 +172,8 @@ def played1(options: Options) -> tuple[Design, dict[str, Cells]]:
         ("UCB1", UCB1()),
     ):
         for column, x in on_random_points(options, f"table1 {name}", policy, *means, plan).items():
-            cells[f"{name}-{column}"] = x._replace(
-                regret=plan.best(world) - x.reward
-            )  # not of its own best arm
+            # Not of its own best arm
+            cells[f"{name}-{column}"] = x._replace(regret=plan.best(world) - x.reward)
     return plan, cells
 
 
@@ -310,9 +308,8 @@ def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
 COLOUR = {"BZ": BLUE, "Z": VERMILION, "BV1": GREEN, "UCB1": ORANGE}
 PULLS, REWARD = "pulls", "Σ reward"
 
-Distances = dict[
-    tuple[str, str, int, int], float
-]  # in standard errors, by statistic, column, budget and λ
+# In standard errors, by statistic, column, budget and λ
+Distances = dict[tuple[str, str, int, int], float]
 
 
 def table1(options: Options) -> list[Row]:
@@ -652,9 +649,8 @@ def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     """
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
     point, again = {name: statistics(x)[place] for name, x in at.items()}, resampled(at, "m")
-    lead, leads = (
-        x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again)
-    )  # [1, λ], [resample, 1, λ]
+    # [1, λ], [resample, 1, λ]
+    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again))
     limits = [
         np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975))
         for i in range(len(lambdas) - 1)

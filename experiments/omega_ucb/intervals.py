@@ -269,9 +269,8 @@ def wilson(n: int, z: float) -> tuple[np.ndarray, np.ndarray]:
     a, b = n + z**2, total + z**2 / 2
     half = z * np.sqrt(total * (n - total) / n + z**2 / 4)
     upper = (b + half) / a
-    lower = np.where(
-        total > 0, total**2 / n / np.maximum(b + half, 1e-300), 0.0
-    )  # the other root: nothing cancels
+    # The other root: nothing cancels
+    lower = np.where(total > 0, total**2 / n / np.maximum(b + half, 1e-300), 0.0)
     return lower, upper
 
 
@@ -325,9 +324,8 @@ def in_general(options: Options) -> list[Row]:
                 upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)[1]
                 for cost, (of_cost, its_eta) in zip(MEANS, laws, strict=True):
                     lower = np.maximum(score_interval(n, share, z, its_eta, 0.0, 1.0)[0], 0)
-                    below = np.searchsorted(
-                        upper, reward / cost * lower
-                    )  # both rise with their totals
+                    # Both rise with their totals
+                    below = np.searchsorted(upper, reward / cost * lower)
                     found.append(float(of_cost @ np.append(0.0, np.cumsum(of_reward))[below]))
             return np.array(found)
 
@@ -396,9 +394,10 @@ def later_plays(options: Options) -> list[Row]:
     ρ) grows (§4.2).
     """
     rows, horizons = [], options.pick((100, 1_000), (100, 1_000), (100, 1_000))
+    # Gap: of r/c
     places = [
         (r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)
-    ]  # gap: of r/c
+    ]
     for rho in (0.25, 1.0):
         for tau in horizons:
             shares, kept = [], []
@@ -444,9 +443,8 @@ def _xi(tau: float, arms: int, rho: float) -> float:
     """ξ(τ, ρ) of Theorem 4, the sum of all 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last
     one.
     """
-    chance = -np.expm1(
-        0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho))
-    )  # 1 − √(1 − t^−ρ), nothing cancels
+    # 1 − √(1 − t^−ρ), nothing cancels
+    chance = -np.expm1(0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho)))
     return float((tau - arms) * chance[-1] + chance.sum())
 
 

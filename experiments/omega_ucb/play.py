@@ -95,9 +95,8 @@ def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
         "c-UCB": jb.policies.CUCB(),
         "i-UCB": jb.policies.IUCB(),
         "b-greedy": jb.policies.BGreedy(),
-        "Budget-UCB": jb.policies.BudgetUCB(
-            min_cost=least[None]
-        ),  # handed the true minimum mean cost, as in the reference code
+        # Handed the true minimum mean cost, as in the reference code
+        "Budget-UCB": jb.policies.BudgetUCB(min_cost=least[None]),
         "UCB-SC+": jb.policies.UCBSCPlus(),
         "KL-UCB-SC+": jb.policies.KLUCBSCPlus(),
         "ω-UCB, α = 0.05": ConstantAlpha(),
@@ -342,8 +341,7 @@ def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
         regret[:, place, draw] = result.regret.values
         possible[place, draw] = result.best_rate * steps(options) * least_cost(arms)
         total = {what: total[what] + cost[what] for what in total}
-    if (
-        draws > 1
-    ):  # runs of one draw of the laws are not independent of each other: their mean is one observation
+    # Runs of one draw of the laws are not independent of each other: their mean is one observation
+    if draws > 1:
         return regret.mean(axis=3), possible, total
     return regret[:, :, 0], possible, total

@@ -136,9 +136,8 @@ class Judged(NamedTuple):
 
     quality: np.ndarray  # [budget, order]
     dollars: np.ndarray  # [budget, order]
-    kept: (
-        np.ndarray
-    )  # [budget, order]: share of the marks at which the mean cost so far is at most the budget
+    # [budget, order]: share of the marks at which the mean cost so far is at most the budget
+    kept: np.ndarray
     served: np.ndarray  # [budget, order]: share of requests that were not turned away
     # [2, budget, order, mark]: quality and dollars a request between marks, given the models if known
     window: np.ndarray
@@ -192,9 +191,8 @@ def learners(here: World, quick: bool) -> dict[str, Any]:
     }
     if quick:
         return few
-    listed = np.array(
-        [0.1, 0.5, 1.25]
-    )  # dollars for a million tokens read, as the package's registry says
+    # Dollars for a million tokens read, as the package's registry says
+    listed = np.array([0.1, 0.5, 1.25])
     return few | {
         "pacer": Pacer(c=c, a=TUNED["pacer"]),
         "One-Phase": OnePhase(c=c, horizon=rounds, a=TUNED["One-Phase"]),
@@ -542,12 +540,10 @@ def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, floa
     """
     rng = np.random.default_rng(36)
     orders, n = model.shape
-    quality, dollars = (
-        x[np.arange(n), model] for x in (here.test.quality, here.test.dollars)
-    )  # [order, N]
-    prompts = (
-        np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n
-    )  # all, then draws
+    # [order, N]
+    quality, dollars = (x[np.arange(n), model] for x in (here.test.quality, here.test.dollars))
+    # All, then draws
+    prompts = np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n
     of_order = np.concatenate(
         [np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)]
     )
@@ -682,16 +678,11 @@ def own(options: Options) -> list[Row]:
     return rows + told(here, "own: UCB-Simplex", lanes(options, here, "own", policy))
 
 
-PHASES, DROP = (
-    3,
-    0.1 / 5.625,
-)  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
+# Of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
+PHASES, DROP = (3, 0.1 / 5.625)
 TIGHT = {"tight": 3.0e-4, "moderate": 6.62e-4, "loose": 1.87e-3}
-RATIOS = {
-    "tight": (1.01, 0.95, 1.04),
-    "moderate": (0.99, 0.65, 1.00),
-    "loose": (0.96, 0.23, 0.95),
-}  # published: 58c1a81d
+# Published: 58c1a81d
+RATIOS = {"tight": (1.01, 0.95, 1.04), "moderate": (0.99, 0.65, 1.00), "loose": (0.96, 0.23, 0.95)}
 
 
 def prices(options: Options) -> list[Row]:

@@ -213,9 +213,8 @@ def gaps(
 
 
 SECOND = "routellm"  # routellm/evals of github.com/lm-sys/RouteLLM at 0b64fda (Apache-2.0): all its CSV files
-RATES = np.array(
-    [[0.6e-6, 0.6e-6], [1e-5, 3e-5]]
-)  # dollars for a token read and written: Mixtral-8x7B, GPT-4-1106
+# Dollars for a token read and written: Mixtral-8x7B, GPT-4-1106
+RATES = np.array([[0.6e-6, 0.6e-6], [1e-5, 3e-5]])
 
 
 def second(options: Options) -> list[Row]:

@@ -35,9 +35,8 @@ def embedded(prompts: list[str], kept: Path) -> np.ndarray:
     vectors = np.zeros((len(prompts), 384), np.float32)
     by_length = np.argsort([len(ids) for ids in coded], kind="stable")
     for some in np.split(by_length, range(_BATCH, len(prompts), _BATCH)):
-        width = (
-            -(-max(len(coded[i]) for i in some) // 32) * 32
-        )  # a multiple of 32: at most eight programs
+        # A multiple of 32: at most eight programs
+        width = -(-max(len(coded[i]) for i in some) // 32) * 32
         ids, there = np.zeros((2, _BATCH, width), np.int32)
         for line, i in enumerate(some):
             ids[line, : len(coded[i])], there[line, : len(coded[i])] = coded[i], 1

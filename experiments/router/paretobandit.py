@@ -20,9 +20,8 @@ def features(vectors: np.ndarray) -> np.ndarray:
 
     places = {str(i): vectors[i] for i in range(len(vectors))}
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # its components were pickled by another version of scikit-learn
+        # Its components were pickled by another version of scikit-learn
+        warnings.simplefilter("ignore")
         service = FeatureService(
             custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca()
         )

@@ -166,9 +166,8 @@ class Report(NamedTuple):
 
     starts: jax.Array  # i32[]: how many of the waiting lanes have got a slot
     chunks: jax.Array  # i32[]: chunks played
-    share: (
-        jax.Array
-    )  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
+    # f32[]: sum of the shares of the clock that the lanes in slots have behind them
+    share: jax.Array
 
 
 class _Turns(NamedTuple):

@@ -445,9 +445,8 @@ def play_ties(
     arms, certain = tie_winners(tied, policy_key, rounds)
     arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
     # What an arm has brought earlier in this very block counts when it is drawn again.
-    repeats = (arms[:, None] == arms[None, :]) & (
-        steps[:, None] < steps[None, :]
-    )  # [earlier, later]
+    # [earlier, later]
+    repeats = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])
 
     def so_far(x: jax.Array) -> jax.Array:
         return jnp.sum(jnp.where(repeats, x[:, None], 0), axis=0, dtype=jnp.int32)

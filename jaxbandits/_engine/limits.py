@@ -20,9 +20,8 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
 
-MOST_A_ROUND = (
-    127 * ticks.ONE
-)  # what one int32 holds, next to the part of a unit that a total may have
+# What one int32 holds, next to the part of a unit that a total may have
+MOST_A_ROUND = 127 * ticks.ONE
 _WHOLE = 2**31 - 1  # whole units of a total
 _ID = 2**32  # ids of instances and replicates are one word of an address each
 _LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it

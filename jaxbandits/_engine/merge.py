@@ -81,9 +81,8 @@ class MergeConstants(NamedTuple):
     mean_reward: jax.Array  # i32[M]
     mean_cost: jax.Array  # i32[M]
     level: jax.Array  # f32[]: θ; +∞ where this lane waits
-    round_limit: (
-        jax.Array
-    )  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+    # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+    round_limit: jax.Array
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
@@ -145,9 +144,8 @@ def begin(
     rounds_left = jnp.minimum(
         _rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds
     )
-    target = jnp.minimum(
-        target, 0.9 * rounds_left
-    )  # short of the mark: a merge that passes it is dropped
+    # Short of the mark: a merge that passes it is dropped
+    target = jnp.minimum(target, 0.9 * rounds_left)
     # Every active point must have been pulled, and the environment must remember it: else its
     # address is not known.
     running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
@@ -226,9 +224,8 @@ def pull_top(
     )
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)
-    at = jnp.min(
-        jnp.where(merge_state.index == top, ids, ids.shape[0] - 1)
-    )  # any order leads to the same state
+    # Any order leads to the same state
+    at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))
     n, mean_reward, mean_cost = (
         merge_state.pulls[at],
         constants.mean_reward[at],

@@ -180,9 +180,8 @@ _FEWER = 4  # a quarter of the slots
 _FEWEST = 8
 _COMPILES = 2.0  # seconds
 _LONG = 0.2  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
-_WAITED: dict[Any, float] = defaultdict(
-    float
-)  # by program: seconds in which a quarter of its slots would have done
+# By program: seconds in which a quarter of its slots would have done
+_WAITED: dict[Any, float] = defaultdict(float)
 
 
 def _gathered(batch: driver.Batch, rows: np.ndarray, slots: int, device: Any) -> driver.Batch:
@@ -376,8 +375,8 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            numbers = call.chunk, call.chunks, slots // 16, quota
-            limits = driver.CallLimits(*map(np.int32, numbers))  # type: ignore[arg-type]
+            fields = call.chunk, call.chunks, slots // 16, quota
+            limits = driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:

@@ -39,9 +39,8 @@ def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
     versions = jax.__version__, jaxlib.__version__, device.platform, device.device_kind
     settings = sorted((name, repr(value)) for name, value in jax.config.values.items())
     description = repr((versions, settings, os.environ.get("XLA_FLAGS"), str(structure), shapes))
-    if (
-        " at 0x" in description or "..." in description
-    ):  # an object without a value, or a value in part
+    # An object without a value, or a value in part
+    if " at 0x" in description or "..." in description:
         return None
     return FOLDER / f"jaxbandits-{digest((package_digest() + description).encode())[:40]}"
 

@@ -174,9 +174,8 @@ class Lane(NamedTuple):
     """Who plays what: the constants of one lane."""
 
     row: jax.Array  # i32[]: row of the environment's tables
-    world_key: (
-        jax.Array
-    )  # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
+    # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
+    world_key: jax.Array
     policy_key: jax.Array  # u32[2]
     policy: Policy  # leaves of one setting
     constraint: Constraint  # leaves of one instance

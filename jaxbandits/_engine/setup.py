@@ -63,9 +63,8 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     means: Means  # of all actions, see Environment.values
-    best_rate: (
-        np.ndarray
-    )  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
+    # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
+    best_rate: np.ndarray
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
@@ -265,9 +264,8 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
 
 def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
     """Where on the clock the marks are, ``[instance, mark]``."""
-    at = np.maximum(
-        np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1
-    )  # at 0 no round was played yet
+    # At 0 no round was played yet
+    at = np.maximum(np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1)
     at[:, -1] = end
     return ticks.split(at)
 
@@ -396,9 +394,8 @@ def _names(labels: Any, ids: np.ndarray) -> tuple[str | int, ...]:
 # --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
 
 
-_PASSED: set[tuple[Any, ...]] = (
-    set()
-)  # programs, structures and shapes: values do not matter, a sweep has many
+# Programs, structures and shapes: values do not matter, a sweep has many
+_PASSED: set[tuple[Any, ...]] = set()
 
 
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:

@@ -68,9 +68,8 @@ def optimum(
         return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
     lowest_cost = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
     with np.errstate(divide="ignore"):
-        price_limit = np.minimum(
-            largest / budget, 2 * largest / lowest_cost
-        )  # at the second nobody who pays is served
+        # At the second nobody who pays is served
+        price_limit = np.minimum(largest / budget, 2 * largest / lowest_cost)
     price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
     gains: list[float] = []
     slopes: list[np.ndarray] = []
@@ -219,9 +218,8 @@ def _value_by_ratio(
     rows = np.arange(len(reward))
     arm = (reward - first * cost).argmax(axis=1)
     gain, paid = reward[rows, arm], cost[rows, arm]
-    ratio = float(
-        gain.mean() / paid.mean()
-    )  # a rule that was chosen on the other sample: not above ρ* on average
+    # A rule that was chosen on the other sample: not above ρ* on average
+    ratio = float(gain.mean() / paid.mean())
     if exact:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     slack = (gain - ratio * paid) / paid.mean()

@@ -30,9 +30,8 @@ class Mixture(NamedTuple):
     weight 1.
     """
 
-    value: (
-        jax.Array
-    )  # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
+    # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
+    value: jax.Array
     high: jax.Array  # i32[]: the member that costs more than c
     low: jax.Array  # i32[]: the member that costs at most c
     weight: jax.Array  # f32[]
@@ -261,9 +260,8 @@ def simplex(
         after = xp.where(
             is_pivot_row, row[..., None, :], now.rows - column[..., None] * row[..., None, :]
         )
-        after = xp.where(
-            levels, xp.maximum(after, 0), after
-        )  # what rounding leaves below 0 would be no vertex
+        # What rounding leaves below 0 would be no vertex
+        after = xp.where(levels, xp.maximum(after, 0), after)
         return _Tableau(
             xp.where(moves[..., None, None], after, now.rows),
             xp.where(

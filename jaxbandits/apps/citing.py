@@ -69,9 +69,8 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
     else:
         software, classes = _software(__version__), []
         for kind in _kinds(policy) if policy is not None else ():
-            classes += nearest_class(
-                kind
-            )  # a class of the user's has the papers of its nearest parent
+            # A class of the user's has the papers of its nearest parent
+            classes += nearest_class(kind)
     entries = dict.fromkeys(
         entry for name in classes for _, entry, names in papers() if name in names
     )
@@ -89,9 +88,8 @@ def _software(version: str, code: str = "") -> str:
         pages = dict(x.split(", ", 1) for x in metadata("jaxbandits").get_all("Project-URL") or ())
     except PackageNotFoundError:
         pages = {}
-    if "//example." not in (
-        address := pages.get("Homepage", "//example.")
-    ):  # reserved: there is none yet
+    # Reserved: there is none yet
+    if "//example." not in (address := pages.get("Homepage", "//example.")):
         fields["url"] = address
     # said once more for BibTeX, whose styles leave out version and date
     parts = [f"Version {version}", fields.get("date", ""), f"source {code[:16]}" if code else ""]

@@ -47,6 +47,7 @@ RESTS = Capability(
     "rests",
     (
         *("score", "init", "blank_action", "update", "select", "step", "spreads", "rounding"),
+        # Of explorations, zooming policies, confidence bounds
         *(
             "at",
             "radius",
@@ -54,7 +55,7 @@ RESTS = Capability(
             "phased",
             "upper",
             "lower",
-        ),  # of explorations, zooming policies, confidence bounds
+        ),
     ),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",

@@ -26,9 +26,8 @@ from jaxbandits._tables import NARROW, line
 
 T = TypeVar("T")
 
-SMALLEST = float(
-    np.finfo(np.float32).tiny
-)  # below it float32 is denormal, which compiled programs take for 0
+# Below it float32 is denormal, which compiled programs take for 0
+SMALLEST = float(np.finfo(np.float32).tiny)
 MOST_INT = 2**31 - 1
 _LARGEST = float(np.finfo(np.float32).max)
 _NEVER_REFUSED = 1 << 27  # bytes

@@ -60,11 +60,8 @@ def exactly(value: Any) -> Hashable:
 # --- whose code it is
 
 
-_PYTHONS = (
-    "__annot",
-    "__slotnames__",
-    "_abc_",
-)  # what Python itself adds to a class later (pickle does)
+# What Python itself adds to a class later (pickle does)
+_PYTHONS = ("__annot", "__slotnames__", "_abc_")
 # A dataclass gets methods made as text and, since Python 3.13, one of that module itself
 # (``__replace__``).
 _WRITTEN_HERE = "<string>", dataclasses.__file__, f"{_PACKAGE}{os.sep}"
@@ -228,9 +225,8 @@ def _text(value: Any, done: dict[int, tuple[Any, bytes]]) -> str:
         return _text((value.co_code, value.co_names, value.co_consts), done)
     if isinstance(value, functools.partial):
         return _text((value.func, value.args, value.keywords), done)
-    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(
-        _JAX
-    ):  # called by the program
+    # Called by the program
+    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(_JAX):
         return _text(
             (value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done
         )

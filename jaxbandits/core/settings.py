@@ -176,9 +176,8 @@ def label(
             if setting is None:
                 continue
             value = _short(np.asarray(value)[setting], field.metadata.get("core", 0))
-        elif " at 0x" in str(
-            value
-        ):  # a function, or what holds one: an address, another one in every process
+        elif " at 0x" in str(value):
+            # A function, or what holds one: an address, another one in every process
             if value is field.default:
                 continue
             value = getattr(value, "__name__", type(value).__name__)

@@ -68,9 +68,8 @@ class Stocked(AddressedArms):
     arms: AddressedArms = leaf()
     stock: ArrayLike = leaf(integer=True)  # i32[I, K]: m
     purse: Total | None = leaf(default=None)  # [I, K]: b in ticks
-    starts: ArrayLike = leaf(
-        default=None, integer=True
-    )  # i32[I, S]: the first round of each part of the schedule
+    # i32[I, S]: the first round of each part of the schedule
+    starts: ArrayLike = leaf(default=None, integer=True)
     shown: ArrayLike = leaf(default=None)  # bool[I, S, K]: which arms are open in it
     last_pull: str = static(default="counts")
 

@@ -31,9 +31,8 @@ from jaxbandits.environments.finite import refuses_but_one_arm
 from jaxbandits.environments.noise import Bernoulli, Noise
 from jaxbandits.environments.table import DrawnRows, RowOrder, checked_features
 
-_CONTEXTS = np.uint32(
-    2**32 - 2
-)  # no arm is pulled so often, so this address is free in the world's key
+# No arm is pulled so often, so this address is free in the world's key
+_CONTEXTS = np.uint32(2**32 - 2)
 _MOST_FEATURES = 2**16
 SAMPLE = 2**14  # contexts that expectations of a law are taken over, unless one asks for more
 _SAMPLE_KEY = 20261125

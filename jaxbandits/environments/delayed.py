@@ -143,9 +143,8 @@ class TableDelay(DelayLaw):
 
 # --- A world whose outcomes arrive later: many requests are open at once
 
-_DELAYS = np.uint32(
-    2**32 - 1
-)  # no arm is pulled so often, so this address is free in the world's key
+# No arm is pulled so often, so this address is free in the world's key
+_DELAYS = np.uint32(2**32 - 1)
 _LAST = np.int32(2**31 - 1)
 
 

@@ -209,9 +209,8 @@ class Piecewise(AroundWorld):
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
         """The context of the round's segment, if it has any."""
-        if (
-            getattr(self.spec, "context", None) is None
-        ):  # then the program is as if there were no such thing
+        # Then the program is as if there were no such thing
+        if getattr(self.spec, "context", None) is None:
             return None
         return self._at(self.segment(round)).context(key, round)
 

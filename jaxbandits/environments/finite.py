@@ -160,9 +160,8 @@ class WeightedRowsLaw(Law):
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R]
-    cumulative: ArrayLike = (
-        leaf()
-    )  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+    # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+    cumulative: ArrayLike = leaf()
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         uniform = streams.uniform_ticks(words[0])
@@ -186,9 +185,8 @@ def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is a whole tick (where the weight of ¾ is 0 it then lies below the third: an outcome ¾ in place
     of ½ and 1, the same mean).
     """
-    weights = weights / weights.max(
-        axis=-1, keepdims=True
-    )  # no sum of huge or tiny weights over- or underflows
+    # No sum of huge or tiny weights over- or underflows
+    weights = weights / weights.max(axis=-1, keepdims=True)
     share = weights / weights.sum(axis=-1, keepdims=True)
     cumulative = np.rint(np.cumsum(share, axis=-1)[..., :4] * ticks.ONE).astype(np.int64)
     cumulative = np.clip(cumulative, 4, ticks.ONE)

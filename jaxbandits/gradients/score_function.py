@@ -137,9 +137,8 @@ def _scores(
     result, regret, rounds = estimates.play_copies(
         policy, environment, constraint, key=key, **options
     )
-    pulls = np.asarray(result.final["pulls"])[
-        ..., : arms.spec.arms
-    ]  # the null arm, the last, brings nothing
+    # The null arm, the last, brings nothing
+    pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]
     lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)

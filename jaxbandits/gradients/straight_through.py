@@ -168,9 +168,8 @@ def estimate(
     )
     mean_r, mean_c = environment.values()
     rate = np.asarray(result.best_rate)[:, None]
-    loss = np.nan_to_num(
-        rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r
-    )  # [I, K], a pull's
+    # [I, K], a pull's
+    loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)
     moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
     slopes = np.einsum("sirpk,ik->sirp", moves, loss)
     about: dict[str, Any] = {"estimator": "straight_through", "unbiased_for": "nothing"}

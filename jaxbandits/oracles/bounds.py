@@ -136,9 +136,8 @@ def suak_regret(
     table = knapsack_lp.vertices(mean_reward, mean_cost, c)
     best = jnp.max(table)
     mu = knapsack_lp.with_null(mean_reward)
-    both = (mu[:, None] > mu[None, :]) | jnp.eye(
-        arms + 1, dtype=bool
-    )  # a pair that plays its dear member
+    # A pair that plays its dear member
+    both = (mu[:, None] > mu[None, :]) | jnp.eye(arms + 1, dtype=bool)
     gap = jnp.where(both & jnp.isfinite(table) & (table < best), best - table, jnp.inf)
     smallest_gap = jnp.minimum(jnp.min(gap, axis=0), jnp.min(gap, axis=1))[:arms]
     cost_gap = jnp.abs(mean_cost - c)

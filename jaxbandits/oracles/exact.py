@@ -43,9 +43,8 @@ class Ends(NamedTuple):
     """All counts that a run may end with, ``[end]``, and the weight of each; see :func:`play_out`."""
 
     counts: Counts
-    last: (
-        np.ndarray
-    )  # i64[end]: the arm whose last pull exceeded the budget and forfeits its reward, or −1
+    # i64[end]: the arm whose last pull exceeded the budget and forfeits its reward, or −1
+    last: np.ndarray
     weight: np.ndarray  # f64[1 + P, end]
     clock: str  # "rounds" or "spent"
     rounds: int
@@ -61,9 +60,8 @@ class Exact(NamedTuple):
     by_mean_reward: np.ndarray  # [I, K]: ∂ regret / ∂ μ^r
     by_mean_cost: np.ndarray  # [I, K]: ∂ regret / ∂ μ^c
     by_parameter: np.ndarray  # [I, P]
-    missing: (
-        np.ndarray
-    )  # [I]: probability of the histories that are longer than ``rounds``; 0 with a horizon
+    # [I]: probability of the histories that are longer than ``rounds``; 0 with a horizon
+    missing: np.ndarray
 
 
 def play_out(

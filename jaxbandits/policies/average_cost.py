@@ -188,9 +188,8 @@ class Pacer(MixturePolicy):
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         """Move the price, then play the best arm at it."""
-        now = money_left(
-            view
-        )  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        # Since the last action it grew by c − cost, and by c for every round skipped by a guard
+        now = money_left(view)
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
         descent = self.optimiser or _mirror_descent()

@@ -141,9 +141,8 @@ def sortable(scores: jax.Array) -> jax.Array:
     XLA on CPU reduces whole numbers at least twice as fast as floats, whose maximum must mind NaN.
     """
     bits = jax.lax.bitcast_convert_type(scores, jnp.int32)
-    minus_zero = bits == np.int32(
-        -(2**31)
-    )  # XLA would drop an addition of 0, which would also make it 0
+    # XLA would drop an addition of 0, which would also make it 0
+    minus_zero = bits == np.int32(-(2**31))
     turned = bits ^ ((bits >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
     return jnp.where(jnp.isnan(scores), NAN, jnp.where(minus_zero, 0, turned))
 
@@ -509,9 +508,8 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
     """
     ids = jax.lax.iota(jnp.uint32, arms)
     word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
-    u = (word.astype(jnp.float32) + 0.5) * np.float32(
-        2.0**-32
-    )  # small u, the ones that win, are the finest
+    # Small u, the ones that win, are the finest
+    u = (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)
     return -jnp.log(-jnp.log1p(-jnp.minimum(u, np.float32(1 - 2.0**-24))))
 
 

@@ -122,9 +122,8 @@ class KaplanMeier(Survival):
             1.0,
         )
         columns = [stays[:, 0]]
-        for j in range(
-            1, stays.shape[1]
-        ):  # in this order, so that no compilation multiplies in another
+        # In this order, so that no compilation multiplies in another
+        for j in range(1, stays.shape[1]):
             columns.append(columns[-1] * stays[:, j])
         return Tail(jnp.stack(columns, axis=1).reshape(-1), pulls.astype(jnp.float32))
 
@@ -551,9 +550,8 @@ class Zoom(NamedTuple):
     """
 
     sums: Sums
-    cell: (
-        jax.Array
-    )  # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
+    # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
+    cell: jax.Array
     full: jax.Array  # bool[]: a cell of the finest grid should have been split
 
 

@@ -385,9 +385,8 @@ class _Linear(Policy):
         """r̂, ĉ, w of the request to be decided."""
         arms = model.pulls.shape[0]
         rows = self.rows(view.context, arms)  # type: ignore[arg-type]
-        rows = jnp.where(
-            view.available[:, None], rows, 0
-        )  # what stands in the row of an absent arm may be NaN
+        # What stands in the row of an absent arm may be NaN
+        rows = jnp.where(view.available[:, None], rows, 0)
         if self.forget is None:
             solved = _applied(model.inverse, rows)
         else:
@@ -969,9 +968,8 @@ class SquareCBwK(_Game):
         for k in range(arms):  # as many arms and the null arm as lie below the uniform
             total = total + chance[k]
             arm = arm + (total <= uniform).astype(jnp.int32)
-        last = jnp.max(
-            jnp.where(chance > 0, jax.lax.iota(jnp.int32, arms + 1), 0)
-        )  # whatever rounding makes of sums
+        # Whatever rounding makes of sums
+        last = jnp.max(jnp.where(chance > 0, jax.lax.iota(jnp.int32, arms + 1), 0))
         return jnp.where(jnp.any(jnp.isnan(net) & view.available), arms + 1, jnp.minimum(arm, last))
 
     @staticmethod

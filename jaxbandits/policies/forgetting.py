@@ -33,10 +33,8 @@ from jaxbandits.policies.base import (
 from jaxbandits.policies.soft import BudgetedThompson, Posterior
 from jaxbandits.policies.wrappers import Around
 
-_AGAIN, _FORCED = (
-    255,
-    254,
-)  # roles: of a key for rounds whose number the inner policy has seen before, of exploration
+# Roles: of a key for rounds whose number the inner policy has seen before, of exploration
+_AGAIN, _FORCED = (255, 254)
 
 # --- Who knows when the world changes
 

@@ -31,10 +31,8 @@ from jaxbandits.policies.base import (
 )
 from jaxbandits.policies.ucb import hoeffding_radius
 
-_LARGEST, _SUM = (
-    15,
-    30,
-)  # what the largest weight becomes, and what no sum of weights is above: powers of two
+# What the largest weight becomes, and what no sum of weights is above: powers of two
+_LARGEST, _SUM = (15, 30)
 
 
 @pytree

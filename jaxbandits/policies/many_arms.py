@@ -196,9 +196,8 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
             float(np.max(b)),
             f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})",
         )
-    k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(
-        np.int64
-    )  # 1e6^(2/3) is 10,000 and not a hair more
+    # 1e6^(2/3) is 10,000 and not a hair more
+    k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)
     return int(k) if k.ndim == 0 else k
 
 

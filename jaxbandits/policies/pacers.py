@@ -76,9 +76,8 @@ class EvenPace(Around):
 
 # --- A price on the money of every budget that renews, moved by mirror descent
 
-_LEAST = np.float32(
-    2.0**-10
-)  # of the first price: so deep may a price fall, or it would not come back in time
+# Of the first price: so deep may a price fall, or it would not come back in time
+_LEAST = np.float32(2.0**-10)
 
 
 class PricePacerState(NamedTuple):
@@ -174,9 +173,8 @@ class PricePacer(ArmTotals):
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
         bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
-        cost, rest = (
-            x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest)
-        )  # [1 or d, K]
+        # [1 or d, K]
+        cost, rest = (x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest))
         mean = jnp.where((arms.n > 0)[None, :], cost / n[None, :], bound[None, :])
         returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound[None, :] - mean, 0)), axis=1)
         target = (

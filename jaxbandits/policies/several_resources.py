@@ -303,9 +303,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         bits.
         """
         arms = pulled(learnt, round)
-        wide = jax.tree.map(
-            lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds
-        )  # as in `base.evaluate_arms`
+        # As in `base.evaluate_arms`
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)
         wide, arms = jax.lax.optimization_barrier((wide, arms))
         d = arms.cost.shape[1]
         columns = [
@@ -344,9 +343,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         log = rate * share * used
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
-        for j in range(
-            lower.shape[0]
-        ):  # one after the other: a reduction may add in another order in another program
+        # One after the other: a reduction may add in another order in another program
+        for j in range(lower.shape[0]):
             uses = uses + price[j] * lower[j]
         return jnp.where(uses > 0, upper / uses, jnp.inf), lower
 
@@ -549,9 +547,8 @@ def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
         return sum((jnp.where(includes(j), level[j], 0) for j in places), start=jnp.float32(0))
 
     goal = uniform * summed(lambda j: level[j] > 0)
-    choice = last = jnp.max(
-        jnp.where(level > 0, vertex.arm, -1)
-    )  # whatever rounding makes of the sums
+    # Whatever rounding makes of the sums
+    choice = last = jnp.max(jnp.where(level > 0, vertex.arm, -1))
     for i in places:
         exceeds = (level[i] > 0) & (summed(lambda j, i=i: vertex.arm[j] <= vertex.arm[i]) > goal)
         choice = jnp.where(exceeds & (vertex.arm[i] < choice), vertex.arm[i], choice)
@@ -951,9 +948,8 @@ class LagrangeBwK(Policy):
         horizon = ticks.to_float(state.budget)[-1]
         eta = 0.95 * jnp.sqrt(jnp.log(arms) / (horizon * arms))
         gamma = jnp.minimum(1.05 * jnp.sqrt(arms * jnp.log(arms) / horizon), 1)
-        gain = state.arms - jnp.max(
-            jnp.where(available, state.arms, -jnp.inf)
-        )  # the largest may be closed
+        # The largest may be closed
+        gain = state.arms - jnp.max(jnp.where(available, state.arms, -jnp.inf))
         weight = jnp.where(available, jnp.exp(eta * gain), 0)
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
@@ -961,19 +957,18 @@ class LagrangeBwK(Policy):
         self, state: LagrangeState, key: jax.Array, observation: Observation
     ) -> LagrangeState:
         """Both players learn from the round."""
-        available, feedback = (
-            state.available,
-            observation.feedback,
-        )  # of the round in which it was drawn
+        # Of the round in which it was drawn
+        available, feedback = (state.available, observation.feedback)
         state, policy = jax.lax.optimization_barrier((state, self))
         p, budget = policy.probabilities(state, available), ticks.to_float(state.budget)
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
         cost = jnp.append(ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)), 1)
         reach = policy.ratio * budget[-1] / budget
         largest_reach = jnp.max(reach)
+        # [m]
         gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (
             1 + largest_reach
-        )  # [m]
+        )
         won = jnp.sum(jnp.where(jax.lax.iota(jnp.int32, gain.shape[0]) == state.resource, gain, 0))
         beta_ = jnp.sqrt(jnp.log(arms / policy.delta) / (budget[-1] * arms))
         is_arm = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action

@@ -116,9 +116,8 @@ class HOO(_RatioTree):
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         depth = 31 - jax.lax.clz(cells + 1)
         number = cells + 1 - (1 << depth)
-        on_way = (depth <= last) & (
-            point >> (ticks.BITS - depth) == number
-        )  # the leading bits name the cell
+        # The leading bits name the cell
+        on_way = (depth <= last) & (point >> (ticks.BITS - depth) == number)
         return _counted(state, on_way, feedback.reward, feedback.cost)
 
     def bounds(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
@@ -131,9 +130,8 @@ class HOO(_RatioTree):
             n > 0, mean + width_factor(self.lam) * wide + self.nu * jnp.power(self.rho, h), jnp.inf
         )
         levels = [upper[2**d - 1 : 2 ** (d + 1) - 1] for d in range(self.depth + 1)]
-        for d in range(
-            self.depth - 1, -1, -1
-        ):  # from the leaves: B of a cell needs those of its children
+        # From the leaves: B of a cell needs those of its children
+        for d in range(self.depth - 1, -1, -1):
             children = levels[d + 1].reshape(-1, 2)
             levels[d] = jnp.minimum(levels[d], jnp.max(children, axis=1))
         return jnp.concatenate(levels)

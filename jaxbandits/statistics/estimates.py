@@ -24,9 +24,8 @@ def t_quantile(p: Any, freedom: Any) -> np.ndarray:
     """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above
     0.
     """
-    from scipy.special import (
-        stdtrit,
-    )  # scipy.stats takes longer to import than a small comparison to play
+    # scipy.stats takes longer to import than a small comparison to play
+    from scipy.special import stdtrit
 
     return np.where(np.equal(p, 0), -np.inf, stdtrit(freedom, p))
 
@@ -92,9 +91,8 @@ def moments(values: np.ndarray) -> Moments:
         )
         total, squares = variance.sum(0), (variance**2).sum(0)
         mean, error = part.mean(axis=(0, 1)), np.sqrt(total / count) / strata
-        third = np.zeros(
-            mean.shape
-        )  # the third cumulant of the mean is the sum of the strata's, as its variance is
+        # The third cumulant of the mean is the sum of the strata's, as its variance is
+        third = np.zeros(mean.shape)
         if count > 2:
             cubes = ((part - part.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
             third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3

@@ -190,9 +190,8 @@ def runs_needed(
         low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
         possible = has_power(high)
         while (high - low > 1).any():
-            middle = np.maximum(
-                np.floor(np.sqrt(low * high)), low + 1
-            )  # halves the logarithm first
+            # Halves the logarithm first
+            middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)
             good, below = has_power(middle), np.minimum(middle, high - 1)
             low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
         return np.where(possible, high, np.inf)

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     import xarray
 
 
-_BETS = 2.0 ** -np.arange(
-    14.0
-)  # λ: small ones win where a loss may be large, large ones where it may not
+# λ: small ones win where a loss may be large, large ones where it may not
+_BETS = 2.0 ** -np.arange(14.0)
 CLAIMS = ("most runs", "average")
 
 

@@ -49,9 +49,8 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         log = bool(x.min() > 0 and x.max() / x.min() > 8)
         if log:
             axis.set_xscale("log")
-        label_grid(
-            axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5)
-        )  # inches of a label
+        # Inches of a label
+        label_grid(axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5))
         if log_up:
             axis.set_yscale("log")
             plain_numbers(axis.yaxis)

@@ -56,9 +56,8 @@ def pin_worker(number: int, count: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores := checks.part_of_cores(number, count):
-        os.sched_setaffinity(
-            0, cores
-        )  # of this thread, and so of all that it and jax start from now on
+        # Of this thread, and so of all that it and jax start from now on
+        os.sched_setaffinity(0, cores)
     os.environ.update(own_gpu(number, count))
 
 
@@ -121,10 +120,8 @@ def open_engine(name: str) -> Iterator[Any]:
                 "env": held.enter_context(shared_programs()),
                 "preload": _PRELOAD.format(count=count),
             }
-            quiet = {
-                "dashboard_address": "127.0.0.1:0",
-                "silence_logs": logging.CRITICAL,
-            }  # a death is told by who plays anew
+            # A death is told by who plays anew
+            quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
             address = held.enter_context(
                 distributed.LocalCluster(n_workers=count, **quiet, **options)
             )

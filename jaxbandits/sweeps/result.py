@@ -431,9 +431,8 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
             slice(result.ended.shape[1]),
         )
         for name, values in _views(result).items():
-            if (
-                name not in arrays
-            ):  # places that an environment has not, for it has fewer instances, stay NaN or −1
+            # Places that an environment has not, for it has fewer instances, stay NaN or −1
+            if name not in arrays:
                 arrays[name] = np.full(
                     shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan
                 )
@@ -503,6 +502,5 @@ def _views(result: Result) -> dict[str, np.ndarray]:
             views[rest] = x
         elif kind == "audit":
             views[rest] = ticks.to_units(x)
-    return {
-        name: x for name, x in views.items() if x.ndim <= 4
-    }  # of several resources: a Result has them
+    # Of several resources: a Result has them
+    return {name: x for name, x in views.items() if x.ndim <= 4}

@@ -165,9 +165,8 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     task = block.unit.task
 
     def store(accounts: pool.JobAccounts) -> Answer:
-        rows = np.searchsorted(
-            np.sort(block.lanes), block.lanes
-        )  # a block keeps its lanes in the order of play
+        # A block keeps its lanes in the order of play
+        rows = np.searchsorted(np.sort(block.lanes), block.lanes)
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
         content = encode({**arrays, "ended": status.astype(np.int8)})
@@ -288,9 +287,8 @@ def dispatch(
                         notice(
                             f"{name(block.number)} failed {_TRIES} times and is left out: {reason}"
                         )
-                work_done = max(
-                    rounds, threads.work if threads is not None else 0.0
-                )  # of unfinished blocks too
+                # Of unfinished blocks too
+                work_done = max(rounds, threads.work if threads is not None else 0.0)
                 pace = (
                     f"{work_done / (time.perf_counter() - began):.2g} rounds/s"
                     if work_done
@@ -417,9 +415,8 @@ def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Work
             f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began"
         )
     threads = pool.usual_workers(devices)
-    if (
-        "distributed" in sys.modules and devices[0].platform == "cpu"
-    ):  # no more than Dask gave this process
+    # No more than Dask gave this process
+    if "distributed" in sys.modules and devices[0].platform == "cpu":
         from distributed import get_worker
 
         with contextlib.suppress(ValueError):  # it is none of Dask's

@@ -202,9 +202,8 @@ def describe(value: Any, place: str = "spec") -> Any:
         return {"key": describe(np.asarray(jax.random.key_data(value)))}
     if isinstance(value, (np.ndarray, jax.Array, np.generic)):
         x = np.asarray(value)
-        if (
-            x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any()
-        ):  # NaN is not equal to itself
+        # NaN is not equal to itself
+        if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():
             return {"dtype": x.dtype.str, "values": x.tolist()}
         return {
             "dtype": x.dtype.str,
@@ -504,9 +503,8 @@ def forecast(
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
     seconds = work + (sum(compiling.values()) / min(workers, len(compiling)) if work else 0.0)
     largest = max(unit.task.order.size for unit in plan.units)
-    accounts = (
-        8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)
-    )  # open blocks; copies of the final arrays
+    # Open blocks; copies of the final arrays
+    accounts = 8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)
     memory = checks.peak_memory() + _REPORT_BYTES + len(compiling) * _PROGRAM_BYTES
     return Forecast(
         seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers

@@ -85,9 +85,8 @@ class Folder:
         with self._writing(BLOCKS):
             (self.path / BLOCKS).mkdir(exist_ok=True)
             for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
-                if UNFINISHED.fullmatch(
-                    entry.name
-                ):  # what a run leaves that was killed while it wrote
+                # What a run leaves that was killed while it wrote
+                if UNFINISHED.fullmatch(entry.name):
                     entry.unlink()
 
     def has_sweep(self) -> bool:

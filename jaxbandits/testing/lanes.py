@@ -41,9 +41,8 @@ def ulps_apart(a: Any, b: Any) -> np.ndarray:
 
     def rank(x: np.ndarray) -> np.ndarray:
         bits = np.ascontiguousarray(x).view(np.int32).astype(np.int64)
-        return np.where(
-            bits >= 0, bits, -(2**31) - bits
-        )  # the order of the floats; −0 and +0 are one
+        # The order of the floats; −0 and +0 are one
+        return np.where(bits >= 0, bits, -(2**31) - bits)
 
     x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
     apart, nan = np.abs(rank(x) - rank(y)), (np.isnan(x), np.isnan(y))
@@ -249,9 +248,8 @@ def play_lane(
             empty,
             view.context,
         )
-        if passes(
-            environment, world, state
-        ):  # where no arm is open the round passes, and nothing is learnt
+        # Where no arm is open the round passes, and nothing is learnt
+        if passes(environment, world, state):
             any_open, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
             outcome = select_tree(any_open, outcome, nothing)
             passed = (before, state, book(constraint, ledger, nothing), *carry[3:])

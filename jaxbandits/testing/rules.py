@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.source_info_util import (
-    summarize,
-)  # where an equation was written; it has no public name
+
+# Where an equation was written; it has no public name
+from jax._src.source_info_util import summarize
 
 from jaxbandits._engine.scan import book
 from jaxbandits._engine.setup import check_nouns, time_parallel
@@ -279,9 +279,8 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
     """
     axis = arms_axis(subject.environment)
     change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
-    for i in range(
-        subject.environment.instances
-    ):  # all changes at once, since each of them is a program to compile
+    # All changes at once, since each of them is a program to compile
+    for i in range(subject.environment.instances):
         options = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
         if axis is not None:
             options |= widened(options["policies"], options["environment"], axis, 2)
@@ -314,9 +313,8 @@ def leap_equals_scan(subject: Subject) -> None:
 def replicates_differ(subject: Subject) -> None:
     """No two replicates are the same run."""
     ledger = subject.base.ledger
-    columns = [
-        ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")
-    ]  # spent: of each resource
+    # Spent: of each resource
+    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]
     runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
     for i, instance in enumerate(runs):
         different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
@@ -377,10 +375,8 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
         )
 
 
-_KEY, _VARIES = (
-    1,
-    2,
-)  # what a value depends on: the policy's key; anything that another round may have otherwise
+# What a value depends on: the policy's key; anything that another round may have otherwise
+_KEY, _VARIES = (1, 2)
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:

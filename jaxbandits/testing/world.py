@@ -492,9 +492,8 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
     horizon = Horizon(200)
     if not isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", r"Zooming\.lipschitz"
-            )  # how well it plays does not matter here
+            # How well it plays does not matter here
+            warnings.filterwarnings("ignore", r"Zooming\.lipschitz")
             options: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             by_scan, by_leap = (
                 simulate(policy, environment, horizon, engine=x, **options)

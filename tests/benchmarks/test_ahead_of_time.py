@@ -68,11 +68,8 @@ def test_loops_and_branches_are_found_with_what_a_turn_takes():
     assert found == {
         "entry": (0, 0, 0),
         "entry/while 0": (0, 0, 0),
-        "entry/while 0/branch 0": (
-            1,
-            1,
-            2 * 48 + 3 * 48,
-        ),  # a copy reads and writes; a fusion reads two, writes one
+        # A copy reads and writes; a fusion reads two, writes one.
+        "entry/while 0/branch 0": (1, 1, 2 * 48 + 3 * 48),
         "entry/while 0/branch 1": (0, 0, 0),
     }
 

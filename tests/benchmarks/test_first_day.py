@@ -29,10 +29,11 @@ def span(pid, begin, long):
     [
         ([(1, 0, 10)], 0.0),
         ([(1, 0, 10), (1, 30, 10)], 0.5),
+        # Side by side, and the host's do not count
         (
             [(1, 0, 10), (1, 5, 5), (1, 2, 18), (2, 0, 1000)],
             0.0,
-        ),  # side by side, and the host's do not count
+        ),
         ([(1, 0, 10), (1, 20, 20), (1, 25, 5)], 0.25),
     ],
 )

@@ -59,7 +59,5 @@ def test_who_does_is_caught() -> None:
 
     with pytest.raises(KeyReuseError):
         check(Twice(), world("bernoulli"), jb.Horizon(5))
-    assert episode(Twice(), world("bernoulli"), jb.Horizon(5), KEY, rounds=2).action.shape == (
-        1,
-        2,
-    )  # it plays, though
+    # It plays, though
+    assert episode(Twice(), world("bernoulli"), jb.Horizon(5), KEY, rounds=2).action.shape == (1, 2)

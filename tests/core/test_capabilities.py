@@ -221,9 +221,8 @@ def test_everything_that_the_library_declares_counts() -> None:
         ):
             if getattr(cls, capability.name, False) is True:
                 seen += 1
-                bare = type(
-                    cls.__name__, (cls,), {"__dataclass_fields__": {}}
-                )  # so that no field must be given
+                # So that no field must be given
+                bare = type(cls.__name__, (cls,), {"__dataclass_fields__": {}})
                 assert why_not(object.__new__(bare), capability) is None
     assert seen > 20
 

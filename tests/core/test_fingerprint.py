@@ -102,9 +102,8 @@ def test_autoreload(cell: Any, wanted: list[list[int]], tmp_path: Path) -> None:
     module, found = tmp_path / "edited.py", []
     for number, (score, sign) in enumerate(EDITS):
         module.write_text(MODULE.format(score=score, sign=sign))
-        os.utime(
-            module, (time.time() + 10 * number,) * 2
-        )  # an editor is slower than the clock of a file
+        # An editor is slower than the clock of a file
+        os.utime(module, (time.time() + 10 * number,) * 2)
         if number == 0:
             cell("%load_ext autoreload\n%autoreload 2\nimport edited\nmine = edited.Mine()")
         found.append(cell("pulls(edited.Mine())"))
@@ -456,9 +455,8 @@ def test_a_class_that_was_pickled_or_patched_for_a_while_is_the_packages_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class_, policy = jb.policies.UCBB2, jb.policies.UCBB2()
-    with (
-        monkeypatch.context() as patch
-    ):  # the class may be met for the first time while it is patched
+    # The class may be met for the first time while it is patched
+    with monkeypatch.context() as patch:
         patch.setattr(class_, "score", lambda self, arms: arms.n)
         assert is_users(policy)
     assert not is_users(policy)

@@ -31,9 +31,8 @@ LARGEST = (2**31 - 1) * ONE + (ONE - 1)
 SMALLEST = -(2**31) * ONE
 
 outcomes = st.one_of(st.integers(0, ONE), st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]))
-HALF = (
-    2**30 * ONE
-)  # sums and differences of two totals in [−HALF, HALF) are totals, the largest one among them
+# Sums and differences of two totals in [−HALF, HALF) are totals, the largest one among them
+HALF = 2**30 * ONE
 totals = st.one_of(
     st.integers(-(2**53), 2**53), st.integers(-HALF, HALF - 1), st.integers(-2 * ONE, 2 * ONE)
 )

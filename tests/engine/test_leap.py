@@ -295,9 +295,8 @@ def test_scores_rest_in_float64(name: str) -> None:
         leaves = jax.tree.map(
             lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), n.size)), RESTING[name]
         )
-        jitted = jax.jit(
-            lambda leaves, t, f: leaves.score(Arms(t, *f))
-        )  # tables in the program would be folded
+        # Tables in the program would be folded
+        jitted = jax.jit(lambda leaves, t, f: leaves.score(Arms(t, *f)))
 
         def score(t: jax.Array) -> jax.Array:
             return jitted(leaves, t, f)

@@ -124,9 +124,8 @@ def test_why_arms_end_at_two_to_the_24():
 def test_resources():
     most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
     assert most.spec.resources == 511
-    wide = jax.tree.map(
-        jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257))
-    )  # its last block's bit is 2**31
+    # Its last block's bit is 2**31
+    wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))
     world = scan.at_instance(wide, jnp.int32(0))
     _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
     assert cost.shape == (257,)

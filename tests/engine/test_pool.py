@@ -81,18 +81,16 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
     alone = len(calls)
     same(usual, play(chunk=64, slots=2))
-    assert len(calls) - alone < 17, (
-        len(calls) - alone
-    )  # with a call for every pair of lanes it would be 20 at least
+    # With a call for every pair of lanes it would be 20 at least
+    assert len(calls) - alone < 17, len(calls) - alone
 
 
 def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
     calls = []
     watched(monkeypatch, lambda *found: calls.append(len(found)))
     batches = play(replicates=3, slots=16)
-    assert (
-        set(calls) == {3} and len(calls) >= 8
-    )  # 120 lanes, 16 at a time; the other program gives two things
+    # 120 lanes, 16 at a time; the other program gives two things
+    assert set(calls) == {3} and len(calls) >= 8
     monkeypatch.setattr(driver, "_SHORT", 0)
     same(batches, play(replicates=3, slots=16))
 
@@ -148,9 +146,8 @@ def test_jobs_of_one_task_are_answered_one_by_one_and_their_work_is_counted_once
             task.order.size,
         )
         assert max(work for work, _ in seen) <= 20.0 + 1e-3
-        assert workers.wait(workers.submit([stored]), lambda *_: None) == [
-            3
-        ]  # lanes that are played again
+        # Lanes that are played again
+        assert workers.wait(workers.submit([stored]), lambda *_: None) == [3]
         (whole,) = workers.wait(workers.submit([pool.Job(task, task.order)]), lambda *_: None)
     for half, part in zip(first, halves, strict=True):
         chex.assert_trees_all_equal(
@@ -193,9 +190,8 @@ def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
         workers.wait(futures, lambda *_: None)
         while len(workers._idle) < 2:
             time.sleep(0.01)
-        assert list(workers._queues.values()) == [
-            second
-        ]  # with its program, for jobs that come later
+        # With its program, for jobs that come later
+        assert list(workers._queues.values()) == [second]
 
 
 def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
@@ -222,9 +218,8 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
         "engine": "scan",
         "chunk": 1 << 20,
     }
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # what runs in the background ignores it
+    # What runs in the background ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), Impatient(style=False, tasks=1, runs=8) as progress:
             jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(2**29), progress=progress, **given)
@@ -237,12 +232,10 @@ def test_no_worker_hoards():
     queue = pool.Queue(the_task(), 4)
     queue.add(pool.Job(queue.task, queue.task.order))
     queue.workers = 2
-    assert (
-        queue.take(idle=4, waits=0, free=16).size == 10
-    )  # a quarter of 40: two workers, twice each
-    assert (
-        queue.take(idle=0, waits=6, free=16).size == 1
-    )  # with what it has in line, a quarter of 30
+    # A quarter of 40: two workers, twice each
+    assert queue.take(idle=4, waits=0, free=16).size == 10
+    # With what it has in line, a quarter of 30
+    assert queue.take(idle=0, waits=6, free=16).size == 1
     assert queue.take(idle=0, waits=7, free=16).size == 0  # nothing has ended since: no more
     assert queue.take(idle=4, waits=0, free=5).size == 5  # no more than there is room for
     assert queue.take(idle=20, waits=0, free=20).size == 20  # slots that idle come first
@@ -290,9 +283,8 @@ def test_only_what_is_new_travels(monkeypatch):
     chex.assert_trees_all_equal(
         jax.tree.map(lambda x: np.asarray(x)[:3], left), jax.tree.map(lambda x: x[ended], outcome)
     )
-    assert {x.shape[0] for x in jax.tree.leaves(left)} == {
-        4
-    }  # the next power of two, not all sixteen
+    # The next power of two, not all sixteen
+    assert {x.shape[0] for x in jax.tree.leaves(left)} == {4}
     here.take(np.array([3, 11]), np.array([38, 20]))
     assert here.lane_of[[3, 7, 11]].tolist() == [38, -1, 20]
     sits = here.lane_of >= 0

@@ -71,9 +71,8 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers share it; static fields, engines, constraints and the source have others."""
-    monkeypatch.setattr(
-        pool, "_COMPILES", 0.3
-    )  # no time of a compiler's is time that idle slots waited
+    # No time of a compiler's is time that idle slots waited
+    monkeypatch.setattr(pool, "_COMPILES", 0.3)
     several = [
         lambda: played(OmegaUCB(rho=0.25), engine="scan"),
         lambda: played(OmegaUCB(rho=0.5), engine="scan"),
@@ -99,9 +98,8 @@ def test_other_source_has_other_files(folder: Path, monkeypatch: pytest.MonkeyPa
     wanted = played(MUCB())
     monkeypatch.setattr(programs, "package_digest", lambda: "as it was before")
     forget()
-    assert (
-        played(MUCB()) == wanted and len(files(folder)) == 1
-    )  # found under no name, and not written: it has changed
+    # Found under no name, and not written: it has changed
+    assert played(MUCB()) == wanted and len(files(folder)) == 1
     monkeypatch.setattr(programs, "digest_now", lambda: "as it was before")
     forget()
     assert played(MUCB()) == wanted and len(files(folder)) == 2

@@ -113,9 +113,8 @@ def test_no_policy_gains_more_than_the_benchmark() -> None:
     reward = result.reward.values[:, 0, :, -1] / rounds
     mean, error = reward.mean(axis=1), reward.std(axis=1) / 8
     assert (mean < best.contextual + 4 * error).all()
-    assert (
-        mean[0] > best.contextual - 0.01 > mean[2] + 0.01
-    )  # the oracle; and one who sees no context
+    # The oracle; and one who sees no context
+    assert mean[0] > best.contextual - 0.01 > mean[2] + 0.01
     assert mean[1] > best.fixed
     # regret is against who sees contexts, `fixed_regret` against who does not
     apart = (result.regret - result.fixed_regret).values[..., -1]
@@ -277,9 +276,8 @@ class Spells(jb.Policy):
         return sums + x, number + 1
 
     def select(self, state: Any, key: Any, view: Any) -> Any:
-        return state, jnp.where(
-            view.context[0] == view.round, 0, 99
-        )  # 99: no arm, the lane would end as invalid
+        # 99: no arm, the lane would end as invalid
+        return state, jnp.where(view.context[0] == view.round, 0, 99)
 
 
 @pytest.mark.parametrize("late", [0, 1, 7])

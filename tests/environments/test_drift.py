@@ -263,9 +263,8 @@ def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
     ends = jb.simulate([exact, OmegaUCB()], moving, budget, key=KEY, replicates=8, marks=1)
     value = ends.ledger["moving:expected_clock"][:, :, :, 0] / 2.0**24
     lost = ends.regret.values[..., 0] / value
-    assert (
-        np.abs(lost[0]).max() < 0.02 and np.median(np.abs(lost[0])) == 0.0
-    )  # the fraction of a pull at a boundary
+    # The fraction of a pull at a boundary
+    assert np.abs(lost[0]).max() < 0.02 and np.median(np.abs(lost[0])) == 0.0
     assert lost[1].mean() > 0.02
 
 

@@ -205,9 +205,8 @@ def test_bad_parameters_are_refused_in_one_line(make: Any) -> None:
 @pytest.mark.parametrize("make", [random_bernoulli, random_generalised_bernoulli, random_beta])
 def test_random_instances_are_addressed(make: Any) -> None:
     small, large = make(KEY, 2, 3), make(KEY, 4, 5)
-    chex.assert_trees_all_equal(
-        small, jax.tree.map(lambda x: x[:2, :3], large)
-    )  # more change not the others
+    # More change not the others
+    chex.assert_trees_all_equal(small, jax.tree.map(lambda x: x[:2, :3], large))
     again, other = make(KEY, 2, 3), make(jax.random.key(1), 2, 3)
     assert np.array_equal(small.mean_reward, again.mean_reward)
     assert not np.array_equal(small.mean_reward, other.mean_reward)

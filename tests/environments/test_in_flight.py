@@ -66,10 +66,11 @@ def logs() -> list[list[tuple[Any, Any]]]:
     quality = (0.3, 0.6, 0.9)
     return [
         [
+            # Whole billionths
             (
                 np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1),
                 b * np.rint(512 * rng.random(9)) / 512,
-            )  # whole billionths
+            )
             for q, b in zip(quality, BOUNDS, strict=True)
         ]
     ]
@@ -203,9 +204,8 @@ def test_the_simulator_agrees_with_a_plain_twin():
         )
         assert violation.tolist() == [0, 0] == [budget.overspent() for budget in twin.budgets]
         assert spent.tolist() == [sum(budget.paid.values()) for budget in twin.budgets]
-    assert (
-        skips and late and any(lost for told in arrived for *_, lost in told)
-    )  # or nothing was tried
+    # Or nothing was tried
+    assert skips and late and any(lost for told in arrived for *_, lost in told)
 
 
 class Forecast:

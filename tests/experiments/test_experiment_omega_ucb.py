@@ -161,9 +161,8 @@ def test_somewhere_finds_a_place_where_the_difference_is_clear() -> None:
     assert somewhere("", found, "a", "b").verdict == "unclear"
     worse = found.regret | {"b": found.regret["b"] + 50}
     assert somewhere("", Curves(found.setting, worse, worse), "a", "b").verdict == "no"
-    fewer = found.regret | {
-        "b": found.regret["b"].isel(instance=slice(30))
-    }  # compared on the runs that both have
+    # Compared on the runs that both have
+    fewer = found.regret | {"b": found.regret["b"].isel(instance=slice(30))}
     assert Curves(found.setting, fewer, fewer).at(1.0, "a", "b").sizes["instance"] == 30
     assert (
         less("", "", found.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"

@@ -51,9 +51,8 @@ def test_the_best_mixture_and_its_price_are_the_solvers(budget: float) -> None:
             1 + 1e-9
         ) and found.shares.sum() == pytest.approx(1)
         more = linprog(-quality, [dollars, np.ones(4)], [budget * 1.001, 1])
-        assert (
-            found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
-        )  # concave: the right slope
+        # Concave: the right slope
+        assert found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
 
 
 @pytest.mark.parametrize("budget", [5e-5, 5e-4, 2e-3, 2e-2])
@@ -280,9 +279,8 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
         np.testing.assert_allclose(
             getattr(lanes, name), getattr(loop, name), rtol=1e-5, err_msg=name
         )
-    np.testing.assert_allclose(
-        lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6
-    )  # every prompt once
+    # Every prompt once
+    np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)
 
 
 @pytest.mark.integration

@@ -55,9 +55,8 @@ def test_a_scenario_as_aslib_ships_it(tmp_path: Path, measure: str) -> None:
     folder(tmp_path, "SAT18-EXP", measure=measure)
     found = read(tmp_path, "SAT18-EXP")
     assert (found.cutoff, found.solvers) == (10.0, ("quick", "slow"))
-    np.testing.assert_array_equal(
-        found.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]]
-    )  # 12 s is too late
+    # 12 s is too late
+    np.testing.assert_array_equal(found.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]])
     assert found.virtual_best == pytest.approx((2.5 + 1.5 + 100) / 3)
     assert found.single_best == pytest.approx((7 + 1.5 + 100) / 3)
 

@@ -145,9 +145,8 @@ def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch
         and (active[:, 0] == 1).all()
         and (active <= 2.0 ** np.arange(6)).all()
     )
-    monkeypatch.setattr(
-        BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n)
-    )  # a hundredth of what is proved
+    # A hundredth of what is proved
+    monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n))
     unclean, closer, more = _in_phases(6, 20)
     assert (unclean[1:] > 0).all() and closer > 5 * gap and more.mean() > active.mean()
 

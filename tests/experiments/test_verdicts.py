@@ -104,9 +104,8 @@ def test_the_best_rho_is_no_argmin() -> None:
     valley = np.abs(np.log2(RHOS / 0.25))[:, None] * 50 + 100 + np.zeros((RHOS.size, 40))
     clear, noisy = (valley + random.normal(0, s, valley.shape) for s in (1.0, 400.0))
     best = np.flatnonzero(RHOS == 0.25)[0]
-    noisy[best] -= (
-        noisy[best].mean() - noisy.mean(axis=1).min() + 1
-    )  # the least in the sample, by chance
+    # The least in the sample, by chance
+    noisy[best] -= noisy[best].mean() - noisy.mean(axis=1).min() + 1
     assert _best_rho("", "S-Br", "ω-UCB", clear).verdict == "yes"
     assert _best_rho("", "S-Br", "ω-UCB", noisy).verdict == "unclear"
     assert _best_rho("", "S-Br", "ω-UCB", np.roll(clear, 1, axis=0)).verdict == "no"
@@ -140,9 +139,8 @@ def test_a_gap_is_none_where_rcucb_loses() -> None:
 
 def test_a_published_share_is_not_met_by_being_near() -> None:
     values = 0.7671 + np.random.default_rng(3).normal(0, 0.002, 100)
-    assert (
-        estimate("", 0.77, values, "").verdict == "no"
-    )  # 0.003 apart at a standard error of 0.0002
+    # 0.003 apart at a standard error of 0.0002
+    assert estimate("", 0.77, values, "").verdict == "no"
     assert estimate("", 0.7671, values, "").verdict == "yes"
     assert estimate("", "", values, "").verdict == "unclear"
 

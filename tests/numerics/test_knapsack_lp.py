@@ -54,11 +54,8 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
         assert (int(best.high), int(best.low)) == (ref.high if ref.high >= 0 else ref.low, ref.low)
         return int(best.high), int(best.low), float(best.weight)
 
-    assert choice([1.0, 1.0, 1.0], [0.9, 0.3, 0.3]) == (
-        1,
-        1,
-        1.0,
-    )  # the pair (0, 1) has the same value
+    # The pair (0, 1) has the same value
+    assert choice([1.0, 1.0, 1.0], [0.9, 0.3, 0.3]) == (1, 1, 1.0)
     assert choice([0.75, 0.75], [0.75, 0.75]) == (0, 2, pytest.approx(2 / 3))
     assert choice([0.0, 0.0], [0.25, 0.75]) == (0, 0, 1.0)
     assert choice([0.5], [0.5]) == (0, 0, 1.0)  # a cost of exactly c is below

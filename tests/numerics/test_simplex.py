@@ -14,17 +14,8 @@ from scipy.optimize import linprog
 from jaxbandits._numerics import knapsack_lp as lp
 
 KINDS = ("random", "degenerate", "time", "equal rows", "equal ratios")
-SHAPES = (
-    (1, 1),
-    (3, 1),
-    (3, 2),
-    (10, 2),
-    (10, 3),
-    (20, 6),
-    (8, 9),
-    (100, 3),
-    (40, 9),
-)  # arms, rows
+# Arms, rows
+SHAPES = ((1, 1), (3, 1), (3, 2), (10, 2), (10, 3), (20, 6), (8, 9), (100, 3), (40, 9))
 
 
 def programs(
@@ -72,20 +63,16 @@ def against_highs(count: int, seed: int) -> int:
         ), (kind, arms)
         size = np.maximum(exact, 1)[bounded]
         prices = (host.price * limit).sum(-1)
-        for value in (
-            host.value,
-            (mu * x).sum(-1),
-            prices,
-        ):  # the optimum of the program and of its dual
+        # The optimum of the program and of its dual
+        for value in (host.value, (mu * x).sum(-1), prices):
             assert (np.abs(value[bounded] - exact[bounded]) <= 1e-9 * size).all(), (
                 kind,
                 arms,
                 rows,
             )
         assert (x >= 0).all() and ((cost @ x[..., None])[..., 0] <= limit + 1e-9)[bounded].all()
-        usual = bounded & (
-            exact < 1e3
-        )  # beyond it some arm's costs are so small that float32 takes them for 0
+        # Beyond it some arm's costs are so small that float32 takes them for 0
+        usual = bounded & (exact < 1e3)
         assert traced.optimal[usual].all()
         error = np.abs(traced.value[usual] - exact[usual])
         assert (error <= 2e-6 * np.maximum(exact, 1)[usual]).all(), (kind, arms, rows)

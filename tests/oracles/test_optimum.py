@@ -84,9 +84,8 @@ def test_bernoulli_costs_need_the_best_ratio_only() -> None:
     best = budgeted_optimum(
         [bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="counts"
     )
-    assert (
-        best.value == pytest.approx(8 * 2.0) and not best.choice.any()
-    )  # the eighth coin overshoots and counts
+    # The eighth coin overshoots and counts
+    assert best.value == pytest.approx(8 * 2.0) and not best.choice.any()
     forfeited = budgeted_optimum(
         [bernoulli_law(0.5, 0.25), bernoulli_law(0.9, 0.5)], 7.5, last_pull="forfeits"
     )

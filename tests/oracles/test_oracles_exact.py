@@ -37,9 +37,8 @@ def test_softelim_to_eight_digits(
 
 
 def test_the_library_softelim_is_the_same_to_eight_digits() -> None:
-    arms = jb.environments.FiniteArms.bernoulli(
-        [0.6, 0.4], [0.5, 0.5]
-    )  # rounded to ticks: 6e-8 away
+    # Rounded to ticks: 6e-8 away
+    arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
     for n, theta, regret, by_theta, *_ in TABLE[:3]:
         found = exact.estimate(jb.policies.SoftElim(theta), arms, jb.Horizon(n), wrt="theta")
         twin = oracles.evaluate(

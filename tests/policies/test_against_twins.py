@@ -64,9 +64,8 @@ def moved(score: Score, s: Seen, instance: int = 0) -> Floats:
     """How far a twin's score may move, absolute; +∞ where it may be infinite or not."""
     expected, most = score(s, instance), np.zeros_like(s.n)
     off = (-8 * U, 8 * U)
-    for n, r, c, spread in itertools.product(
-        (0, 16 * U), off, off, off
-    ):  # n never falls below a threshold
+    # N never falls below a threshold
+    for n, r, c, spread in itertools.product((0, 16 * U), off, off, off):
         squares = [  # so that Σx(1 − x), which the library keeps, moves by its own error alone
             x + by * total + np.sign(spread) * (8 * U * total * (1 - total / s.n) + s.n * 2.0**-25)
             for x, total, by in ((s.rr, s.r, r), (s.cc, s.c, c))
@@ -362,9 +361,8 @@ def test_kube() -> None:
             assert action == unit
             decisions += 1
             if total > 0:
-                chance = (
-                    1 - units[order[np.argmax(units[order] > 0)]] / total
-                )  # not the densest that fits
+                # Not the densest that fits
+                chance = 1 - units[order[np.argmax(units[order] > 0)]] / total
                 away += action != order[np.argmax(units[order] > 0)]
                 expected, variance = expected + chance, variance + chance * (1 - chance)
     assert decisions > 8000 and unsure < decisions, (decisions, unsure)

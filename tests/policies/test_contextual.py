@@ -164,9 +164,8 @@ def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
     many = jax.vmap(lambda t: drawn(policy.explore, known, t))(rounds)
     np.testing.assert_allclose(many.mean(0), 0, atol=4 * 0.25 * float(found.width.max()) / 64)
     np.testing.assert_allclose(many.std(0), 0.25 * found.width, rtol=4 / np.sqrt(2 * 4096))
-    shared = known._replace(
-        inverse=known.inverse[:1]
-    )  # one model: the draws of its rows depend on each other
+    # One model: the draws of its rows depend on each other
+    shared = known._replace(inverse=known.inverse[:1])
     both = jax.vmap(lambda t: drawn(policy.explore, shared, t))(rounds)
     covariance = 0.25**2 * np.asarray(found.rows @ shared.inverse[0] @ found.rows.T)
     np.testing.assert_allclose(

@@ -167,9 +167,8 @@ def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() ->
         replicates=8,
         marks=2,
     )
-    assert (
-        (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0
-    )  # two pulls of cost 1 spend 15 % of 10
+    # Two pulls of cost 1 spend 15 % of 10
+    assert (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0
 
 
 def test_ucb_bv1_forces_a_pull_where_its_formula_is_negative() -> None:

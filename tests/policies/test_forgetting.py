@@ -228,9 +228,8 @@ def test_discounted_sums_are_those_of_the_definition() -> None:
     cost = units(steps.outcome.cost)
     for t in (2, 50, 299):
         state = decided(steps, t)
-        weights = gamma ** (
-            t - np.arange(1.0, t)
-        )  # of the rounds before t, as round t + 1 will see them
+        # Of the rounds before t, as round t + 1 will see them
+        weights = gamma ** (t - np.arange(1.0, t))
         for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("cost", cost)):
             mine = action[: t - 1] == np.arange(4)[:, None]
             must = mine @ (weights * values[: t - 1])
@@ -386,9 +385,8 @@ def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
     published = PUBLISHED[h][shift]
     x = shift + normal(*((2000, 5000) if shift == 0 else (4000, 600)))
     detector = CUSUM(threshold=h, slack=0.5, first=1)
-    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(
-        float
-    )  # its mean is 0 for ever
+    # Its mean is 0 for ever
+    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(float)
     assert (n > 0).mean() > 0.999
     assert abs(n.mean() - published) < 4 * n.std(ddof=1) / math.sqrt(n.size) + 0.006 * published
 
@@ -435,9 +433,8 @@ def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
         )
         in_time = (first > before) & (first <= before + d)
         assert in_time.mean() >= 1 - delta
-        assert (
-            np.median(first - before) > d / 15
-        )  # it has to be shown: no detector could do it at once
+        # It has to be shown: no detector could do it at once
+        assert np.median(first - before) > d / 15
 
 
 def test_glr_tells_falsely_less_often_than_said() -> None:

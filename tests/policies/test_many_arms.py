@@ -219,9 +219,8 @@ def test_the_ratio_law(beta: float) -> None:
         and cost.max() <= 1
         and reward.max() <= 1
     )
-    place = (cost.ravel() - 0.2) / (
-        np.minimum(1, 1 / ratio) - 0.2
-    )  # uniform on [0, 1], whatever the ratio
+    # Uniform on [0, 1], whatever the ratio
+    place = (cost.ravel() - 0.2) / (np.minimum(1, 1 / ratio) - 0.2)
     assert abs(place.mean() - 0.5) < 3.5 / np.sqrt(12 * count)
     assert abs(np.corrcoef(place, ratio)[0, 1]) < 3.5 / np.sqrt(count)
 

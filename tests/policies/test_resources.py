@@ -151,9 +151,8 @@ def test_statistics_of_several_resources_are_those_of_each():
             ):
                 a, b = getattr(mine, name), getattr(ours, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
-            np.testing.assert_allclose(
-                mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7
-            )  # a reciprocal, for d at once
+            # A reciprocal, for d at once
+            np.testing.assert_allclose(mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7)
 
 
 def test_average_costs_are_audited_every_round():

@@ -294,9 +294,8 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     """Trials and their counts exactly; the twin's LP is fed the policy's own posterior draws."""
     policy = policies.ThompsonLP(update_budgets=update)
     p = play(policy, kind)
-    trial = (
-        words(Role.TRIAL, LANES, ROUNDS + 1, 2)[:, 1:].reshape(LANES, ROUNDS, 4) >> 8
-    )  # learnt, and tried, a round later
+    # Learnt, and tried, a round later
+    trial = words(Role.TRIAL, LANES, ROUNDS + 1, 2)[:, 1:].reshape(LANES, ROUNDS, 4) >> 8
     hot = p.action[..., None] == np.arange(ARMS)
     won = trial[..., 0] < p.reward * 2**24
     paid = trial[..., 1:3] < p.cost * 2**24

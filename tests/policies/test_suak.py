@@ -49,10 +49,8 @@ def traced(policy, mu, rho, c, rounds, law="beta"):
     draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
         lambda x: (rng.random((rounds, len(x))) < x).astype(float)
     )  # fmt: skip
-    padded = (
-        (0, LONGEST - rounds),
-        (0, 0),
-    )  # rounds that nobody looks at: one program serves all lengths
+    # Rounds that nobody looks at: one program serves all lengths
+    padded = ((0, LONGEST - rounds), (0, 0))
     reward, cost = (
         jnp.asarray(np.pad(ticks.from_units(draw(x)), padded), jnp.int32) for x in (m, r)
     )
@@ -170,9 +168,8 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
                     twin.pair_cost[key] = (
                         twin.pair_cost.get(key, 0.0) + sign * int(cost[t]) / ticks.ONE
                     )
-        if isinstance(
-            twin, knapsack.SUAK
-        ):  # a tie at the edge of "uncertain" is one round more or less in N_p
+        # A tie at the edge of "uncertain" is one round more or less in N_p
+        if isinstance(twin, knapsack.SUAK):
             slack, exploring = jax.tree.map(lambda x, t=t: x[t], account)
             exact = int(ticks.join(slack)) - (int(cost[t]) if exploring else 0)
             if ties == 0:

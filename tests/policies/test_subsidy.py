@@ -115,9 +115,8 @@ WORLD = FiniteArms.beta(
 )
 COSTS = WORLD.values()[1][0]
 ROUNDS = 4000
-SHARE = (
-    np.floor(np.array([0.1, 0, 0.25, 0.05, 0.3], np.float32).astype(float) * 2**24) / 2**24
-)  # whole ticks
+# Whole ticks
+SHARE = np.floor(np.array([0.1, 0, 0.25, 0.05, 0.3], np.float32).astype(float) * 2**24) / 2**24
 
 
 def ucb1(lane: Any) -> int:

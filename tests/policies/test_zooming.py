@@ -233,9 +233,8 @@ def test_forgotten_points_are_new_points() -> None:
         result.ledger[k][..., -1] / ticks.ONE for k in ("expected_reward", "reward")
     )
     rounds = result.ledger["rounds"][..., -1]
-    z = (reward - expected) / (
-        0.25 * np.sqrt(rounds)
-    )  # the sd of Beta(3μ, 3(1 − μ)) is at most 1/4
+    # The sd of Beta(3μ, 3(1 − μ)) is at most 1/4
+    z = (reward - expected) / (0.25 * np.sqrt(rounds))
     assert np.abs(z).max() < 4 and np.abs(z.mean()) < 4 / np.sqrt(z.size)
 
 

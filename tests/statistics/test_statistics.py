@@ -322,9 +322,8 @@ def test_a_band_holds_the_whole_curve_as_often_as_asked_for() -> None:
     single = mean(x, over="instance")
     assert holds(single) < 0.88  # intervals place by place do not
     critical = ((band.high - band.low) / (single.high - single.low)).mean() * stats.t.isf(0.025, 49)
-    assert (
-        stats.t.isf(0.025, 49) < float(critical) < stats.t.isf(0.025 / 12, 49)
-    )  # below Bonferroni's
+    # Below Bonferroni's
+    assert stats.t.isf(0.025, 49) < float(critical) < stats.t.isf(0.025 / 12, 49)
 
 
 def test_a_band_over_given_instances_covers_too() -> None:
@@ -343,9 +342,8 @@ def test_a_band_over_more_axes_is_wider_and_constant_places_have_no_width() -> N
     assert bool((all_.high - all_.low >= each.high - each.low).all())
     np.testing.assert_allclose(each.high[:, 0] - each.low[:, 0], 0, atol=1e-12)
     again = simultaneous_band(curves, over="instance")
-    assert again.low.identical(each.low) and again.high.identical(
-        each.high
-    )  # the same seed, the same band
+    # The same seed, the same band
+    assert again.low.identical(each.low) and again.high.identical(each.high)
 
 
 def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:

@@ -47,9 +47,8 @@ def test_entries_are_those_of_scipy() -> None:
 
 def test_two_given_instances_are_welch() -> None:
     rng = np.random.default_rng(2)
-    x = np.stack(
-        [rng.normal(0.5, 1, (2, 12)), rng.normal(0, 5, (2, 12))], axis=1
-    )  # [setting, instance, replicate]
+    # [setting, instance, replicate]
+    x = np.stack([rng.normal(0.5, 1, (2, 12)), rng.normal(0, 5, (2, 12))], axis=1)
     found = dominance(array(x, "setting", "instance", "replicate"), over="replicate")
     d = x[0] - x[1]
     # mean(d₀) + mean(d₁) = 0 is the test of d₀ against −d₁
@@ -169,9 +168,8 @@ def null(law: str, rng: np.random.Generator, runs: int) -> np.ndarray:
     world = rng.normal(50, 3, size=(1, runs))
     own = rng.normal(0, 2, size=(3, runs))
     stuck = rng.random((3, runs)) < 0.01
-    if (
-        law == "equal means"
-    ):  # the first never locks in; the others are a little better, and lose 40 in one of 100 runs
+    # The first never locks in; the others are a little better, and lose 40 in one of 100 runs
+    if law == "equal means":
         return world + own + np.where(np.arange(3)[:, None] > 0, 0.4 - 40 * stuck, 0.0)
     if law == "equal medians":  # in every other run the first gains a little, else it loses much
         return (

@@ -398,6 +398,5 @@ def test_each_worker_process_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")  # what Slurm gave
     given = [executors.own_gpu(n, 4, str(tmp_path)) for n in range(4)]
     assert [of["CUDA_VISIBLE_DEVICES"] for of in given] == ["3", "5", "3", "5"]
-    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {
-        "0.38"
-    }  # two share what one would take
+    # Two share what one would take
+    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {"0.38"}

@@ -206,9 +206,8 @@ def test_kills_of_the_caller_and_of_workers(work):
     out, moments = folder / "killed", random.Random(3)
     for _ in range(2):
         workers = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=True)
-        wait_for(
-            lambda pids=workers: not any(map(alive, pids)), seconds=20
-        )  # nobody plays on for nobody
+        # Nobody plays on for nobody
+        wait_for(lambda pids=workers: not any(map(alive, pids)), seconds=20)
         assert 0 < blocks(out) < blocks(folder / "whole")
     sweep = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=False)
     code, _, err = told(sweep)

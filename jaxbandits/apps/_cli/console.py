@@ -55,9 +55,8 @@ class Parser(argparse.ArgumentParser):
         names = self._option_string_actions
         named = argv[: argv.index("--")] if "--" in argv else argv
         for name in (part.partition("=")[0] for part in named):
-            if (
-                name.startswith("--") and name not in names
-            ):  # before argparse says which options are missing
+            # Before argparse says which options are missing
+            if name.startswith("--") and name not in names:
                 raise InputError(
                     f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)"
                 )
@@ -342,14 +341,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(
-            AttributeError, ValueError
-        ):  # it is closed, or is not Python's own
+        # It is closed, or is not Python's own
+        with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    # It comes again
     sys.unraisablehook = lambda error: (
         None if error.exc_type is KeyboardInterrupt else report(error)
-    )  # it comes again
+    )
     if (
         before is signal.default_int_handler
         and threading.current_thread() is threading.main_thread()

@@ -169,9 +169,8 @@ def status_lines(path: Path) -> list[str]:
             lines.append(
                 f"  worker {line(name)}: {len(of_worker)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s"
             )
-        pace = (
-            sum(note["seconds"] for note in block_notes) / seconds
-        )  # expected work of one core, done per second
+        # Expected work of one core, done per second
+        pace = sum(note["seconds"] for note in block_notes) / seconds
         lines.append(f"time left: about {_duration(rest / pace)} at the pace of the latest run")
     else:
         lines.append("time left: unknown before the first block of a run is done")

@@ -125,9 +125,8 @@ class NoiseCheck(NamedTuple):
 
     noise: str  # the other one
     runs: int  # how many were played
-    ranking: tuple[
-        tuple[str, float], ...
-    ]  # the settings, best first, with their mean reward (over the instances)
+    # The settings, best first, with their mean reward (over the instances)
+    ranking: tuple[tuple[str, float], ...]
     same_best: bool  # whether the best setting, and the whole order, are those of the comparison
     same_order: bool
     ahead: (
@@ -219,9 +218,8 @@ class NextSplit(NamedTuple):
     share: float  # of the budget that is spent until one decides again
     money: FloatArray  # [instance, arm]
     pulls: FloatArray  # the same
-    per_click: (
-        Gain | None
-    )  # what the best setting would bring more; None where it is played click by click
+    # What the best setting would bring more; None where it is played click by click
+    per_click: Gain | None
 
 
 def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
@@ -382,15 +380,12 @@ class Answer:
 
     comparison: Comparison  # that it is about
     baselines: Comparison  # of the fixed splits
-    settings: tuple[
-        SettingAnswer, ...
-    ]  # the best of those that kept the constraint, then those that were asked for
-    best_arms: tuple[
-        int, ...
-    ]  # of each instance, the position of the arm with the best ratio by the file
-    check: (
-        NoiseCheck | str | None
-    )  # what another noise makes of the ranking, or why none was played
+    # The best of those that kept the constraint, then those that were asked for
+    settings: tuple[SettingAnswer, ...]
+    # Of each instance, the position of the arm with the best ratio by the file
+    best_arms: tuple[int, ...]
+    # What another noise makes of the ranking, or why none was played
+    check: NoiseCheck | str | None
     next: NextSplit | None  # what to do until one decides again
     warnings: tuple[str, ...]  # numbers that the reader should know of
 

@@ -39,9 +39,8 @@ class Pulls:
     arm: NDArray[np.int64]  # [N], the position of the row's arm among the instance's arms
     reward: FloatArray  # [N]; NaN where the file has none (a gap: such a row is in no mean)
     cost: FloatArray  # [N]; NaN as above
-    time: (
-        NDArray[np.datetime64] | None
-    )  # [N], UTC where the file gives an offset, NaT where a row has none
+    # [N], UTC where the file gives an offset, NaT where a row has none
+    time: NDArray[np.datetime64] | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,9 +51,8 @@ if TYPE_CHECKING:
 FILES = ("regret.png", "table.csv", "run.json")
 ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
 _GROWN = 1.02  # times as many runs, at least, before the next look
-_MOST_COUNTS = (
-    1 << 27
-)  # pull counts that are kept, 4 bytes each: of the first runs only, where there are more
+# Pull counts that are kept, 4 bytes each: of the first runs only, where there are more
+_MOST_COUNTS = 1 << 27
 
 
 class Interrupted(KeyboardInterrupt):
@@ -598,10 +597,8 @@ def _simulated(
     reward, cost = (
         np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound")
     )
-    reward, cost = (
-        reward[None, :, None, None],
-        cost[None, :, None],
-    )  # and of each resource, where there are several
+    # And of each resource, where there are several
+    reward, cost = (reward[None, :, None, None], cost[None, :, None])
     width = max(len(instance.arms) for instance in instances)
     present = np.asarray(arms.present)
     means = [
@@ -659,9 +656,8 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
         max(len(instance.arms) for instance in table.instances),
     )
     instances, runs, marks = len(table.instances), plan.runs, len(plan.spending.shares)
-    recorded = max(
-        1, min(runs, _MOST_COUNTS // (counts[0] * instances * width))
-    )  # runs whose pulls are kept
+    # Runs whose pulls are kept
+    recorded = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))
     of_run, d = (
         recorded if plan.worlds.posterior is not None else 1,
         table.instances[0].mean_cost.shape[1:],

@@ -205,9 +205,8 @@ class Options(ReadingOptions):
     marks: int | Sequence[float] = option_field(
         50, "marks", "points of the curves in regret.png (50)", metavar="N"
     )
-    average_cost: float | None = option_field(
-        None, "number", ""
-    )  # the command's --constraint says it
+    # The command's --constraint says it
+    average_cost: float | None = option_field(None, "number", "")
 
     @property
     def rule(self) -> StoppingRule | None:

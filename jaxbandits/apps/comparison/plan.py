@@ -101,9 +101,8 @@ class Supply:
     twice its time.
     """
 
-    growth: (
-        float | None
-    )  # an arm sells at most so many times what it sold in the file's time; None: no limit
+    # An arm sells at most so many times what it sold in the file's time; None: no limit
+    growth: float | None
     reason: str = ""  # in that case the reason, unless it was asked for
     stock: tuple[np.ndarray, ...] = ()  # of each instance the most pulls of each arm
     requests: tuple[int, ...] = ()  # of a log instead: all rounds of each instance
@@ -245,9 +244,8 @@ class Worlds:
 
     noise: str
     seed: int
-    posterior: (
-        FilePosterior | None
-    )  # what the means of each run are drawn from; None: those of the file
+    # What the means of each run are drawn from; None: those of the file
+    posterior: FilePosterior | None
     why_given: str | None  # in that case the reason, if it is the file; None if it was asked for
     cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
     cost_cv_from: str  # "days", "stated" or "rows"

@@ -169,10 +169,8 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> SharedGrid:
     return SharedGrid(_weights(log), m, tau, sd)
 
 
-_NODES, _DEPTH = (
-    24,
-    9.0,
-)  # of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
+# Of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
+_NODES, _DEPTH = (24, 9.0)
 
 
 def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float) -> FloatArray:
@@ -264,9 +262,8 @@ class CountPosterior:
         m, k = pool.mean[:, None], pool.strength[:, None]
         prior = k if self.law == "beta" else k / m
         center, sd = self._log_cost(costs.mean[:, None], costs.strength[:, None])
-        mean_weight = (
-            costs.strength[:, None] ** -2 * sd**2
-        )  # the weight of m beside that of the arm
+        # The weight of m beside that of the arm
+        mean_weight = costs.strength[:, None] ** -2 * sd**2
         sd = np.sqrt(sd**2 + (mean_weight * costs.mean_sd[:, None]) ** 2)
         top = _NORMAL_END  # the mean of what is drawn, the central 99.9 %
         cost = np.exp(center + sd**2 / 2) * (ndtr(top - sd) - ndtr(-top - sd)) / _CENTRAL
@@ -679,9 +676,8 @@ def run_arms(
     )
     worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
     expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
-    if (
-        noise == "clicks"
-    ):  # every click costs its price, which is uniform on mean ± half, at most the bound
+    # Every click costs its price, which is uniform on mean ± half, at most the bound
+    if noise == "clicks":
         half = np.minimum(np.rint(price * spread_of(cost_cv)), ticks.ONE - price).astype(np.int32)
         law = ClickLaw(chance, worth, whole, price, half)
     else:

@@ -49,12 +49,8 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
 _USUAL_BREAKER = Breaker()
-_FIXED = (
-    "reward_bound",
-    "key",
-    "start",
-    "context",
-)  # what a file keeps for ever: its numbers are in these
+# What a file keeps for ever: its numbers are in these
+_FIXED = ("reward_bound", "key", "start", "context")
 _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "retention")
 
 
@@ -245,17 +241,15 @@ class Agent:
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                db.execute(
-                    "PRAGMA page_size = 1024"
-                )  # a call changes a few bytes on each of six pages
+                # A call changes a few bytes on each of six pages
+                db.execute("PRAGMA page_size = 1024")
             elif version != FORMAT:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
-            db.execute(
-                "PRAGMA busy_timeout = 1"
-            )  # SQLite's pauses grow to 100 ms: _transaction asks again instead
+            # SQLite's pauses grow to 100 ms: _transaction asks again instead
+            db.execute("PRAGMA busy_timeout = 1")
         except OSError as problem:
             raise bad(
                 "file", str(file), f"a file that can be written ({reason_of(problem)})"
@@ -342,10 +336,8 @@ class Agent:
         def change_of(setup: Setup) -> dict[str, Any]:
             if "arms" not in differing:
                 return differing
-            now, before = (
-                differing["arms"],
-                last["arms"],
-            )  # arms that joined or left since stay as they are
+            # Arms that joined or left since stay as they are
+            now, before = (differing["arms"], last["arms"])
             arms = setup.terms["arms"] | {
                 arm: bound for arm, bound in now.items() if bound != before.get(arm)
             }

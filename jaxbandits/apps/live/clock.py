@@ -142,9 +142,8 @@ class TrafficForecast:
     def move(self, slot: int, arrivals: int, now: float) -> None:
         """Another slot begins; so many requests came in the one that was running."""
         n = len(self.table)
-        if (
-            self.slot is None
-        ):  # the first slot is not whole: nothing is expected of the part that was over
+        # The first slot is not whole: nothing is expected of the part that was over
+        if self.slot is None:
             self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
         for over in range(self.slot, min(slot, self.slot + 2 * n)):
             expected, came = self.table[over % n], arrivals if over == self.slot else 0

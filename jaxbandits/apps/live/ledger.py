@@ -55,14 +55,8 @@ CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INT
     more TEXT, context BLOB);
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
-_STATE = (
-    "terms",
-    "service",
-    "arms",
-    "costs",
-    "carried",
-    "tickets",
-)  # and the periods that are running
+# And the periods that are running
+_STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
 _EVENTS_A_STATE = 10_000  # from one state to the next
 _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
@@ -337,9 +331,8 @@ class ServiceLedger:
             )
             paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
             beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
-            if (
-                rows and account.carries
-            ):  # a period may pay more than it brings: only all of them can be overspent
+            # A period may pay more than it brings: only all of them can be overspent
+            if rows and account.carries:
                 granted, total = self.balance(account, self.service["now"])
                 beyond = {rows[-1]["begins"]: total - granted}
             over[account.name] = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
@@ -435,9 +428,8 @@ class ServiceLedger:
                 "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values())
             )
             trips, until = arms[k]["trips"], arms[k]["until"]
-            if (
-                trips and setup.breaker
-            ):  # this request tries the arm: no other one until it had time to answer
+            # This request tries the arm: no other one until it had time to answer
+            if trips and setup.breaker:
                 trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
             self.db.execute(
                 "UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?",
@@ -731,9 +723,8 @@ class ServiceLedger:
             id, k, context = row["id"], row["arm"], contexts.get(row["id"])
             cost = None if row["do"] == "expire" else row["money"]
             paid = setup.tick(self._likely_cost(k, 0)[0] if cost is None else cost)
-            if (
-                setup.terms["context"] is None or context is not None
-            ):  # else its decision is too old
+            # Else its decision is too old
+            if setup.terms["context"] is None or context is not None:
                 lessons.append(
                     setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context)
                 )

@@ -8,16 +8,8 @@ from typing import Any
 from jaxbandits.apps.live.agent import Agent
 from jaxbandits.core.checks import InputError
 
-_GROWS = (
-    "requests",
-    "turned_away",
-    "cancelled",
-    "late",
-    "pulls",
-    "lost",
-    "failed",
-    "above",
-)  # counters of Prometheus
+# Counters of Prometheus
+_GROWS = ("requests", "turned_away", "cancelled", "late", "pulls", "lost", "failed", "above")
 
 
 def prometheus(agent: Agent, registry: Any = None) -> None:

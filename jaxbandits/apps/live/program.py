@@ -55,9 +55,8 @@ def policy_text(policy: Any, values: bool = True) -> str:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             text = policy_text(value, values)
         elif field.metadata.get("static"):
-            text = repr(
-                value
-            )  # of a function it holds an address, which is another one in every process
+            # Of a function it holds an address, which is another one in every process
+            text = repr(value)
             text = (
                 getattr(value, "__qualname__", type(value).__qualname__)
                 if " at 0x" in text
@@ -100,9 +99,8 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
 def value_for_each_arm(policy: Policy) -> str | None:
     """The parameter that has a value for each arm, if there is one: then no arm may join."""
     for leaf in walk(policy):
-        if leaf.metadata.get("core", 0) and not leaf.path.startswith(
-            "features."
-        ):  # those are of a context
+        # Those are of a context
+        if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):
             return leaf.path
     return "priced" if getattr(policy, "priced", False) else None
 

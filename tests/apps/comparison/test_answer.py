@@ -138,9 +138,8 @@ def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
     number = list(answer.comparison.plan.played.labels).index(best.setting)
     budgets, money = money_over_budgets(answer.comparison, number)
     np.testing.assert_allclose(budgets, 60 * np.arange(1, 5) / 4)
-    assert money.sum(axis=(1, 2)) == pytest.approx(
-        budgets, abs=3.0
-    )  # the last click, and 40 runs' noise
+    # The last click, and 40 runs' noise
+    assert money.sum(axis=(1, 2)) == pytest.approx(budgets, abs=3.0)
     assert money[-1, 0] == pytest.approx([arm.money.mean for arm in best.arms[0]])
 
 

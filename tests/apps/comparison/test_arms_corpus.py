@@ -181,14 +181,8 @@ def test_days_and_pulls_are_in_time_order() -> None:
     assert french.daily[0].spent.tolist() == [301.0, 260.4]
     shop = read_arms(FOLDER / "shop_log.csv").instances[0].evidence
     assert shop is not None and shop.pulls is not None and shop.pulls.time is not None
-    assert shop.pulls.arm.tolist() == [
-        0,
-        1,
-        0,
-        1,
-        1,
-        0,
-    ]  # the row without a time stays behind the one above
+    # The row without a time stays behind the one above
+    assert shop.pulls.arm.tolist() == [0, 1, 0, 1, 1, 0]
     assert shop.pulls.reward.tolist() == [0, 49.9, 0, 0, 0, 19.9]
     router = read_arms(FOLDER / "router_log.csv").instances[0].evidence
     assert router is not None and router.pulls is not None

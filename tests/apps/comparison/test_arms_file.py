@@ -78,9 +78,8 @@ def test_counts_give_means_per_click(tmp_path: Path, titles: str) -> None:
     table = read(tmp_path, f"name,clicks,{titles}\na,10,15,2\nb,4,1,0\n")
     arms = only(table)
     assert (table.kind, table.reward_unit, table.cost_unit) == ("counts", "conversions", "spent")
-    np.testing.assert_array_equal(
-        arms.mean_reward, [0.2, 0.0]
-    )  # no 0.01 here: that is the Facebook rule
+    # No 0.01 here: that is the Facebook rule
+    np.testing.assert_array_equal(arms.mean_reward, [0.2, 0.0])
     np.testing.assert_array_equal(arms.mean_cost, [1.5, 0.25])
     assert (arms.reward_bound, arms.cost_bound) == (1.0, 1.5 / 0.99)
 
@@ -166,9 +165,8 @@ def test_unreadable_paths(tmp_path: Path, name: str) -> None:
         InputError, match=r"^arms file: .* given; it must be a CSV file that can be read"
     ) as caught:
         read_arms(os.path.join(tmp_path, name))
-    assert str(tmp_path)[:24] in str(caught.value) and "\n" not in str(
-        caught.value
-    )  # a long path is cut in its middle
+    # A long path is cut in its middle
+    assert str(tmp_path)[:24] in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

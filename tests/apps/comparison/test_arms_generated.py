@@ -203,8 +203,7 @@ def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path
 def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
     head = "Campaign,Currency,Clicks,Cost,Conversions\n"
     said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
-    assert (
-        "'USD' and 'EUR' given; it must be one of them" in said and "--" not in said
-    )  # one arm each
+    # One arm each
+    assert "'USD' and 'EUR' given; it must be one of them" in said and "--" not in said
     said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
     assert said.endswith("; --columns instance=Currency plays each by itself")

@@ -561,12 +561,8 @@ def test_arms_without_clicks_or_cost_are_kept_out_by_name_or_given_a_prior(tmp_p
     np.testing.assert_allclose(
         given.instances[0].mean_cost, [(50 + 9) / 120, 0.45, 9 / 120, 139 / 220]
     )
-    assert given.instances[0].evidence.clicks.tolist() == [
-        100,
-        0,
-        100,
-        200,
-    ]  # the evidence is without prior
+    # The evidence is without prior
+    assert given.instances[0].evidence.clicks.tolist() == [100, 0, 100, 200]
 
 
 def test_an_instance_may_lose_its_arms_while_others_are_played(tmp_path: Path) -> None:

@@ -79,10 +79,8 @@ def test_the_options_are_written_once_and_known_everywhere() -> None:
         assert inspect.signature(read_arms).parameters[field.name].default == field.default
     arguments = vars(parser().parse(["--arms", "x", "--budget", "1", "--policies", "bts"]))
     assert set(options) - set(arguments) == {"average_cost"}  # which --constraint says
-    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == [
-        "drop",
-        "keep",
-    ]  # lists, to append to
+    # Lists, to append to
+    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == ["drop", "keep"]
     for function in (compare, prepare):
         with pytest.raises(TypeError, match="rnus"):
             function(SMALL, 20.0, UCB, rnus=3)

@@ -60,9 +60,8 @@ def test_where_means_are_drawn_batches_have_the_same_bits_too(
     found = jb.compare(
         tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2
     )
-    assert (
-        found.clear is not None and not found.clear.is_reached and found.clear.looks == 3
-    )  # 6, 6, and 6 that overlap
+    # 6, 6, and 6 that overlap
+    assert found.clear is not None and not found.clear.is_reached and found.clear.looks == 3
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
     assert found.plan.worlds.posterior is not None and whole.data.identical(found.data)
 
@@ -112,9 +111,8 @@ def test_what_counts_as_clear() -> None:
     assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule(
         "best", "average"
     ).is_reached(ahead)
-    mixed = pairs(
-        [[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]]
-    )  # in a circle
+    # In a circle
+    mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])
     assert StoppingRule("clear").is_reached(mixed) and not StoppingRule("best").is_reached(mixed)
 
 

@@ -80,9 +80,8 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert supply.stock[0].tolist() == [160, 100, 240]  # 2 · 0.2 times the clicks
     assert supply.part(0.25).stock[0].tolist() == [40, 25, 60]
     ((reward, cost),) = file_means(plan.table, plan.worlds)
-    split = plan.spending.best_split(
-        reward, cost, 0
-    )  # the best arm, then the second best for what is left
+    # The best arm, then the second best for what is left
+    split = plan.spending.best_split(reward, cost, 0)
     assert (
         split[2] == 240 and split @ cost == pytest.approx(242.0) and (split[:2] > 1e-6).sum() == 1
     )
@@ -99,9 +98,8 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert (
         free.plan.spending.supply.growth is None and (free.accounts.pulls[0, 0, :, 2] > 250).any()
     )
-    larger = compare(
-        "ads.csv", 242.0, UCB, runs=30, marks=2, growth=1e3
-    )  # stock that nobody reaches changes nothing
+    # Stock that nobody reaches changes nothing
+    larger = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth=1e3)
     np.testing.assert_array_equal(larger.data["reward"], free.data["reward"])
 
 
@@ -138,9 +136,8 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     assert every.max() == 300
     ((reward, cost),) = file_means(plan.table, plan.worlds)
     mixture = found.baselines.data["reward"].sel(setting=MIXTURE).values
-    hull = 300 * np.interp(
-        spent / 600, cost, reward
-    )  # all three are corners: cost per request is what the file's is
+    # All three are corners: cost per request is what the file's is
+    hull = 300 * np.interp(spent / 600, cost, reward)
     assert (
         mixture.mean() == pytest.approx(hull, rel=0.02)
         and mixture.mean() > found.data["reward"].values.mean()
@@ -209,9 +206,8 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
         each.plan.played.cadence == Cadence()
         and (each.data["reward"] != beside.data["reward"]).any()
     )
-    one = compare(
-        "days.csv", 270.0, UCB, runs=20, marks=2, decide=1
-    )  # after every click, by another program
+    # After every click, by another program
+    one = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)
     np.testing.assert_array_equal(one.data["reward"].values, each.data["reward"].values)
 
 
@@ -265,9 +261,8 @@ def test_the_split_of_the_first_day_and_what_to_do_then(
     facts = json.loads(Path("out/answer.json").read_text())
     assert facts["growth"] == 2 and facts["decide"] == {"every": [30], "unit": "day", "later": 2}
     first = facts["next"]
-    assert sum(map(sum, first["money"])) == pytest.approx(
-        270 * first["share"], rel=0.1
-    )  # and the last click
+    # And the last click
+    assert sum(map(sum, first["money"])) == pytest.approx(270 * first["share"], rel=0.1)
     assert sum(map(sum, first["pulls"])) == pytest.approx(30, rel=0.35)
     assert (
         "On the first day" not in out.split("\n")[0]
@@ -276,9 +271,8 @@ def test_the_split_of_the_first_day_and_what_to_do_then(
 
 
 def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folder: Path) -> None:
-    Path("ads.csv").write_text(
-        ADS.replace(",40\n", ",4\n").replace(",30\n", ",3\n")
-    )  # Autumn is by far the best
+    # Autumn is by far the best
+    Path("ads.csv").write_text(ADS.replace(",40\n", ",4\n").replace(",30\n", ",3\n"))
     bare = compare(
         "ads.csv", 300.0, MUCB(alpha=4.0), runs=40, marks=2, start="nothing", growth="none"
     )

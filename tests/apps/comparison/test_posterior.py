@@ -65,9 +65,8 @@ def test_uniforms_stand_where_their_address_says() -> None:
     root = tuple(int(x) for x in np.asarray(jax.random.key_data(jax.random.key(7))))
     for i, run in enumerate((0, 11)):
         for j, (draw, arm) in enumerate(((0, 2), (5, 4))):
-            means = threefry(
-                threefry(root, (3, run)), (0, 3)
-            )  # (instance, run), then the domain of means
+            # (instance, run), then the domain of means
+            means = threefry(threefry(root, (3, run)), (0, 3))
             words = threefry(means, (draw, arm))
             assert found[i, j].tolist() == [((word >> 8) + 0.5) / 2**24 for word in words]
     assert streams.Domain.MEANS == 3 and len(set(streams.Domain)) == 3
@@ -129,9 +128,8 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
     precision, drawn = n / 0.25, found.instances[0].draw(0, 0, range(20_000))
     total = [precision[i] + tau**-2 for i in range(4)]
     center = [(precision[i] * np.log(s[i] / n[i]) + mu * tau**-2) / total[i] for i in range(4)]
-    for i in range(
-        4
-    ):  # the mean and standard deviation of ln c, of which a draw leaves out one in a thousand
+    # The mean and standard deviation of ln c, of which a draw leaves out one in a thousand
+    for i in range(4):
         mean = (weight * center[i]).sum()
         sd = np.sqrt((weight * (1 / total[i] + (center[i] - mean) ** 2)).sum())
         logs = np.log(drawn.cost[:, i])
@@ -156,12 +154,10 @@ def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share
 
 def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
     found = posterior_of(TWO).instances[0]
-    shared = mean_uniforms(
-        5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0])
-    )  # of no instance: of the file
-    u = 0.0005 + 0.999 * mean_uniforms(
-        5, 1, range(3), np.zeros(4, int), np.arange(4)
-    )  # the central 99.9 %
+    # Of no instance: of the file
+    shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))
+    # The central 99.9 %
+    u = 0.0005 + 0.999 * mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))
     drawn = found.draw(5, 1, range(3))
     for run in range(3):
         at, cost = (
@@ -203,9 +199,8 @@ def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None
 
 def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
     raw = CONVERSIONS / SPENT
-    assert (
-        raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()
-    )  # two of three clicks converted
+    # Two of three clicks converted
+    assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()
     one = posterior_of(TWO).instances[0]
     flat = dataclasses.replace(
         one, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1))
@@ -247,9 +242,8 @@ def test_days_say_how_a_cost_varies() -> None:
     assert found.cost_cv_from == "days" and found.cost_cv == pytest.approx(
         day_to_day_cost_cv([rows])
     )
-    assert (
-        found.dispersion == 1.0
-    )  # conversions vary less than by chance: no less than a binomial law
+    # Conversions vary less than by chance: no less than a binomial law
+    assert found.dispersion == 1.0
     assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
 
 

@@ -640,9 +640,8 @@ def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
     assert jb.live.audit(file)["problems"] == []
     row = next(jb.live.events(file))
     assert np.float32(row["context"]).tolist() == requests[0][1][1:].tolist()
-    chooser.change(
-        policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1))
-    )  # another kind: taught what was seen
+    # Another kind: taught what was seen
+    chooser.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1)))
     np.testing.assert_allclose(memory(learner).model.reward[:2], sums, rtol=1e-5)
 
 
@@ -754,9 +753,8 @@ def test_other_budgets_keep_what_was_charged() -> None:
         agent.learn(ticket, reward=1.0, cost=cost)
     assert agent.charged() == {"day": {10 * HOUR: 0.03, 14 * HOUR: 0.05}, "b": {0.0: 0.02}}
     agent.change(budgets=[Budget(0.04, HOUR, name="day")])
-    assert agent.left() == {"day": -0.01} and agent.overspent() == {
-        "day": {}
-    }  # no request was to blame
+    # No request was to blame
+    assert agent.left() == {"day": -0.01} and agent.overspent() == {"day": {}}
     with pytest.raises(Misuse, match=r"day\.arms: 'none' given; it must be one of a, b"):
         agent.change(budgets=[Budget(1.0, DAY, arms=("none",), name="day")])
 
@@ -801,9 +799,8 @@ def test_a_days_budget_renews_at_midnight_there() -> None:
     assert agent.choose() is not None and agent.choose() is None
     assert agent.renews_at() == clock.now + 1800.0
     clock.now += 1800.0
-    assert (
-        agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR
-    )  # the clocks go forward
+    # The clocks go forward
+    assert agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR
 
 
 def test_the_traffic_of_a_day_with_23_hours() -> None:
@@ -855,9 +852,8 @@ def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
         for call in (agent.choose, lambda: agent.expire(older_than=1.0)):
             with pytest.raises(Misuse, match=r"^clock: "):
                 call()
-        assert (
-            agent.left()["day"] < 3.0 and agent.statistics()["requests"] == 1
-        )  # who only looks is answered
+        # Who only looks is answered
+        assert agent.left()["day"] < 3.0 and agent.statistics()["requests"] == 1
     clock.now = 4.0  # a little back: it stands
     assert state(agent) == before and agent.choose().time == 5.0
     clock.now = 90 * DAY

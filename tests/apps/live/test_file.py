@@ -66,12 +66,10 @@ def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     assert state(again) == before == state(Agent.load(file, clock=clock))
     again.add_arm("new", 0.1)
     again.change(hold=0.9, budgets=[Budget(2.0, DAY, name="day")])
-    assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(
-        agent
-    )  # it has heard of it
-    third = new_agent(
-        clock, file=file
-    )  # given what the first one was given: what changed since stays
+    # It has heard of it
+    assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(agent)
+    # Given what the first one was given: what changed since stays
+    third = new_agent(clock, file=file)
     assert repr(third) == repr(agent) and list(third.left()) == ["day"]
     fourth = new_agent(
         clock,
@@ -251,9 +249,8 @@ def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
     agent.choose()
     link = file.parent / "other-name.db"
     link.symlink_to(file)
-    assert (
-        new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())
-    )  # two names, one agent
+    # Two names, one agent
+    assert new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())
     file.rename(file.parent / "rotated.db")
     with pytest.raises(
         Broken, match="it was moved or deleted: make the agent anew; nothing has changed"

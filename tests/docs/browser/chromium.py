@@ -103,11 +103,8 @@ class Browser:
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        how = {
-            "returnByValue": True,
-            "awaitPromise": True,
-            "userGesture": True,
-        }  # as if a person did it
+        # As if a person did it
+        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
         told = self.call("Runtime.evaluate", expression=script, **how)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")

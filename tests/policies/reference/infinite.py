@@ -52,9 +52,8 @@ def joined(rounds: int, beta: float) -> np.ndarray:
     """
     sizes = [0]
     for t in range(1, rounds + 1):
-        power = t ** exponent(beta) * (
-            1.0 - 1e-12
-        )  # a whole power, but for rounding, is not exceeded
+        # A whole power, but for rounding, is not exceeded
+        power = t ** exponent(beta) * (1.0 - 1e-12)
         sizes.append(sizes[-1] + (sizes[-1] < power))
     return np.array(sizes[1:])
 

@@ -228,9 +228,8 @@ class SUAK(_Knapsack):
         if branch in ("skip_p", "skip_c"):
             return Mixture(SKIP, SKIP, 1.0)
         if branch == "explore":
-            arm = min(
-                self.uncertain(), key=lambda k: (int(self.n[k]), k)
-            )  # fewest pulls, lowest index (point 4)
+            # Fewest pulls, lowest index (point 4)
+            arm = min(self.uncertain(), key=lambda k: (int(self.n[k]), k))
             return Mixture(arm, arm, 1.0)
         base = self.base()
         if base.high < 0:

@@ -24,9 +24,8 @@ class Budget:
     arms: set[int]
     carries: bool
     paid: dict[int, int] = dataclasses.field(default_factory=dict)  # by period: true costs
-    held: dict[int, int] = dataclasses.field(
-        default_factory=dict
-    )  # by period: known costs and bounds of the others
+    # By period: known costs and bounds of the others
+    held: dict[int, int] = dataclasses.field(default_factory=dict)
 
     def left(self, slot: int) -> int:
         """What whoever decides in this slot knows to be left."""

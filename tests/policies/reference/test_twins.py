@@ -95,10 +95,8 @@ def test_lp_of_the_two_instances() -> None:
 
 def test_lp_ties_and_forbidden() -> None:
     assert lp_pair([0.5, 0.5], [0.2, 0.1], 0.5)[2:] == (-1, 0)
-    assert lp_pair([1.0, 1.0], [0.9, 0.5], 0.5)[2:] == (
-        -1,
-        1,
-    )  # single before the equally good pair
+    # Single before the equally good pair
+    assert lp_pair([1.0, 1.0], [0.9, 0.5], 0.5)[2:] == (-1, 1)
     assert lp_pair([0.3, 0.3, 0.9], [0.1, 0.1, 0.9], 0.5)[2:] == (2, 0)
     assert lp_pair([0.9, 0.9, 0.3], [0.9, 0.9, 0.1], 0.5)[2:] == (0, 2)
     assert lp_pair([0.9], [0.9], 0.45)[2:] == (0, 1)
@@ -209,9 +207,8 @@ def test_one_phase_lp_is_the_budget_and_time_lp() -> None:
     for i in range(60):
         k, T = 4, 5000
         policy = OnePhase(k, 0.5, T)
-        policy.n[:] = rng.integers(
-            2000, 5000, k
-        )  # radius < 0.12: no clipped rewards, unique optima
+        # Radius < 0.12: no clipped rewards, unique optima
+        policy.n[:] = rng.integers(2000, 5000, k)
         policy.sum_r[:], policy.sum_c[:] = policy.n * rng.random(k) * 0.85, policy.n * rng.random(k)
         if i % 4 == 0:  # only costly arms: the null arm is needed
             policy.sum_c[:] = policy.n * rng.uniform(0.8, 1.0, k)

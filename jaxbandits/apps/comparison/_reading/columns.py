@@ -66,9 +66,8 @@ def word_key(text: str) -> str:
 class Title(NamedTuple):
     """A column's title, taken apart: "Amount spent (USD)" and "amount_spent" have one key."""
 
-    keys: tuple[
-        str, ...
-    ]  # of the whole, then without brackets, "7 Day", "Sum of", or what follows a colon
+    # Of the whole, then without brackets, "7 Day", "Sum of", or what follows a colon
+    keys: tuple[str, ...]
     unit: str  # currency, "%", "micros" or "cents" that it ends in; empty if none
     bracket: str  # what stands in brackets and is no unit that is known
 
@@ -165,10 +164,8 @@ ROLES: dict[str, dict[str, str]] = {
     "mean_cost": {},
     "cost2": {},  # only the user says that there is one
 }
-_OF_ONE_PULL = (
-    "price",
-    "reward_rate",
-)  # in a file of counts, where it is multiplied with the pulls
+# In a file of counts, where it is multiplied with the pulls
+_OF_ONE_PULL = ("price", "reward_rate")
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
     "counts": ("name", "clicks", "spent", "conversions"),
@@ -211,9 +208,8 @@ class Columns:
     keyed: Sequence[Title] = ()  # all titles
     plain: bool = False  # the header is in plain form (PLAIN)
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
-    rates: frozenset[str] = (
-        frozenset()
-    )  # roles whose column is one pull's: the total is that times the pulls
+    # Roles whose column is one pull's: the total is that times the pulls
+    rates: frozenset[str] = frozenset()
     is_value: bool = False  # the reward of counts is an amount or a score, no number of conversions
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()  # positions of coarser names (ad set, campaign), the coarsest last

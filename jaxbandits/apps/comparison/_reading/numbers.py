@@ -40,9 +40,8 @@ _DRESSED = re.compile(
     rf"[{_SPACES}]*(?P<last>{_SYMBOL}|%)?",
     re.ASCII | re.IGNORECASE,
 )
-_IN_BRACKETS = re.compile(
-    r"\((.*\d.*)\)|([^-−]*\d)[-−]"
-)  # below 0, as accountants and SAP write it
+# Below 0, as accountants and SAP write it
+_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")
 _GROUPED = re.compile(rf"\d{{1,3}}(([{_SPACES}]\d{{3}})+|([{_QUOTES}]\d{{3}})+)", re.ASCII)
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
@@ -56,9 +55,8 @@ class Numbers(NamedTuple):
 
     values: FloatArray  # [N]; NaN where there is no number
     state: np.ndarray  # int8 [N]: NUMBER, NOTHING, UNKNOWN, BAD or NEGATIVE
-    percent: (
-        np.ndarray
-    )  # bool [N], whether a percent sign stood there (the value is divided by 100)
+    # Bool [N], whether a percent sign stood there (the value is divided by 100)
+    percent: np.ndarray
     symbols: frozenset[str]  # the currencies in the column
 
 
