@@ -19,6 +19,7 @@ import functools
 import hashlib
 import itertools
 import os
+import reprlib
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
@@ -63,8 +64,8 @@ def exactly(value: Any) -> Hashable:
 # What Python itself adds to a class later (pickle does)
 _PYTHONS = ("__annot", "__slotnames__", "_abc_")
 # A dataclass gets methods made as text and, since Python 3.13, one of that module itself
-# (``__replace__``).
-_WRITTEN_HERE = "<string>", dataclasses.__file__, f"{_PACKAGE}{os.sep}"
+# (``__replace__``) and one of ``reprlib`` (``__repr__``).
+_WRITTEN_HERE = "<string>", dataclasses.__file__, reprlib.__file__, f"{_PACKAGE}{os.sep}"
 # By class of this package: what it held when it was first met.
 _first_contents: dict[type, tuple[tuple[int, ...], list[Any]]] = {}
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import types
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -430,6 +431,16 @@ def test_every_process_makes_the_same_digests() -> None:
 
     first = another("1")
     assert first == another("2") and len(set(first)) == len(names)
+
+
+def test_no_dataclass_of_this_package_counts_as_a_users() -> None:
+    """Whatever methods this Python's dataclasses add."""
+    for room in (jb.policies, jb.environments):
+        assert all(hasattr(room, name) for name in room.__all__)  # imported by the first look
+    modules = [module for name, module in sys.modules.items() if name.startswith("jaxbandits.")]
+    classes = {x for module in modules for x in vars(module).values() if isinstance(x, type)}
+    ours = {x for x in classes if x.__module__.startswith("jaxbandits.") and is_dataclass(x)}
+    assert len(ours) > 100 and [x for x in ours if is_users(x)] == []
 
 
 def test_what_is_all_this_packages_is_not_traced() -> None:
