@@ -41,14 +41,10 @@ class CallLength:
 
     def __init__(self, full_length: int):
         self._full_length = full_length  # of a chunk
-        self._first = True  # is the first call still to come?
         self.chunk, self.chunks = 1, 1  # length and number for the next call
 
     def learn(self, seconds: float, chunks: int) -> None:
-        """A call took so many seconds for so many chunks."""
-        first, self._first = self._first, False
-        if first:  # it was compiled, too
-            return
+        """A call took so many seconds for so many chunks, its compiling not counted."""
         if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
@@ -58,7 +54,8 @@ class CallLength:
             if self.chunk == self._full_length:
                 self.chunks = min(2 * self.chunks, 1 << 20)
             else:
-                self.chunk = min(4 * self.chunk, self._full_length)
+                growth = _SECONDS_PER_CALL / max(seconds, 1e-3)
+                self.chunk = min(int(np.clip(growth, 4, 64)) * self.chunk, self._full_length)
 
 
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
@@ -338,9 +335,8 @@ class Queue:
         self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane
     ) -> None:
         if (at := np.flatnonzero(ended)).size:
-            self._keep(
-                number, [(numbers[at], jax.tree.map(lambda x: jax.device_get(x)[at], outcome))]
-            )
+            outcome = jax.tree.map(lambda x: x[at], jax.device_get(outcome))
+            self._keep(number, [(numbers[at], outcome)])
 
     def _take_batch(self) -> np.ndarray:
         """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""
@@ -378,12 +374,12 @@ class Queue:
             fields = call.chunk, call.chunks, slots // 16, quota
             limits = driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
-            began = time.perf_counter()
             if pool is None:
                 pool = self._blank(device)
                 program, _ = self._prepared(device, arguments, pool, limits)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
+            began = time.perf_counter()
             pool, report = program(*arguments, pool, limits)
             self._keep(number, remains)  # while the device plays
             seat_in = jax.device_get(pool.seat)
@@ -456,7 +452,7 @@ class Queue:
         while remains:
             numbers, outcome = remains.pop()
             rows, last, status, final = jax.tree.map(
-                lambda x, n=numbers.size: jax.device_get(x)[:n], outcome
+                lambda x, n=numbers.size: x[:n], jax.device_get(outcome)
             )
             accounts = JobAccounts(scan.unpack(rows, last), status, final)
             jobs, complete = self._job_of[numbers], []

@@ -7,7 +7,8 @@ at once and leave what ``step`` would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -101,6 +102,15 @@ def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Ac
     )
 
 
+def _equal_rows(leaves: Sequence[np.ndarray]) -> np.ndarray:
+    """Of each row ``[instance]`` of these leaves: a number that it shares with the rows equal to
+    it.
+    """
+    count = len(leaves[0])
+    rows = [np.ascontiguousarray(leaf).reshape(count, -1).view(np.uint8) for leaf in leaves]
+    return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(count)
+
+
 def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
     """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane,
     mark]``.
@@ -116,15 +126,18 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
     ledger |= {f"record:{name}": np.asarray(x, np.int64) for name, x in rows.record.items()}
     ledger["clock"] = ticks.join(rows.clock)
     expected = np.empty_like(ledger["clock"])
-    # Instance by instance: leaves [instance] beside accounts [lane, mark] would broadcast.
+    # Instances with equal leaves together, the others one by one: leaves [instance] beside accounts
+    # [lane, mark] would broadcast.
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
-    order = np.argsort(instance, kind="stable")
-    for lanes in np.split(order, np.flatnonzero(np.diff(instance[order])) + 1):
-        row_constraint = jax.tree.unflatten(
-            structure, [leaf[instance[lanes[0]]] for leaf in leaves]
-        )
-        expected[lanes] = row_constraint.expected_clock(
-            {name: x[lanes] for name, x in ledger.items()}
+    kind = _equal_rows(leaves)[instance] if leaves else np.zeros_like(instance)
+    order = np.argsort(kind, kind="stable")
+    in_order = {name: x[order] for name, x in ledger.items()}
+    edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1))
+    for start, stop in itertools.pairwise(edges.tolist()):
+        row = instance[order[start]]
+        row_constraint = jax.tree.unflatten(structure, [leaf[row] for leaf in leaves])
+        expected[order[start:stop]] = row_constraint.expected_clock(
+            {name: x[start:stop] for name, x in in_order.items()}
         )
     return ledger | {"expected_clock": expected}
 

@@ -217,10 +217,12 @@ def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...]
     """What is recorded at marks beside the account, names of the world's summary; and how many
     bytes it takes.
     """
+    names = (record,) if isinstance(record, str) else tuple(record)
+    if not names:
+        return names, 0.0
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     summary = jax.eval_shape(lambda: world.summary(world.start()))
     whole = {name: x for name, x in summary.items() if x.dtype == jnp.int32}
-    names = (record,) if isinstance(record, str) else tuple(record)
     if unknown := [name for name in names if name not in whole]:
         must = (
             f"one of {', '.join(whole)}"
