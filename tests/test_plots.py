@@ -5,8 +5,6 @@ picture.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,6 +16,7 @@ import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._plots import _labels, _plain, empty_figure, encoded, line_chart
 from tests.contract.worlds import KEY
+from tests.processes import python
 
 X = np.linspace(10, 500, 20)
 WORDS = {
@@ -84,7 +83,7 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "jaxbandits._plots.encoded(jaxbandits._plots.line_chart(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    python(code)
 
 
 def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None:
@@ -102,7 +101,7 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
         "    here = Drawing('line_chart', takes).draw()\n"
         "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == here\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    python(code)
 
 
 def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:

@@ -29,6 +29,7 @@ from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.result import cases_of
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
+from tests.processes import ROOT, python
 
 RHO = [0.0625, 0.25, 1.0]
 
@@ -355,8 +356,8 @@ with Folder(sys.argv[1]).alone():
 
 def test_a_run_keeps_others_out_until_it_dies(done):
     command = [sys.executable, "-c", HOLD, str(done[0])]
-    environment = {**os.environ, "PYTHONPATH": str(Path(jb.__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         assert Folder(done[0]).in_use()
         with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
@@ -798,9 +799,6 @@ def test_another_process_makes_the_same_sweep(tmp_path):
     )
 
     def another(seed):
-        other = os.environ | {"PYTHONHASHSEED": seed}
-        return subprocess.run(
-            [sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True
-        )
+        return python(script, environ={"PYTHONHASHSEED": seed}).stdout
 
-    assert another("1").stdout == another("2").stdout != "{}\n"
+    assert another("1") == another("2") != "{}\n"
