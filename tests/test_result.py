@@ -161,14 +161,6 @@ def test_marks_as_a_number() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "marks", [0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True]
-)
-def test_bad_marks(marks: Any) -> None:
-    with pytest.raises(jb.InputError, match=r"^marks: "):
-        run(POLICIES[1], world("beta"), jb.Horizon(40), marks=marks)
-
-
 def test_the_round_cap() -> None:
     """An arm that costs nothing never ends a budget: it must pay nothing and be given a cap, and
     the lane says so.

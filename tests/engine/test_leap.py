@@ -223,10 +223,6 @@ def test_auto_leaps_where_that_repays_its_compilation():
     assert chosen(1_000, 26_000) == ("leap", None) == chosen(1_000_000, 26)
     engine, why = chosen(1_000, 24_000)
     assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(why)
-    with pytest.raises(jb.InputError, match="engine"):
-        jb.simulate(
-            jb.policies.OmegaUCB(), arms, jb.Horizon(10), key=jax.random.key(0), engine="fast"
-        )
 
 
 def random_states(count, seed):

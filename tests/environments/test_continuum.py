@@ -16,6 +16,7 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import lay_out
+from jaxbandits._numerics import beta
 from jaxbandits.core import ticks
 from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley, reward_hill
 from jaxbandits.environments.noise import Beta
@@ -123,6 +124,24 @@ def test_beta_noise_has_the_law_and_the_mean() -> None:
         drawn = np.asarray(outcomes(mean, words)) / ticks.ONE
         assert abs(drawn.mean() - int(noise.mean(mean)) / ticks.ONE) < 2e-4
         assert abs(int(noise.mean(mean)) / ticks.ONE - units) < 3e-5
+
+
+@pytest.mark.parametrize("kappa", [1e-5, 4.0, 1e9])
+def test_noise_of_any_concentration_keeps_its_means(kappa):
+    law = Beta(kappa)
+    law.check()
+    stated = np.arange(0, 65) * (ticks.ONE // 64)
+    assert (
+        np.abs(np.asarray(law.mean(jnp.asarray(stated, jnp.int32))) - stated).max()
+        <= 1e-4 * ticks.ONE
+    )
+
+
+@pytest.mark.parametrize("kappa", [1e10, 1e308, 0.0, np.nan, True, "4"])
+def test_noise_beyond_the_tables(kappa):
+    with pytest.raises(jb.InputError, match=r"Beta.concentration: "):
+        Beta(kappa).check()
+    assert beta.MOST_SHAPE == 1e9
 
 
 def wrong(**more: Any) -> None:

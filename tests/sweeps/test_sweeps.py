@@ -591,6 +591,8 @@ def test_descriptions():
         ({"seed": -1}, "seed: -1 given"),
         ({"replicates": 0}, "replicates: 0 given"),
         ({"over": "lane"}, "over: 'lane' given"),
+        ({"engine": "fast"}, "engine: 'fast' given; it must be"),
+        ({"policies": []}, r"policies: \[\] given; it must be"),
         ({"budgets": [2.0, 1.0]}, "budgets: .* given; it must be increasing"),
         ({"budgets": None}, "constraint: .* a constraint, or with budgets"),
         ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
@@ -696,28 +698,6 @@ def test_bad_spec_files(tmp_path, text, message):
         text == "sweep = 3"
     )
     sys.modules.pop("jaxbandits_spec_spec", None)
-
-
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        (
-            ["sweep", "nowhere.py", "--out", "o"],
-            "SPEC.py: 'nowhere.py' given; it must be a Python file",
-        ),
-        (["sweep", __file__], "--out: missing"),
-        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
-        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here"),
-        (
-            ["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"],
-            "left out with --on",
-        ),
-        (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
-    ],
-)
-def test_bad_arguments(given, message, capsys):
-    assert main(given) == 2
-    assert message in capsys.readouterr().err
 
 
 CODE = """

@@ -256,6 +256,12 @@ def test_beta_noise_has_the_means() -> None:
     found = run_plan(plan).data
     each = (found["spent"] / found["pulls"]).mean()
     assert 0.19 < float(each) < 0.25
+    small = prepare(table(instance("ads", [0.2, 0.1], [0.5, 3e-4])), 20.0, UCB, noise="beta")
+    np.testing.assert_allclose(
+        small.worlds.groups[0].environment.values()[1], [[0.5, 3e-4]], atol=1e-5
+    )
+    with pytest.raises(InputError, match="noise: 'beta' given; it must be 'bernoulli' for a mean"):
+        prepare(table(instance("ads", [0.2, 0.1], [0.5, 1e-5])), 20.0, UCB, noise="beta")
 
 
 def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
