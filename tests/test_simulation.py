@@ -19,7 +19,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits.environments import FiniteArms, Reservoir, TableDelay
+from jaxbandits.environments import FiniteArms
 from jaxbandits.policies import MUCB, UCB1, FixedSplit, OmegaUCB
 from tests.processes import python
 
@@ -101,19 +101,6 @@ def test_a_plain_number_is_an_action() -> None:
 def test_an_arm_that_pays_nothing_may_be_free() -> None:
     arms = FiniteArms.bernoulli([[0.0, 0.4]], [[0.0, 0.5]])
     assert play(arms=arms, max_rounds=300, marks=1).best_rate == pytest.approx(0.8)
-
-
-def test_delays_of_any_size_of_weight() -> None:
-    assert (
-        TableDelay.of([1e308, 0, 1e308]).cumulated.tolist()
-        == TableDelay.of([1, 0, 1]).cumulated.tolist()
-    )
-
-
-def test_no_mean_of_a_reservoir_is_above_one() -> None:
-    for best in (2.0, 1e3, 1e6, 9e6):
-        arms = Reservoir.ratio(KEY, instances=1, capacity=4, best_ratio=best, least_cost=1 / best)
-        assert all(np.nanmax(x) <= 1 for x in arms.values())
 
 
 def test_who_guards_transfers_can_use_us() -> None:

@@ -19,6 +19,7 @@ from jaxbandits.policies import (
     MUCB,
     PECS,
     RCB,
+    SUAK,
     ArmIncreasing,
     BestRatioOracle,
     BGreedy,
@@ -36,6 +37,7 @@ from jaxbandits.policies import (
     EpsilonFirstLP,
     FixedSplit,
     Floored,
+    FluidOracle,
     Guarded,
     InFlight,
     KnapsackOracle,
@@ -45,9 +47,12 @@ from jaxbandits.policies import (
     LinUCB,
     OmegaStarUCB,
     OmegaUCB,
+    OnePhase,
+    Pacer,
     PDBwKWithTime,
     PricePacer,
     PrimalDualBwK,
+    PrimalDualTwoPhase,
     Restarting,
     SampledArms,
     Schedule,
@@ -56,6 +61,7 @@ from jaxbandits.policies import (
     SquareCBwK,
     ThompsonLP,
     UCBBwK,
+    UCBSimplex,
     UCBVRatio,
     WilsonBounds,
     Windowed,
@@ -72,6 +78,7 @@ TWO = jb.TotalBudget([40.0, 30.0], last_pull="counts")
 TWO_AND_TIME = jb.TotalBudget(
     [[40.0, 30.0], [30.0, 40.0], [20.0, 60.0]], last_pull="forfeits", rounds=[80, 70, 60]
 )
+AVERAGE = jb.AverageCost(c=0.6, rounds=80)
 PACED = jb.TotalBudget([40.0, 30.0], last_pull="counts", rounds=80)
 RENEWING = jb.Renewing(
     amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True]
@@ -99,7 +106,13 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     ),
     (SampledArms(RCB(), arms=5), "reservoir", FORFEITS),
     (ArmIncreasing(UCBVRatio(), beta=1.0), "reservoir_of_a_sampler", COUNTS),
-    (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
+    (Guarded(OmegaUCB(rho=0.5)), "null_arm", AVERAGE),
+    (SUAK(c=0.6), "null_arm", AVERAGE),
+    (OnePhase(c=0.6, horizon=80), "null_arm", AVERAGE),
+    (PrimalDualTwoPhase(c=0.6, horizon=80, a=0.02), "null_arm", AVERAGE),
+    (UCBSimplex(c=0.6), "null_arm", AVERAGE),
+    (Pacer(c=0.6), "null_arm", AVERAGE),
+    (FluidOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4], c=0.6), "null_arm", AVERAGE),
     (SoftElim(theta=0.5), "bernoulli", HORIZON),
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
     (PrimalDualBwK(), "several_resources", TWO_AND_TIME),
@@ -144,7 +157,7 @@ SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)
 
 def played(policy: Policy) -> str:
     """Whose row this is."""
-    if isinstance(policy, Committee):
+    if isinstance(policy, Committee) and np.ndim(policy.which) == 0:
         policy = list(Committee.members().values())[policy.which]
     return type(policy).__name__
 

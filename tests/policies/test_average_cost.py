@@ -26,7 +26,6 @@ from jaxbandits.policies import (
     PrimalDualTwoPhase,
     UCBSimplex,
 )
-from jaxbandits.testing import check_policy
 from tests.policies.reference import knapsack
 
 EPS, LONGEST = 2.0**-24, 20_000
@@ -273,17 +272,6 @@ PROMISING = {
 }
 ARMS = WithNullArm(FiniteArms.bernoulli([0.3, 0.6, 0.9], [0.1, 0.5, 0.8]))
 play = partial(jb.simulate, key=jax.random.key(1), replicates=40, marks=5)
-
-
-@pytest.mark.parametrize("name", PROMISING)
-@pytest.mark.integration
-def test_policy_keeps_the_contract(name):
-    arms = FiniteArms.bernoulli(
-        [[0.3, 0.6, 0.9], [0.6, 0.3, 0.9]],
-        [[0.1, 0.5, 0.8], [0.4, 0.1, 0.8]],
-        [[True] * 3, [True, True, False]],
-    )
-    check_policy(PROMISING[name], WithNullArm(arms), jb.AverageCost(c=0.4, rounds=80), key=KEY)
 
 
 def test_the_oracle_earns_the_lp_s_rate():
