@@ -24,6 +24,7 @@ from jaxbandits.environments import (
     Reservoir,
     row_arms,
 )
+from jaxbandits.policies.base import Plan
 
 KEY = jax.random.key(0)
 MANY = 2**24 + 1
@@ -50,21 +51,14 @@ def penal(units: float) -> environments.CensoredArms:
 
 
 @jb.pytree
-class Sets(jb.Policy):
+class Sets(Plan):
     """Plays the first L arms, or arm 0 as an action of any type."""
 
     width: int = pytrees.static()
     dtype: str = pytrees.static(default="int32")
-    plays = FiniteSpec
-
-    def init(self, spec):
-        return jnp.int32(0)
 
     def blank_action(self, spec):
         return jnp.arange(self.width, dtype=self.dtype) if self.width else jnp.zeros((), self.dtype)
-
-    def update(self, state, key, observation):
-        return state
 
     def select(self, state, key, view):
         return state, self.blank_action(None)
@@ -112,13 +106,6 @@ def test_as_many_as_an_address_holds():
     limits.check_spec(FiniteSpec(2**24))
     assert Reservoir.ratio(KEY, instances=1, capacity=2**24).spec.arms == 2**24
     assert streams.policy_words(KEY, jnp.int32(1), 255).shape == (2,)
-
-
-def test_why_arms_end_at_two_to_the_24():
-    tie = streams.policy_words(KEY, jnp.int32(1), 0, 2**24)
-    assert (
-        tie == streams.policy_words(KEY, jnp.int32(1), 1, 0)
-    ).all()  # the next arm's address is the next role's
 
 
 def test_resources():

@@ -107,10 +107,6 @@ def holds(found: jb.statistics.Estimate, truth: float | np.ndarray = 0.0) -> flo
     return float(inside.all("mark").mean() if "mark" in inside.dims else inside.mean())
 
 
-def covered(found: jb.statistics.Estimate, truth: float) -> float:
-    return float(((found.low <= truth) & (truth <= found.high)).mean())
-
-
 def near(share: float, size: int, level: float = 0.95) -> bool:
     """Within 3.5 standard errors of the level, and 1 % for what the method is off by."""
     return abs(share - level) < 0.01 + 3.5 * math.sqrt(level * (1 - level) / size)
@@ -133,7 +129,7 @@ def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> N
 def test_means_cover_skewed_laws() -> None:
     x = np.random.default_rng(1).exponential(size=(20, 4000))
     found = mean(array(x, "instance", "experiment"), over="instance")
-    assert found.value.dims == ("experiment",) and near(covered(found, 1.0), 4000)
+    assert found.value.dims == ("experiment",) and near(holds(found, 1.0), 4000)
     t = stats.t.ppf(0.975, 19) * x.std(0, ddof=1) / math.sqrt(20)
     assert np.mean(abs(x.mean(0) - 1) <= t) < 0.93  # Student's does not
 
@@ -142,7 +138,7 @@ def test_means_over_given_instances_with_two_runs_each_cover() -> None:
     rng = np.random.default_rng(2)
     x = rng.exponential(size=(19, 2, 2000)) + 100 * np.arange(19)[:, None, None]
     found = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
-    assert 0.94 < covered(found, 901.0) < 0.98 and found.units == 38
+    assert 0.94 < holds(found, 901.0) < 0.98 and found.units == 38
     assert abs(found.high - found.low).mean() < 2  # the spread between instances does not count
 
 
@@ -150,7 +146,7 @@ def test_means_over_given_instances_with_two_runs_each_cover() -> None:
 def test_quantiles_cover_heavy_tails(q: float) -> None:
     x = np.random.default_rng(3).pareto(0.8, size=(60, 3000))  # without a mean
     found = quantile(array(x, "instance", "experiment"), q, over="instance")
-    assert near(covered(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
+    assert near(holds(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
 
 
 def test_the_median_is_that_of_hettmansperger_and_sheather() -> None:
@@ -190,8 +186,8 @@ def test_the_worst_cover() -> None:
     found, share = (
         f(array(x, "instance", "experiment"), 0.1, over="instance") for f in (cvar, tail_share)
     )
-    assert 0.92 < covered(found, 1 + math.log(10)) < 0.98
-    assert 0.92 < covered(share, 0.1 * (1 + math.log(10))) < 0.98
+    assert 0.92 < holds(found, 1 + math.log(10)) < 0.98
+    assert 0.92 < holds(share, 0.1 * (1 + math.log(10))) < 0.98
     assert names(cvar(x[:, 0], 0.1, over="instance").warnings) == set()
 
 
