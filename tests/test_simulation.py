@@ -1,12 +1,9 @@
-"""What `simulate` takes and refuses: one line that names the argument, its value and what it may be,
-before anything is compiled and with no warning before it.
-"""
+"""What `simulate` takes, and refuses in one line: the argument, its value, what it may be."""
 
 # mypy: disable-error-code="arg-type"
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import warnings
@@ -27,6 +24,7 @@ ARMS = FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
 FREE = FiniteArms.bernoulli([[0.5, 0.4]], [[0.0, 0.5]])
 TWO = FiniteArms.bernoulli([[0.5, 0.4]] * 2, [[0.9, 0.3]] * 2)
 KEY = jax.random.key(0)
+NAN = float("nan")
 
 
 def play(policy: Any = None, arms: Any = ARMS, constraint: Any = 5.0, **options: Any) -> jb.Result:
@@ -42,7 +40,7 @@ ROWS: list[tuple[Callable[[], object], str, str]] = [
     (lambda: play(OmegaUCB(rho=np.ones((2, 3, 4)))), "OmegaUCB.rho", "(2, 3, 4)"),
     (lambda: play(policies.EpsilonFirst(epsilon=1.5)), "EpsilonFirst.epsilon", "1.5"),
     (lambda: play(policies.PDBwK(c_rad=-1.0)), "PDBwK.c_rad", "-1.0"),
-    (lambda: play(policies.BestRatioOracle([0.5, math.nan], [0.5, 0.5])), "BestRatioOracle.mean_reward", "nan"),
+    (lambda: play(policies.BestRatioOracle([0.5, NAN], [1, 1])), "BestRatioOracle.mean_reward", "nan"),
     (lambda: play(policies.SUAK(c=0.5, horizon=2**31)), "SUAK.horizon", "2147483648"),
     (lambda: play(FixedSplit([0.0, 0.0])), "FixedSplit.weights", "0., 0."),
     (lambda: play(FixedSplit([0.5, 0.5, 0.5])), "FixedSplit.weights", "0.5"),

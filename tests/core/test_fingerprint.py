@@ -51,7 +51,7 @@ class Mine(IndexPolicy):
 
 
 def test_autoreload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The method's code, and a function that it calls; objects that were made before the edit, too."""
+    """The method's code, a function that it calls; an object that was made before the edit, too."""
     monkeypatch.syspath_prepend(tmp_path)
     shell, module, played = InteractiveShell(), tmp_path / "edited.py", []
     shell.push({"pulls": pulls})

@@ -1,4 +1,4 @@
-"""The settings of a policy: checked, cast and named once, then carried; what a policy cannot play."""
+"""The settings of a policy: checked, cast, named once, then carried; what cannot be played."""
 
 from __future__ import annotations
 

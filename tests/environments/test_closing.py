@@ -213,7 +213,7 @@ OTHERS: list[tuple[Policy, str, Constraint]] = [
 
 
 def one_arm_a_round() -> list[tuple[Policy, str, Constraint]]:
-    """Rows of the contract; sets and reservoirs are refused here, and one row is the committee's."""
+    """Rows of the contract; sets and reservoirs are refused here; one row is the committee."""
     rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB | Committee)]
     rows = [row for row in rows if "reservoir" not in row[1] and "contexts" not in row[1]]
     members = Committee.played_by(np.arange(len(Committee.members())))

@@ -154,7 +154,7 @@ def wrong(**more: Any) -> None:
     [
         (
             {"parameters": {"level": [0.3, 1.2]}},
-            r"mean_cost: 1.2 at x = 0 in instance 1; it must be in \[0, 1\]",
+            r"mean_cost: 1.2 at x = 0 in instance 1; .* \[0, 1\]",
         ),
         ({"parameters": {"level": [np.nan]}}, "mean_cost: nan at x = 0 in instance 0"),
         ({"parameters": {"level": [0.0]}}, "an arm with mean cost 0 given"),
@@ -167,7 +167,7 @@ def wrong(**more: Any) -> None:
         ({"lipschitz_cost": [1, 2, 3]}, "lipschitz_cost: .* it must be one number"),
         (
             {"cost_noise": Beta(0.0)},
-            "Beta.concentration: 0.0 given; it must be a finite number above 0",
+            "Beta.concentration: 0.0 given; it must be a finite number above",
         ),
         ({"remembered": 0}, "remembered: 0 given; it must be a whole number from 1 to 4096"),
     ],

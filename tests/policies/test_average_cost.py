@@ -292,22 +292,13 @@ def test_the_oracle_earns_the_lp_s_rate():
     ("policy", "message"),
     [
         (SUAK(c=0.0), r"SUAK\.c: 0\.0 given; it must be a finite number above 0 and at most 1"),
+        (SUAK(c=0.4, horizon=0), r"SUAK\.horizon: 0\.0 given; it must be a finite whole number"),
+        (OnePhase(c=0.4, horizon=2.5), r"OnePhase\.horizon: 2\.5 given; it must be a finite whole"),
+        (PrimalDualTwoPhase(c=-1.0, horizon=10), r"PrimalDualTwoPhase\.c: -1\.0 given"),
+        (UCBSimplex(c=0.4, lam=-1.0), r"UCBSimplex\.lam: -1\.0 given; it must be a finite number"),
         (
-            SUAK(c=0.4, horizon=0),
-            r"SUAK\.horizon: 0\.0 given; it must be a finite whole number at least 1",
-        ),
-        (
-            Guarded(OnePhase(c=0.4, horizon=2.5)),
-            r"OnePhase\.horizon: 2\.5 given; it must be a finite whole number",
-        ),
-        (Guarded(PrimalDualTwoPhase(c=-1.0, horizon=10)), r"PrimalDualTwoPhase\.c: -1\.0 given"),
-        (
-            Guarded(UCBSimplex(c=0.4, lam=-1.0)),
-            r"UCBSimplex\.lam: -1\.0 given; it must be a finite number above 0",
-        ),
-        (
-            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1, 0.2, 0.3], c=0.4)),
-            r"FluidOracle\.mean_reward: 2\.0 given",
+            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1] * 3, c=0.4)),
+            r"FluidOracle\.mean_reward: 2\.0",
         ),
         (Guarded(SUAK(c=0.4), max_cost=0.0), r"Guarded\.max_cost: 0\.0 given"),
     ],

@@ -412,17 +412,11 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
     [
         (
             lambda: mean(X, over="run"),
-            r"x: an array with axes \('instance', 'mark'\) given; it must have an axis 'run'",
+            r"x: an array with axes .* given; it must have an axis 'run'",
         ),
-        (
-            lambda: mean(np.ones((3, 2)), over="run"),
-            r"x: a plain array of shape \(3, 2\) given; it must be labelled",
-        ),
+        (lambda: mean(np.ones((3, 2)), over="run"), r"x: a plain array of shape \(3, 2\) given"),
         (lambda: mean("regret", over="instance"), "x: 'regret' given"),
-        (
-            lambda: mean([1.0, np.nan], over="run"),
-            "x: 'NaN or infinity' given; it must be finite numbers",
-        ),
+        (lambda: mean([1.0, np.nan], over="run"), "x: 'NaN or infinity' given; it must be finite"),
         (lambda: mean(np.array([]), over="instance"), "x: 'no unit' given"),
         (lambda: mean(X, level=1.0, over="instance"), "level: 1.0 given"),
         (lambda: quantile(X, 99, over="instance"), r"q: 99 given; it must be a number in \(0, 1\)"),

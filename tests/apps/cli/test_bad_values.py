@@ -1,4 +1,4 @@
-"""Bad values in a command: one line names the option, its value and what it may be; nothing is written.
+"""Bad values in a command: one line names the option, its value and what it may be.
 
 What Python refuses is in the tests of what refuses it (tests/test_simulation.py).
 """
