@@ -230,9 +230,7 @@ def test_several_resources_are_columns_not_rows():
         Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2
     )
     table = result.to_pandas()
-    assert (
-        len(table) == 12
-        and {"spent_0", "spent_1"} <= set(table)
-        and not {"spent", "resource"} & set(table)
-    )
+    assert len(table) == 12
+    assert {"spent_0", "spent_1"} <= set(table)
+    assert not {"spent", "resource"} & set(table)
     assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()

@@ -160,9 +160,8 @@ def test_axes_say_where_they_are_logarithmic() -> None:
     figure.supxlabel("all")
     _files.finished(figure)
     labels = [text for part in (axes, other) for text in (part.get_xlabel(), part.get_ylabel())]
-    assert (
-        labels == ["ρ, log scale", "share (log)", "ρ", "regret"] and figure.get_supxlabel() == "all"
-    )
+    assert labels == ["ρ, log scale", "share (log)", "ρ", "regret"]
+    assert figure.get_supxlabel() == "all"
     other.set_xscale("log")
     assert _files.finished(figure).get_supxlabel() == "all, log scale"
 
@@ -204,9 +203,8 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     )
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
-        assert draw(path=path, width="column").get_size_inches()[
-            0
-        ] == 3.25 and path.read_bytes().startswith(b"%PDF")
+        assert draw(path=path, width="column").get_size_inches()[0] == 3.25
+        assert path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty_figure()[1], width="column")
     assert "OmegaUCB(ρ=0.25)" in {
@@ -217,9 +215,8 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         found.curve("OmegaUCB", found.cells()[0][0]),
     )
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
-    assert axes.get_xlabel() == "ρ, log scale" and star.get_xdata() == [
-        curve.parameters["rho"][curve.best]
-    ]
+    assert axes.get_xlabel() == "ρ, log scale"
+    assert star.get_xdata() == [curve.parameters["rho"][curve.best]]
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
         found.plot.sensitivity("alpha")
 

@@ -105,9 +105,8 @@ def test_arrays_are_plain_equal_bytes_or_refused():
         assert file.getvalue() == again.getvalue()
         file.seek(0)
         found = _files.read_arrays(file)
-        assert found.keys() == arrays.keys() and all(
-            (found[name] == arrays[name]).all() for name in arrays
-        )
+        assert found.keys() == arrays.keys()
+        assert all((found[name] == arrays[name]).all() for name in arrays)
     with pytest.raises(jb.InputError, match="nothing is pickled"):
         _files.write_arrays(io.BytesIO(), {"x": np.array([None])})
     pickled = io.BytesIO()

@@ -54,18 +54,15 @@ def test_every_policy_has_an_entry_and_every_paper_a_policy() -> None:
         assert all(
             re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")
         ), key
-        assert entry.count("{") == entry.count("}") and re.match(
-            r"@(article|inproceedings|misc)\{", entry
-        )
+        assert entry.count("{") == entry.count("}")
+        assert re.match(r"@(article|inproceedings|misc)\{", entry)
 
 
 def test_an_object_its_class_and_its_names_are_one() -> None:
     assert keys(jb.cite(policies.OmegaUCB(rho=[0.25, 1.0]))) == ["jaxbandits", "heyden2024"]
     for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items():
-        assert (
-            jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__)
-            and len(keys(jb.cite(name))) >= 2
-        )
+        assert jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__)
+        assert len(keys(jb.cite(name))) >= 2
     assert repr(jb.cite("bts")) == str(jb.cite("bts")) and jb.cite("bts").endswith("}\n")
     assert keys(jb.cite()) == ["jaxbandits"] == keys(jb.cite(policies.FixedSplit([1.0])))
 

@@ -175,9 +175,8 @@ def test_an_override_undoes_the_promise(
 def test_what_changes_nothing_leaves_the_promise() -> None:
     for policy in (Plain(), MUCB(), OmegaUCB()):
         assert has(policy, RESTS) and has(policy, STEADY)
-    assert has(arms(overriding(FiniteArms, "check", "values")), ADDRESSED) and has(
-        RESERVOIR, ADDRESSED
-    )
+    assert has(arms(overriding(FiniteArms, "check", "values")), ADDRESSED)
+    assert has(RESERVOIR, ADDRESSED)
     assert has(overriding(jb.Horizon, "best_rate")(rounds=5), ADDITIVE) and has(line(), ADDRESSED)
     filled = overriding(jb.environments.AddressedArms, "means", "outcome", "spec", "values")
     assert has(filled(), ADDRESSED), "what is abstract may be filled in"

@@ -21,14 +21,10 @@ def test_settings_are_checked_cast_and_named_once():
     settings = Settings.of(Around(One(width=given)), 2)
     once = settings.policy
     assert settings.count == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
-    assert (
-        settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)"
-        and len(settings.labels) == 2
-    )
-    assert (
-        settings.parameters == [{"policy": "Around", "share": 0.5}] * 2
-        and label(once) == "Around(One(kind=a))"
-    )
+    assert settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)"
+    assert len(settings.labels) == 2
+    assert settings.parameters == [{"policy": "Around", "share": 0.5}] * 2
+    assert label(once) == "Around(One(kind=a))"
     assert jax.tree.all(jax.tree.map(np.array_equal, Settings.of(once, 2).policy, once))
     given[:] = np.nan  # what was checked is what is played
     assert np.isfinite(once.inner.width).all()

@@ -124,9 +124,8 @@ def test_the_round_cap_is_met_exactly(cap):
     with pytest.warns(UserWarning, match="round_cap"):
         scan, leap = both(POLICIES["omega"], arms, budget, max_rounds=cap)
     same(scan, leap)
-    assert (leap.ledger["rounds"][:, 0, :, -1] == cap).all() and (
-        leap.ended[:, 0] == jb.Status.ROUND_CAP
-    ).all()
+    assert (leap.ledger["rounds"][:, 0, :, -1] == cap).all()
+    assert (leap.ended[:, 0] == jb.Status.ROUND_CAP).all()
 
 
 @jb.pytree

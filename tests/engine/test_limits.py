@@ -132,9 +132,8 @@ def test_ids(name, wrong):
 
 def test_ids_that_fit():
     task = laid_out(replicates=[2**32 - 1, 0], instance_ids=[2**32 - 1]).tasks[0]
-    assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [
-        2**32 - 1
-    ]
+    assert task.replicate_ids.tolist() == [2**32 - 1, 0]
+    assert task.instance_ids.tolist() == [2**32 - 1]
 
 
 # --- totals ----------------------------------------------------------------------------------------------------

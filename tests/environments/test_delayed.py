@@ -398,11 +398,9 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
                 for s in range(first, t + 1)
             )
             assert charged[t, j] == paid, (j, t)
-    assert (
-        not ticks.join(lane.ledger.audit["violation"]).any()
-        and not played.all()
-        and played.sum() > 20
-    )
+    assert not ticks.join(lane.ledger.audit["violation"]).any()
+    assert not played.all()
+    assert played.sum() > 20
     with pytest.raises(
         jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"
     ):
@@ -418,11 +416,8 @@ def test_decisions_of_a_batch_see_nothing_of_each_other():
     lane = jb.rollout(InFlight(OmegaUCB()), batches, jb.Horizon(rounds), key=KEY, rounds=rounds)
     pulls = np.asarray(lane.state.memory.learnt.pulls).sum(1)
     assert pulls.tolist() == [t // size * size for t in range(rounds)]
-    assert sorted(lane.action[:3].tolist()) == [0, 1, 2] and sorted(lane.action[3:6].tolist()) == [
-        0,
-        1,
-        2,
-    ]
+    assert sorted(lane.action[:3].tolist()) == [0, 1, 2]
+    assert sorted(lane.action[3:6].tolist()) == [0, 1, 2]
 
 
 def test_too_many_open_requests_end_the_lane_with_a_status():
@@ -637,10 +632,8 @@ def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> N
         return int(ticks.join(jb.TotalBudget(budget, last_pull=last_pull).prepare(world).budget)[0])
 
     tenth, seven = round(0.1 * ticks.ONE), round(0.7 * ticks.ONE)  # 0.4 too many, 0.2 too few
-    assert (
-        whole(7.0, [[0.1], [0.7]]) == 70 * tenth
-        and whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
-    )
+    assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth
+    assert whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
     for costs in ([[0.1, 0.2]], [[0.3]]):
         assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
     assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth

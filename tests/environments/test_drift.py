@@ -179,9 +179,8 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
         result = jb.simulate(
             policies, moving, budget, key=KEY, replicates=50, marks=4, max_rounds=2000
         )
-        assert result.regret.shape == (3, worlds, 50, 4) and float(result.regret.min()) >= -(
-            2.0**-23
-        )
+        assert result.regret.shape == (3, worlds, 50, 4)
+        assert float(result.regret.min()) >= -(2.0**-23)
         assert result.fixed_regret.values[1:2].min() >= -(2.0**-23)  # of one arm alone
         lost = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
         assert lost < 0.01  # and who plays the program loses next to nothing

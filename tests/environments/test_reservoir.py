@@ -33,12 +33,10 @@ def test_the_ratio_law(beta: float) -> None:
         chance = share**beta
         error = np.sqrt(chance * (1 - chance) / count)
         assert abs((ratio > 1.6 * (1 - share)).mean() - chance) < 3.5 * error
-    assert (
-        ratio.max() <= 1.6 * (1 + 1e-6)
-        and cost.min() >= 0.2 - 1e-7
-        and cost.max() <= 1
-        and reward.max() <= 1
-    )
+    assert ratio.max() <= 1.6 * (1 + 1e-6)
+    assert cost.min() >= 0.2 - 1e-7
+    assert cost.max() <= 1
+    assert reward.max() <= 1
     # Uniform on [0, 1], whatever the ratio
     place = (cost.ravel() - 0.2) / (np.minimum(1, 1 / ratio) - 0.2)
     assert abs(place.mean() - 0.5) < 3.5 / np.sqrt(12 * count)
@@ -82,10 +80,8 @@ def test_a_table_and_a_sampler() -> None:
         for r, c in zip(reward.ravel(), cost.ravel(), strict=True)
     }
     assert rows == {(0.1, 0.5), (0.8, 0.4), (0.3, 1.0)}
-    assert (
-        table.values()[0][0] / table.values()[1][0] == pytest.approx([2.0, 2.0])
-        and table.values()[1].min() < 0.41
-    )
+    assert table.values()[0][0] / table.values()[1][0] == pytest.approx([2.0, 2.0])
+    assert table.values()[1].min() < 0.41
 
     def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.random.uniform(key), jnp.float32(0.5)

@@ -194,10 +194,8 @@ def test_suak_against_its_twin(horizon):
         _, twin, actions = agree(
             SUAK(c=0.5, horizon=horizon), knapsack.SUAK(k, 0.5, T=horizon), instance, rounds
         )
-    assert (
-        twin.branch() in ("main", "skip_c")
-        and np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
-    )
+    assert twin.branch() in ("main", "skip_c")
+    assert np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
 
 
 def test_suak_in_odd_settings_against_its_twin():
@@ -332,9 +330,8 @@ def test_arms_that_are_all_above_c():
         play(jb.policies.BGreedy(), ARMS.arms, jb.AverageCost(c=0.05, rounds=10))
     # With the null arm to mix with, no arm below c is a legal problem.
     result = play(SUAK(c=0.05), ARMS, jb.AverageCost(c=0.05, rounds=200))
-    assert (
-        result.best_rate[0] == pytest.approx(0.15, abs=1e-6) and float(result.violation.max()) == 0
-    )
+    assert result.best_rate[0] == pytest.approx(0.15, abs=1e-6)
+    assert float(result.violation.max()) == 0
 
 
 def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:

@@ -92,9 +92,8 @@ def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
         parts = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
         ours = float(ucb._eta(*(jnp.float32(part) for part in parts)))
         assert ours == pytest.approx(code, abs=5e-7)  # some roundings of float32
-    assert most < 2e-14 and "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(
-        encoding="utf-8"
-    )
+    assert most < 2e-14
+    assert "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(encoding="utf-8")
     coin = np.arange(40) % 4 == 0
     assert coin.var(ddof=1) / (coin.mean() * (1 - coin.mean())) == pytest.approx(40 / 39)
     assert ucb._eta(jnp.float32(0), jnp.float32(10), jnp.float32(30), jnp.float32(40)) == 1
@@ -113,11 +112,9 @@ def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
     )
     scores = np.asarray(evaluate_arms(policies.UCBSCPlus(), arms))
     assert not np.isnan(scores).any() and (scores > 100).all()
-    assert (
-        np.isinf(scores[-1])
-        and np.isfinite(scores[0])
-        and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
-    )
+    assert np.isinf(scores[-1])
+    assert np.isfinite(scores[0])
+    assert (np.diff(scores[np.isfinite(scores)]) >= 0).all()
 
 
 def test_kl_ucb_sc_plus_is_finite_once_a_cost_was_seen() -> None:
@@ -160,12 +157,10 @@ def test_ucb_b2_guard_is_on_the_mean_cost() -> None:
     """The reference code compares the cost radius with the mean reward."""
     rich, poor = (2000.0, 200.0, 0.05, 0.9), (2000.0, 200.0, 0.9, 0.05)
     assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(seen(*rich))[0], rel=NEAR)
-    assert np.isfinite(twin.ucb_b2(seen(*rich))[0]) and np.isinf(
-        twin.ucb_b2(seen(*rich), guard="reward")[0]
-    )
-    assert score(policies.UCBB2(), *poor) == np.inf and np.isfinite(
-        twin.ucb_b2(seen(*poor), guard="reward")[0]
-    )
+    assert np.isfinite(twin.ucb_b2(seen(*rich))[0])
+    assert np.isinf(twin.ucb_b2(seen(*rich), guard="reward")[0])
+    assert score(policies.UCBB2(), *poor) == np.inf
+    assert np.isfinite(twin.ucb_b2(seen(*poor), guard="reward")[0])
 
 
 def test_pd_bwk_with_one_resource_has_no_weights() -> None:

@@ -193,9 +193,8 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
             ArmIncreasing(RCB(), jnp.float32(beta)), opened
         )
         exact = np.minimum(np.asarray(opened, float) ** (1 / twins.exponent(beta)), 2.0**30)
-        assert (np.asarray(until) <= exact).all() and (
-            np.asarray(until) >= (1 - 1e-4) * exact - 3
-        ).all()
+        assert (np.asarray(until) <= exact).all()
+        assert (np.asarray(until) >= (1 - 1e-4) * exact - 3).all()
         assert not np.asarray(wanted).any()
 
 
@@ -225,9 +224,8 @@ def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> N
         )
     short = episode(rcb_air(1.0), reservoir(8), jb.Horizon(64), KEY, 64)
     long = episode(rcb_air(1.0), reservoir(64), jb.Horizon(64), KEY, 64)
-    assert np.array_equal(short.action, long.action) and np.array_equal(
-        short.outcome.reward, long.outcome.reward
-    )
+    assert np.array_equal(short.action, long.action)
+    assert np.array_equal(short.outcome.reward, long.outcome.reward)
 
 
 @pytest.mark.integration
@@ -239,11 +237,9 @@ def test_rerun_larger() -> None:
         return grow(room)
 
     result, room = jb.rerun_larger(run, 8)
-    assert (
-        rooms in ([8, 16], [8, 16, 32])
-        and room == rooms[-1]
-        and (result.ended == Status.EXHAUSTED).all()
-    )
+    assert rooms in ([8, 16], [8, 16, 32])
+    assert room == rooms[-1]
+    assert (result.ended == Status.EXHAUSTED).all()
     assert_same_results(
         result_without_room(result),
         result_without_room(grow(64)),

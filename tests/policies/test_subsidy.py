@@ -64,9 +64,8 @@ def test_indices_of_subsidy_and_conservative_bandits() -> None:
     assert float(seen.n @ low + low[4] - 0.45 * 1001) == pytest.approx(-57.357084, abs=1e-4)
     ratio, net = careful(cost=number(0.6)).bounds(seen, number(4))
     np.testing.assert_allclose(net, [0.05, -0.547522, -0.579084, -0.436573, -0.502551], atol=1e-6)
-    assert int(jnp.argmax(ratio)) == 1 and float(seen.n @ net + net[1]) == pytest.approx(
-        -118.535884, abs=1e-4
-    )
+    assert int(jnp.argmax(ratio)) == 1
+    assert float(seen.n @ net + net[1]) == pytest.approx(-118.535884, abs=1e-4)
 
 
 def test_which_draw_is_good_enough_and_who_is_behind() -> None:

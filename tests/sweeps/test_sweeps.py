@@ -145,9 +145,8 @@ def test_the_numbers_are_those_of_simulate(done):
 def test_the_dataset_is_labelled_and_survives_the_disk(done):
     folder, result = done
     data = result.data
-    assert repr(result).startswith(
-        "SweepResult: 5 settings, 2 environments, "
-    ) and "\n" not in repr(result)
+    assert repr(result).startswith("SweepResult: 5 settings, 2 environments, ")
+    assert "\n" not in repr(result)
     xarray.testing.assert_identical(sweep(spec()).data, data)  # in memory as on disk
     assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
     np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
@@ -471,10 +470,8 @@ def test_recommendation_in_words():
     )
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
-    assert (
-        same.recommendation() == "all values of rho are equal: the same regret in every run"
-        and same.at_edge == []
-    )
+    assert same.recommendation() == "all values of rho are equal: the same regret in every run"
+    assert same.at_edge == []
     one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
@@ -489,11 +486,8 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     found = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert found.parameters("pair") == ["rho", "floor"]
     (name,) = found.parameters("timed")  # an axis keeps its name
-    assert name == "PDBwKWithTime.budget" and found.data[name].values[-3:].tolist() == [
-        1.0,
-        2.0,
-        4.0,
-    ]
+    assert name == "PDBwKWithTime.budget"
+    assert found.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
     assert found.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -642,12 +636,10 @@ def test_the_commands(tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "= 8 lanes" in said
-        and "memory: at most" in said
-        and "time: about" in said
-        and not out.exists()
-    )
+    assert "= 8 lanes" in said
+    assert "memory: at most" in said
+    assert "time: about" in said
+    assert not out.exists()
     assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "OmegaUCB: rho = " in said and "written:" in said
@@ -663,9 +655,8 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
         folder.open(make_plan(spec()))
         assert status_lines(folder.path)[-1] == "a run works on it now"
     lines = status_lines(folder.path)
-    assert (
-        lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
-    )
+    assert lines[0].endswith("blocks done, 0% of the work")
+    assert "no run works on it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):

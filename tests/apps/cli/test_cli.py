@@ -63,10 +63,8 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert err == ""
     assert "read two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
-    assert (
-        "a reward is counted in reward, at most 2" in out
-        and "a cost is counted in cost, at most 6.061" in out
-    )
+    assert "a reward is counted in reward, at most 2" in out
+    assert "a cost is counted in cost, at most 6.061" in out
     assert "noise bernoulli: a pull brings its bound or nothing" in out and "36 runs; seed 0" in out
     assert re.search(
         r"^ +1  (omega|m)_ucb\(\w+=[\d.]+\) +[\d.]+ ± [\d.]+ .* best$", out, re.MULTILINE
@@ -113,10 +111,8 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
     monkeypatch.setattr(_plots, "encoded", full)
     assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
     out, err = capsys.readouterr()
-    assert (
-        out.startswith("If you had run this again")
-        and "--out: could not be written (no space left)" in err
-    )
+    assert out.startswith("If you had run this again")
+    assert "--out: could not be written (no space left)" in err
     assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == [
         "run.json",
         "table.csv",
@@ -159,12 +155,10 @@ def test_one_instance_and_one_run_and_beta(
         == 0
     )
     out = capsys.readouterr().out
-    assert (
-        "alpha + beta = 4" in out
-        and "±" in out
-        and "nan" not in out
-        and "in each instance, by" not in out
-    )
+    assert "alpha + beta = 4" in out
+    assert "±" in out
+    assert "nan" not in out
+    assert "in each instance, by" not in out
     assert ",,," in (folder / "jaxbandits-out/table.csv").read_text()
 
 
@@ -186,15 +180,11 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
         compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0
     )
     assert main(["demo", "--out", "there"]) == 0
-    assert (
-        Path(calls["arms"]).read_text().startswith("ad_id")
-        and calls["out"] == "there"
-        and calls["runs"] == 200
-    )
-    assert (
-        capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
-        and calls["given"][0] == "compare"
-    )
+    assert Path(calls["arms"]).read_text().startswith("ad_id")
+    assert calls["out"] == "there"
+    assert calls["runs"] == 200
+    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
+    assert calls["given"][0] == "compare"
     assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 

@@ -155,10 +155,8 @@ def test_rows_of_the_table(together: Comparison) -> None:
         assert sorted((row["reward"] for row in block), reverse=True) == [
             row["reward"] for row in block
         ]
-        assert (
-            block[0]["difference"] == block[0]["difference_low"] == 0
-            and not block[0]["difference_clear"]
-        )
+        assert block[0]["difference"] == block[0]["difference_low"] == 0
+        assert not block[0]["difference_clear"]
         assert block[0]["difference_p"] == 1
         for row in block:
             assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
@@ -187,10 +185,8 @@ def test_rows_as_data_frames(together: Comparison) -> None:
     pandas = together.to_pandas()
     assert pandas.to_dict("records") == together.table()
     units = pandas.attrs["units"]
-    assert (
-        units["reward_low"] == units["difference"] == together.plan.table.reward_unit
-        and "difference_p" not in units
-    )
+    assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit
+    assert "difference_p" not in units
     assert set(units) <= set(pandas.columns)
 
 

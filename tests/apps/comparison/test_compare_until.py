@@ -79,17 +79,13 @@ def test_the_words(clear: Comparison) -> None:
         "  who earns more in most runs is clear in 1 of 1 pairs; on average in "
     )
     table = sections["All settings, ranked"].text()
-    assert (
-        f"less in most runs (clear after {after})" in table
-        and "over all looks, all pairs and both claims" in table
-    )
+    assert f"less in most runs (clear after {after})" in table
+    assert "over all looks, all pairs and both claims" in table
     assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs, 'replicate')}"
     about = json.loads(json.dumps(clear.about()))["until"]
-    assert (
-        about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
-        and about["reached"]
-        and about["runs"] == runs
-    )
+    assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
+    assert about["reached"]
+    assert about["runs"] == runs
 
 
 def pairs(most: Any, average: Any) -> Any:
@@ -103,14 +99,11 @@ def pairs(most: Any, average: Any) -> Any:
 
 def test_what_counts_as_clear() -> None:
     ahead = pairs([[0, 5, 9], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 7, 0]])
-    assert (
-        StoppingRule("clear").is_reached(ahead)
-        and StoppingRule("best").is_reached(ahead)
-        and StoppingRule("best", "most runs").is_reached(ahead)
-    )
-    assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule(
-        "best", "average"
-    ).is_reached(ahead)
+    assert StoppingRule("clear").is_reached(ahead)
+    assert StoppingRule("best").is_reached(ahead)
+    assert StoppingRule("best", "most runs").is_reached(ahead)
+    assert not StoppingRule("clear", "most runs").is_reached(ahead)
+    assert not StoppingRule("best", "average").is_reached(ahead)
     # In a circle
     mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])
     assert StoppingRule("clear").is_reached(mixed) and not StoppingRule("best").is_reached(mixed)
