@@ -140,7 +140,7 @@ def test_statistics_of_several_resources_are_those_of_each():
         for j in range(3):
             mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
             ours = arm_statistics.as_floats(change(both), jnp.int32(40))
-            for name in (
+            names = (
                 "n",
                 "reward",
                 "cost",
@@ -148,7 +148,8 @@ def test_statistics_of_several_resources_are_those_of_each():
                 "cost_rest",
                 "cost_spread",
                 "mean_reward",
-            ):
+            )
+            for name in names:
                 a, b = getattr(mine, name), getattr(ours, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
             # A reciprocal, for d at once
@@ -181,12 +182,9 @@ def test_average_costs_are_audited_every_round():
 def test_the_oracles_with_two_resources():
     environment = FiniteArms.bernoulli(MU, RHO)
     mu, rho = environment.values()
+    average = np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE
     for constraint, extra, c in (
-        (
-            jb.AverageCost([0.4, 0.35], rounds=10),
-            True,
-            np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE,
-        ),
+        (jb.AverageCost([0.4, 0.35], rounds=10), True, average),
         (jb.TotalBudget([80.0, 50.0], last_pull="counts"), False, np.array([80.0, 50.0])),
     ):
         rate = constraint.prepare(environment).best_rate(mu, rho)

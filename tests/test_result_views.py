@@ -79,15 +79,8 @@ def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
 def test_a_table_for_pandas() -> None:
     result, table = played(), played().to_pandas()
     assert len(table) == 3 * 3 * 4 * 4
-    assert list(table.columns[:7]) == [
-        "setting",
-        "instance",
-        "replicate",
-        "mark",
-        "policy",
-        "rho",
-        "alpha",
-    ]
+    axes = ["setting", "instance", "replicate", "mark"]
+    assert list(table.columns[:7]) == [*axes, "policy", "rho", "alpha"]
     one = table[
         (table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)
     ]

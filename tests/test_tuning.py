@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps._cli.console import main
 from jaxbandits.gradients import adversarial, exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
 from jaxbandits.tuning import FILES, fixed_problem, random_problem, tune
+from tests.apps.commands import command
 
 KEY = jax.random.key(0)
 
@@ -131,7 +131,7 @@ def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     line = "tune --policy omega_ucb --k 3 --budget 40 --steps 2 --instances 4 --fresh 4 --grid 3"
-    assert main([*line.split(), "--out", str(out)]) == 0
+    assert command(f"{line} --out {out}") == 0
     said = capsys.readouterr().out
     assert "tuned: rho = " in said and "best of 3 grid values" in said
     assert all((out / name).stat().st_size > 0 for name in FILES)

@@ -22,17 +22,9 @@ CLASSES = {
 
 # Ours, or everybody's: no paper to cite.
 OURS = {
-    *(
-        "BestRatioOracle",
-        "ContextualOracle",
-        "EvenPace",
-        "FixedSplit",
-        "InFlight",
-        "IndexPolicy",
-        "KnapsackOracle",
-        "MixturePolicy",
-    ),
-    *("RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
+    *("BestRatioOracle", "ContextualOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy"),
+    *("KnapsackOracle", "MixturePolicy", "RandomisedPolicy", "Schedule", "SoftIndex"),
+    "ZoomingPolicy",
 }
 ENTRIES = {key: entry for key, entry, _ in citing.papers()}
 

@@ -22,16 +22,17 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.result import cases_of
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
+from tests.apps.commands import command
 from tests.processes import ROOT, python
 
 RHO = [0.0625, 0.25, 1.0]
+AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
 
 
 def budget_of(environment, budget):
@@ -94,14 +95,7 @@ def done(tmp_path_factory):
 def test_the_numbers_are_those_of_simulate(done):
     _, result = done
     data = result.data
-    assert data["regret"].dims == (
-        "setting",
-        "environment",
-        "budget",
-        "instance",
-        "replicate",
-        "mark",
-    )
+    assert data["regret"].dims == AXES
     assert list(result.results) == [
         (policy, name, budget)
         for name in ("three", "two")
@@ -162,15 +156,7 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
 
 def test_as_data_frames(done):
     data, table = done[1].data, done[1].to_pandas()
-    assert list(table.columns[:7]) == [
-        "setting",
-        "environment",
-        "budget",
-        "instance",
-        "replicate",
-        "mark",
-        "policy",
-    ]
+    assert list(table.columns[:7]) == [*AXES, "policy"]
     assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
     one = table[
         (table.setting == "OmegaUCB rho=0.25")
@@ -634,18 +620,19 @@ sweep = jb.Sweep(
 def test_the_commands(tmp_path, capsys):
     (tmp_path / "spec.py").write_text(SPEC)
     out = tmp_path / "out"
-    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
+    line = f"sweep {tmp_path / 'spec.py'} --out {out}"
+    assert command(f"{line} --dry-run") == 0
     said = capsys.readouterr().out
     assert "= 8 lanes" in said
     assert "memory: at most" in said
     assert "time: about" in said
     assert not out.exists()
-    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
+    assert command(line) == 0
     said = capsys.readouterr().out
     assert "OmegaUCB: rho = " in said and "written:" in said
-    assert main(["status", str(out)]) == 0
+    assert command(f"status {out}") == 0
     assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
-    assert main(["sweep", str(tmp_path / "spec.py"), "--dry-run", "--out", str(out)]) == 0
+    assert command(f"{line} --dry-run") == 0
     assert "1 of them done" in capsys.readouterr().out
 
 

@@ -125,16 +125,8 @@ class Cluster:
         raise AssertionError("the scheduler said nothing")
 
     def worker(self, path=ROOT):
-        words = (
-            "worker",
-            self.address,
-            "--nworkers",
-            "1",
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-        )
+        words = ("worker", self.address, "--nworkers", "1", "--nthreads", "1")
+        words += ("--no-nanny", "--no-dashboard")
         return self._start(*words, path=path)
 
     def _start(self, *words, path=ROOT):

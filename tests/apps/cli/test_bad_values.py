@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxbandits._engine import pool
-from jaxbandits.apps._cli.console import main
+from tests.apps.commands import command
 
 COMPARE = "compare --arms arms.csv --policies omega_ucb,m_ucb"
 ARMS = "compare --arms arms.csv --budget 20 --policies"
@@ -85,16 +85,6 @@ COMMANDS: list[tuple[str, str]] = [
 ]
 
 
-def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line on stderr; no file may be left."""
-    before = sorted(Path().iterdir())
-    assert main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and len(err) < 600
-    assert sorted(Path().iterdir()) == before
-    return err
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -111,8 +101,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("words", "message"), COMMANDS, ids=lambda x: x[-40:])
+@pytest.mark.parametrize(("line", "message"), COMMANDS, ids=lambda x: x[-40:])
 def test_commands(
-    folder: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, line: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert message in refused(words.split(), capsys)
+    before = sorted(Path().iterdir())
+    assert command(line) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and len(err) < 600
+    assert message in err and sorted(Path().iterdir()) == before

@@ -12,7 +12,6 @@ import pytest
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.apps._cli.compare import chosen_policies, parser
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import Answer, answer_of, compare, report, write_report
 from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, Spread, money_over_budgets
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
@@ -29,6 +28,7 @@ from jaxbandits.apps.comparison.plan import (
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
+from tests.apps.commands import command
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 
@@ -211,19 +211,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [
-        "--arms",
-        "ads.csv",
-        "--budget",
-        "4",
-        "--policies",
-        "omega_ucb",
-        "--runs",
-        "40",
-        "--marks",
-        "5",
-    ]
-    assert main(["compare", *given, "--no-check", "--explain", "--out", "out"]) == 0
+    line = "compare --arms ads.csv --budget 4 --policies omega_ucb --runs 40 --marks 5"
+    assert command(f"{line} --no-check --explain --out out") == 0
     out, err = capsys.readouterr()
     assert err == "" and out.startswith("If you had run this again with $4 to spend:\n")
     assert "warning: the budget of 4 is about 3.9 clicks in 'ads': too few to learn anything" in out
@@ -254,11 +243,10 @@ def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixt
     assert said.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
     every.constraint = 0.5
     assert [type(x) for x in chosen_policies(every)[0]] == list(AVERAGE_COST_POLICIES.values())
-    quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
-    arms = ["compare", "--arms", "ads.csv", "--budget", "20"]
-    assert main([*arms, "--policies", "mine.py:Mine", "--alpha", "0.1", *quick]) == 0
+    line = "compare --arms ads.csv --budget 20 --runs 6 --marks 2 --no-answer --out out --policies"
+    assert command(f"{line} mine.py:Mine --alpha 0.1") == 0
     assert "Mine(alpha=0.1)" in capsys.readouterr().out
-    assert main([*arms, "--policies", "pacer", "--constraint", "average-cost:0.5", *quick]) == 0
+    assert command(f"{line} pacer --constraint average-cost:0.5") == 0
     out = capsys.readouterr().out
     assert "pacer(a=1) broke the bound of 0.5 a round on average in 6 of 6 runs" in out
 
@@ -285,34 +273,10 @@ def test_what_few_clicks_cannot_bear_is_said(
     Path("ads.csv").write_text(
         "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
     )
-    given = [
-        "--arms",
-        "ads.csv",
-        "--budget",
-        "100",
-        "--policies",
-        "omega_ucb",
-        "--runs",
-        "20",
-        "--growth",
-        "none",
-    ]
+    line = "compare --arms ads.csv --budget 100 --policies omega_ucb --runs 20 --growth none"
     told = {}
     for uncertainty in ("given", "means"):
-        assert (
-            main(
-                [
-                    "compare",
-                    *given,
-                    "--uncertainty",
-                    uncertainty,
-                    "--no-check",
-                    "--out",
-                    uncertainty,
-                ]
-            )
-            == 0
-        )
+        assert command(f"{line} --uncertainty {uncertainty} --no-check --out {uncertainty}") == 0
         told[uncertainty] = capsys.readouterr().out
     share = re.search(
         r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean",

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import (
     ArmsTable,
     Comparison,
@@ -24,6 +23,7 @@ from jaxbandits.apps.comparison import (
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.stopping import most_earned
 from jaxbandits.policies import OmegaUCB
+from tests.apps.commands import command
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
 TABLE = ArmsTable("means", (ADS,), (), "reward", "cost")
@@ -155,22 +155,12 @@ def test_the_command(
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
-    given = [
-        "compare",
-        "--arms",
-        "arms.csv",
-        "--budget",
-        "20",
-        "--policies",
-        "omega_ucb",
-        "--marks",
-        "2",
-    ]
-    stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
-    assert main([*given, "--rho", "0.25,10000", *stop]) == 0
+    line = "compare --arms arms.csv --budget 20 --policies omega_ucb --marks 2 --until best"
+    stop = "--claim most-runs --max-runs 200 --no-answer"
+    assert command(f"{line} {stop} --rho 0.25,10000") == 0
     out = capsys.readouterr().out
     assert "until best: one setting is ahead of all others, clear (in most runs) after " in out
     assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["claim"] == "most runs"
-    assert main([*given, "--rho", "0.25", *stop]) == 2
+    assert command(f"{line} {stop} --rho 0.25") == 2
     err = capsys.readouterr().err
     assert "--until: 'best' given; it must be left out with one setting" in err

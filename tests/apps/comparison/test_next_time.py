@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_plan
 from jaxbandits.apps.comparison.answer import leading
 from jaxbandits.apps.comparison.plan import (
@@ -25,6 +24,7 @@ from jaxbandits.apps.comparison.plan import (
 )
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
+from tests.apps.commands import command
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
 NAMES = ("Spring", "Summer", "Autumn")
@@ -221,24 +221,8 @@ def test_the_split_of_the_first_day_and_what_to_do_then(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("days.csv").write_text(by_days())
-    given = [
-        "--arms",
-        "days.csv",
-        "--budget",
-        "270",
-        "--policies",
-        "omega_ucb,m_ucb",
-        "--runs",
-        "40",
-        "--marks",
-        "2",
-    ]
-    assert (
-        main(
-            ["compare", *given, "--known-after", "2", "--no-check", "--no-progress", "--out", "out"]
-        )
-        == 0
-    )
+    line = "compare --arms days.csv --budget 270 --policies omega_ucb,m_ucb --runs 40 --marks 2"
+    assert command(f"{line} --known-after 2 --no-check --no-progress --out out") == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out

@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import linprog
 
 import jaxbandits as jb
-from jaxbandits.apps._cli import compare as command
 from jaxbandits.apps.comparison import Comparison, answer_of, compare, prepare, read_arms
 from jaxbandits.policies import FixedSplit, OmegaUCB, PrimalDualBwK, ThompsonLP, UCBBwK
+from tests.apps.commands import command
 
 QUALITY, USD, TOKENS = (0.5, 0.7, 0.9), (0.002, 0.01, 0.04), (900, 700, 1500)
 COLUMNS, BUDGETS = {"name": "model", "cost": "usd", "cost2": "tokens"}, [1.5, 90_000.0]
@@ -143,16 +143,8 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path, out = log(tmp_path / "log.csv"), tmp_path / "out"
-    given = [
-        "--arms",
-        str(path),
-        "--columns",
-        "name=model,cost=usd,cost2=tokens",
-        "--budget",
-        "1.5,90000",
-    ]
-    given += ["--policies", "all", "--runs", "20", "--out", str(out)]
-    assert command.run(command.parser().parse_args(given), given) == 0
+    line = f"compare --arms {path} --columns name=model,cost=usd,cost2=tokens --budget 1.5,90000"
+    assert command(f"{line} --policies all --runs 20 --out {out}") == 0
     said = capsys.readouterr().out
     assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, (
         said
