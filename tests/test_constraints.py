@@ -19,7 +19,6 @@ from jaxbandits.testing import episode
 KEY = jax.random.key(7)
 MU = np.array([[0.3, 0.6, 0.9], [0.5, 0.2, 0.7]])
 RHO = np.array([[[0.2, 0.5], [0.6, 0.3], [0.9, 0.8]], [[0.4, 0.1], [0.3, 0.6], [0.5, 0.5]]])
-INT_FIELDS = ("reward", "spent", "rounds")
 
 
 @jb.pytree

@@ -12,7 +12,6 @@ import json
 import platform
 import re
 from functools import cache
-from pathlib import Path
 
 import jax
 import jaxlib
@@ -107,22 +106,6 @@ def test_a_file_of_an_earlier_version_says_less() -> None:
     assert "heyden2024" in jb.cite(old)
 
 
-def test_what_is_played_is_cited() -> None:
-    def keys(text: str) -> list[str]:
-        return re.findall(r"^@\w+\{(\w+),$", text, re.MULTILINE)
-
-    assert keys(jb.cite(played())) == ["jaxbandits", "heyden2024", "xia2017", "xia2015a"]
-    assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
-    cited = jb.cite(played())
-    assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
-    assert f"note    = {{Version {jb.__version__}, " in cited
-    assert f", source {played().about.code[:16]}}}" in cited
-    old = dataclasses.replace(
-        played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9")
-    )
-    assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
-
-
 def test_sources_of_functions_closures_and_what_has_none() -> None:
     def outer(x):
         return inner(x) + 1
@@ -154,9 +137,3 @@ def test_instances_are_numbers_unless_they_are_named() -> None:
     assert played().instances == (0, 1, 2) and played().regret.sel(instance=2).sizes["setting"] == 4
     with pytest.raises(jb.InputError, match=r"result\.regret\.sel\(replicate=0\)"):
         played().sel(instance=2)
-
-
-def test_the_date_is_that_of_the_citation_file() -> None:
-    file = (Path(__file__).resolve().parents[1] / "CITATION.cff").read_text(encoding="utf-8")
-    (date,) = re.findall(r"^date-released: (.*)$", file, re.MULTILINE)
-    assert f"date    = {{{date}}}" in jb.cite()

@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import leap, merge
-from jaxbandits.core import capabilities, streams, ticks
+from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.core.protocol import post
 from jaxbandits.environments import Continuum, FiniteArms, Reservoir
@@ -404,21 +404,6 @@ def test_the_view_tells_which_arms_exist_wherever_arms_can_be_counted() -> None:
         for spec in (jb.environments.FiniteSpec(arms=3), jb.environments.ContinuumSpec())
     )
     assert counted.dtype == bool and counted.tolist() == [True] * 3 and line is None
-
-
-def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones() -> None:
-    words = jax.random.bits(KEY, (30_000,), "uint32")
-    draw = jax.jit(jax.vmap(streams.available_arm, in_axes=(0, None)))
-    found = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
-    counts = np.bincount(found, minlength=5)
-    assert counts[[1, 4]].sum() == 0
-    assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), (
-        "4 standard errors"
-    )
-    assert (
-        found == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
-    ).all()
-    assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"
 
 
 def test_a_forgotten_method_is_named_before_anything_runs() -> None:

@@ -181,32 +181,6 @@ def test_settings_and_environments_do_not_touch_each_other(done):
     np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
 
 
-@pytest.mark.integration
-def test_policies_that_compile_at_once_do_not_mix():
-    """Three classes with the same leaves, on three workers: each plays by its own scores."""
-    policies = [
-        policy(alpha=[0.1, 1.0])
-        for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)
-    ]
-    constraint = jb.TotalBudget(20.0, last_pull="counts")
-    jax.clear_caches()
-    found = sweep(
-        Sweep(
-            policies=policies,
-            environments=world(),
-            constraint=constraint,
-            engine="scan",
-            replicates=2,
-        ),
-        workers=3,
-    )
-    alone = jb.simulate(
-        policies, world(), constraint, key=jax.random.key(0), replicates=2, marks=1, engine="scan"
-    ).regret.values
-    np.testing.assert_array_equal(found.data["regret"].values[:, 0, 0], alone)
-    assert not any((alone[i] == alone[j]).all() for i in range(6) for j in range(i))
-
-
 def test_censored_arms_on_a_horizon():
     found = sweep(
         Sweep(
