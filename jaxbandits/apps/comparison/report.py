@@ -349,8 +349,8 @@ def _for_sale(plan: ComparisonPlan) -> str:
     if supply.requests:
         requests = style.written(_range(supply.requests, ","))
         grown = "as many as" if supply.growth == 1 else f"{supply.growth:g} times as many as"
-        there = f"there are {requests} {pull}s, {grown} in the file (--growth)."
-        return there.capitalize() if plan.table.wide else f"{time}, in which {there}"
+        whole = f"there are {requests} {pull}s, {grown} in the file (--growth)."
+        return whole.capitalize() if plan.table.wide else f"{time}, in which {whole}"
     return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
 
 

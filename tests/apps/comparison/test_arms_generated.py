@@ -119,7 +119,8 @@ ASKED = {  # the text, what is asked
     "wide": ("x,y,z\n0,1,0\n1,0,0\n0,1,1\n0,0,0\n", "--wide --columns cost=1 takes it"),
     "wide with an id": ("id,x,y,z\n1,0,1,0\n2,1,0,0\n3,0,1,1\n4,0,0,0\n", "; --wide --columns cost=1"),
     "wide with costs": (
-        "prompt,small score,small cost,large score,large cost\nhi,.5,.001,1,.02\nyo,1,.002,1,.03\n", "; --wide takes it"),
+        "prompt,small score,small cost,large score,large cost\nhi,.5,.001,1,.02\nyo,1,.002,1,.03\n",
+        "; --wide takes it"),
 }  # fmt: skip
 
 

@@ -24,13 +24,14 @@ TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is 
     "as routers have it, with a column of tokens and truths": (
         "id,m/llama-2-7b|total_cost,m/llama-2-7b,gpt-4.1|total_cost,gpt-4.1,tokens\n"
         "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {},
-        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'tokens'"),
+        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id, tokens'"),
     "one price, decimal commas, running numbers": (
         "case;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}},
         {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every request costs 0.5"),
     "a request without one of its scores": (
         "a,a cost,b,b cost\n1,2,,3\n0,4,1,5\n1,6,0,7\nNA,8,1,9\n", {},
-        {"a": ([0, 1], [4, 6]), "b": ([1, 0], [5, 7])}, "2 requests are left out, without a number of each arm: lines 2, 5"),
+        {"a": ([0, 1], [4, 6]), "b": ([1, 0], [5, 7])},
+        "2 requests are left out, without a number of each arm: lines 2, 5"),
     "a row and a column dropped": (
         "q,a,a cost,b,b cost,c,c cost\nx,1,2,1,3,1,1\nmean,1,2,1,3,1,1\ny,0,2,1,4,1,1\n", {"drop": ["mean", "c"]},
         {"a": ([1, 0], [2, 2]), "b": ([1, 1], [3, 4])}, "line 3 dropped"),

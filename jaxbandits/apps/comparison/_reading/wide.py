@@ -5,7 +5,7 @@ request that all arms were tried on.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandits.apps.comparison._reading import numbers
 from jaxbandits.apps.comparison._reading.columns import (
+    REWARD,
     Choices,
     Columns,
     Question,
@@ -21,7 +22,7 @@ from jaxbandits.apps.comparison._reading.columns import (
     title,
 )
 from jaxbandits.apps.comparison._reading.rows import ArmRows
-from jaxbandits.apps.comparison._reading.sheet import Column, Sheet
+from jaxbandits.apps.comparison._reading.sheet import Column, Refusal, Sheet
 from jaxbandits.core.checks import InputError, bad, quoted
 
 _BETWEEN = re.compile(r"[\s_|:.,/()\[\]-]+")
@@ -64,6 +65,8 @@ def read_requests(
     titles, or scores of at most 1, must say so.
     """
     for role, text in choices.items():
+        if role == REWARD:
+            raise bad("reward", text, "left out with wide (drop leaves out columns)")
         if role not in ("cost", "cost2") or (numbers.plain_number(text) or 0) <= 0:
             must = "cost or cost2 with wide, a number above 0: what every request costs"
             raise bad("columns", f"{role}={text}", must)
@@ -72,23 +75,22 @@ def read_requests(
         must = f"at most {len(sheet.titles)}, as in the header"
         place = sheet.place(i, "number of cells")
         sheet.problems.append(bad(place, sheet.wide[sheet.line[i]], must))
-    sheet = sheet.only(np.flatnonzero(~longer))
-    scores, costs, unused = _columns(sheet, options["drop"], "cost" in choices)
+    if sheet.problems:  # which cell stands in which column is not known
+        raise Refusal(sheet.source, sheet.problems)
+    scores, costs = _columns(sheet, options["drop"], "cost" in choices)
     sheet = _requests(sheet, {part.at for part in (*scores, *costs)}, options)
-    read, style, note = numbers.read_numbers(
-        [sheet.cells[part.at] for part in (*scores, *costs)],
-        [False] * len((*scores, *costs)),
-        sheet.separator,
-        decimal,
-    )
+    titles = [sheet.titles[part.at] for part in (*scores, *costs)]
+    cells = [sheet.cells[part.at] for part in (*scores, *costs)]
+    read, style, note = numbers.read_numbers(cells, [False] * len(cells), sheet.separator, decimal)
+    sheet.changes += [note] if note else []
     whole = np.ones(len(sheet.line), bool)
-    for part, column in zip((*scores, *costs), read, strict=True):
+    for text, texts, column in zip(titles, cells, read, strict=True):
         is_number = column.state == numbers.NUMBER
         bare = is_number & ~column.percent & (column.values != 0)
         wrong = ~(is_number | np.isin(column.state, (numbers.NOTHING, numbers.UNKNOWN)))
         for i in np.flatnonzero(wrong | (column.percent & bare.any())).tolist():
-            place = sheet.place(i, f"column {sheet.titles[part.at]}")
-            sheet.problems.append(bad(place, sheet.cells[part.at].row(i), numbers.MAY_BE))
+            place = sheet.place(i, f"column {text}")
+            sheet.problems.append(bad(place, texts.row(i), numbers.MAY_BE))
         whole &= is_number
     if (gaps := np.flatnonzero(~whole)).size:
         are = "request is" if gaps.size == 1 else "requests are"
@@ -108,11 +110,11 @@ def read_requests(
     word = words.pop() if len(words) == 1 else ""
     names = [part.arm if word else sheet.titles[part.at] for part in scores]
     arm = Column(np.repeat(np.arange(len(names)), whole.sum()), np.array(names, object))
-    sheet.changes += [note] if note else []
-    titles = [part.at for part in (*scores, *costs)]
-    sheet.notes.append(f"a table of {whole.sum():,} requests: {_quoted(sheet, titles)}")
-    sheet.notes += [f"columns not used: {_quoted(sheet, unused)}"] if unused else []
-    blank = Column.same("", value.size)
+    used = {*titles, *filter(None, options["drop"])}
+    unused = [text for text in sheet.titles if text and text not in used]
+    sheet.notes.append(f"a table of {whole.sum():,} requests: {', '.join(map(quoted, titles))}")
+    sheet.notes += [f"columns not used: {quoted(', '.join(unused))}"] if unused else []
+    size, blank = value.size, Column.same("", value.size)
     melted = replace(
         sheet,
         titles=("arm", word or "reward", "cost"),
@@ -121,20 +123,15 @@ def read_requests(
         cells=[arm, blank, blank],
         wide={},
     )
-    spent2 = np.full(value.size, float(choices["cost2"])) if "cost2" in choices else None
-    instance = Column.same(default_name, value.size)
-    ones = np.ones(value.size)
-    return ArmRows(melted, melted.columns, style, instance, arm, ones, value, spent, spent2=spent2)
-
-
-def _quoted(sheet: Sheet, columns: list[int]) -> str:
-    return ", ".join(quoted(sheet.titles[n]) for n in columns)
+    spent2 = np.full(size, float(choices["cost2"])) if "cost2" in choices else None
+    instance, pulls = Column.same(default_name, size), np.ones(size)
+    return ArmRows(melted, melted.columns, style, instance, arm, pulls, value, spent, spent2=spent2)
 
 
 def _columns(
-    sheet: Sheet, drop: list[str], has_cost: bool
-) -> tuple[list[_Title], list[_Title], list[int]]:
-    """Scores and costs of the arms, in one order, and columns of numbers that are neither.
+    sheet: Sheet, drop: Sequence[str], has_cost: bool
+) -> tuple[list[_Title], list[_Title]]:
+    """Scores and costs of the arms, in one order; no costs where the user says one for all.
 
     Where some arm has both, those that have are the arms; else every column of numbers that is no
     id, and that no usual word says to be something else.
@@ -146,9 +143,9 @@ def _columns(
         # A wrong cell is told, not the whole column lost
         if text and filled.sum() < 2 * is_read.sum():
             parts.append(_taken_apart(n, text))
-    kept = [part for part in parts if sheet.titles[part.at] not in drop and part.arm not in drop]
-    costs = {part.arm.casefold(): part for part in kept if part.is_cost}
-    scores = [part for part in kept if not part.is_cost]
+    parts = [part for part in parts if not {sheet.titles[part.at], part.arm} & {*drop}]
+    costs = {part.arm.casefold(): part for part in parts if part.is_cost}
+    scores = [part for part in parts if not part.is_cost]
     paired = [part for part in scores if part.arm.casefold() in costs]
     units = {title(sheet.titles[part.at]).unit for part in costs.values()}
     if not paired:
@@ -170,9 +167,8 @@ def _columns(
     if len(scores) < 2:
         must = "it must have a column of numbers for each of two arms or more"
         raise InputError(f"{sheet.source}: {must}")
-    used = {part.at for part in scores}
     if has_cost:
-        return scores, [], [part.at for part in parts if part.at not in used]
+        return scores, []
     if not paired:
         example = f"a column of its costs, as {quoted(scores[0].arm + '_cost')}"
         text = f"no column tells what a request costs an arm ({example})"
@@ -180,9 +176,7 @@ def _columns(
         raise Question(f"{sheet.source}: {text}", way)
     if len(units) > 1:
         raise InputError(f"{sheet.source}: costs in {' and '.join(sorted(units))}; it must be one")
-    prices = [costs[arm] for arm in arms]
-    used |= {part.at for part in prices}
-    return scores, prices, [part.at for part in parts if part.at not in used]
+    return scores, [costs[arm] for arm in arms]
 
 
 def _is_other(sheet: Sheet, n: int) -> bool:
@@ -197,14 +191,14 @@ def _is_other(sheet: Sheet, n: int) -> bool:
 
 def _requests(sheet: Sheet, used: set[int], options: Mapping[str, Any]) -> Sheet:
     """Without the rows that the user drops; what may be a mean of the others is a problem."""
-    others = [column for n, column in enumerate(sheet.cells) if n not in used]
+    words = [n for n in range(len(sheet.cells)) if n not in used]
     dropped = np.zeros(len(sheet.line), bool)
-    for column in others:
-        dropped |= column.equal(*options["drop"])
+    for n in words:
+        dropped |= sheet.cells[n].equal(*options["drop"])
     if dropped.any():
         sheet.notes.append(f"{sheet.lines(np.flatnonzero(dropped))} dropped, as --drop says")
         sheet = sheet.only(np.flatnonzero(~dropped))
-    for column in (column for n, column in enumerate(sheet.cells) if n not in used):
+    for column in (sheet.cells[n] for n in words):
         called = column.passes(_MEAN.fullmatch) & ~column.equal(*options["keep"])
         if 0 < called.sum() <= 5:
             texts = list(dict.fromkeys(column.row(i) for i in np.flatnonzero(called)))
