@@ -136,22 +136,20 @@ def _columns(
     Where some arm has both, those that have are the arms; else every column of numbers that is no
     id, and that no usual word says to be something else.
     """
-    parts = list[_Title]()
-    for n, (text, column) in enumerate(zip(sheet.titles, sheet.cells, strict=True)):
+    parts, first = list[_Title](), np.arange(min(len(sheet.line), 1000))
+    for n, text in enumerate(sheet.titles):
+        column = sheet.cells[n].only(first)
         filled = ~column.passes(numbers.is_nothing)
-        is_read = column.passes(numbers.is_number) | column.passes(numbers.is_yes_or_no)
+        is_read = column.passes(lambda x: numbers.is_number(x) or numbers.is_yes_or_no(x))
         # A wrong cell is told, not the whole column lost
         if text and filled.sum() < 2 * is_read.sum():
-            parts.append(_taken_apart(n, text))
-    parts = [part for part in parts if not {sheet.titles[part.at], part.arm} & {*drop}]
+            part = _taken_apart(n, text)
+            parts += [] if {text, part.arm} & {*drop} else [part]
     costs = {part.arm.casefold(): part for part in parts if part.is_cost}
     scores = [part for part in parts if not part.is_cost]
     paired = [part for part in scores if part.arm.casefold() in costs]
     units = {title(sheet.titles[part.at]).unit for part in costs.values()}
-    if not paired:
-        scores = [part for part in scores if part.word or not _is_other(sheet, part.at)]
-    elif not has_cost:
-        scores = paired
+    scores = paired or [part for part in scores if part.word or not _is_other(sheet, part.at)]
     arms = [part.arm.casefold() for part in scores]
     if len({*arms}) < len(arms):
         words = dict.fromkeys(part.word for part in scores)
