@@ -21,6 +21,9 @@ TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is 
     "words before": (
         "cost_b,score_a,cost_a,score_b\n4,1,2,.5\n6,0,3,.25\n", {},
         {"a": ([1, 0], [2, 3]), "b": ([0.5, 0.25], [4, 6])}, "'score_a', 'score_b', 'cost_a', 'cost_b'"),
+    "words with a blank": (
+        "quality Llama 3.1,quality Opus 4,dollars Llama 3.1,dollars Opus 4\n.5,1,.001,.1\n.2,.9,.002,.2\n", {},
+        {"Llama 3.1": ([0.5, 0.2], [0.001, 0.002]), "Opus 4": ([1, 0.9], [0.1, 0.2])}, "'quality Llama 3.1'"),
     "as routers have it, with a column of tokens and truths": (
         "id,m/llama-2-7b|total_cost,m/llama-2-7b,gpt-4.1|total_cost,gpt-4.1,tokens\n"
         "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {},

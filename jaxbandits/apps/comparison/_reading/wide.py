@@ -27,6 +27,7 @@ from jaxbandits.core.checks import InputError, bad, quoted
 
 _BETWEEN = re.compile(r"[\s_|:.,/()\[\]-]+")
 _COST = ("cost", "spent", "mean_cost")
+_MONEY = ("dollars", "usd", "euros", "eur")
 _SCORE = ("reward", "solved", "conversions", "value", "mean_reward")
 _MEAN = re.compile(rf"{pattern('total')}|{pattern('mean')}|std|count|min|max", re.IGNORECASE)
 _ID = re.compile(r"(?:.*[\s_-])?(?:id|index|idx|no|nr|#)", re.IGNORECASE)
@@ -46,7 +47,7 @@ def _taken_apart(at: int, text: str) -> _Title:
     for cut in _BETWEEN.finditer(text):
         before, behind = text[: cut.start()], text[cut.end() :]
         for word, arm in ((behind, before), (before, behind)):
-            is_cost = title(word).is_any(*_COST)
+            is_cost = title(word).is_any(*_COST) or word.casefold() in _MONEY
             if (arm := arm.strip(" _|:.()[]/-")) and (is_cost or title(word).is_any(*_SCORE)):
                 parts.append(_Title(at, arm, word.strip(" ()[]"), is_cost))
     return max(parts, key=lambda part: len(part.word))
