@@ -114,6 +114,8 @@ def test_all_policies_are_asked_the_same_requests(tmp_path: Path) -> None:
     # A row has one weight for both arms, drawn anew for each run
     np.testing.assert_allclose(means.sum(axis=-1), 1, atol=1e-6)
     assert np.ptp(means[:, 0]) > 0.05
+    drawn = found.plan.worlds.posterior.instances[0].draw(0, 0, range(25))
+    np.testing.assert_allclose(drawn.reward, means, atol=1e-6)
     # The best arm brings most of what can be had
     assert (found.data["regret"].values[:, 0, :, -1].min(axis=0) < 1e-4).all()
 
