@@ -46,8 +46,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
     instances = f", {count_of(len(sizes), 'instance')}" if len(sizes) > 1 else ""
-    kind = "requests" if table.wide else table.kind
-    head = [f"read {arguments.file}: {kind}{instances}, {sum(sizes):,} arms"]
+    head = [f"read {arguments.file}: {table.kind}{instances}, {sum(sizes):,} arms"]
     head += [f"  {note}" for note in table.notes]
     parts = ["\n".join(map(line, head))]
     for instance in table.instances[:_INSTANCES_SHOWN]:
