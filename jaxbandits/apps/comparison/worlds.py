@@ -35,6 +35,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbandits._numerics import arrays
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
     ArmsTable,
@@ -727,7 +728,7 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
 class WeightedRows(RowOrder):
     """A row drawn each round, with a probability of its own."""
 
-    cumulative: ArrayLike = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
+    cumulative: arrays.ArrayLike = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         return drawn_row(lambda at: self.cumulative[at], rows, streams.words(key, round, 0)[0])
@@ -745,6 +746,10 @@ def request_table(instance: Instance, weights: FloatArray | None = None) -> Requ
     cumulative = np.rint(np.cumsum(weights, axis=-1) * ticks.ONE).astype(np.int32)
     cumulative[:, -1] = ticks.ONE
     share = np.diff(cumulative, axis=-1, prepend=0) / ticks.ONE
-    means = [np.rint(np.tensordot(share, x, 1)).astype(np.int32) for x in (reward, cost)]
-    cells = [np.broadcast_to(x, (len(weights), *x.shape)) for x in (reward, cost)]
-    return RequestTable(*cells, *means, WeightedRows(cumulative))
+    return RequestTable(
+        reward=np.broadcast_to(reward, (len(weights), *reward.shape)),
+        cost=np.broadcast_to(cost, (len(weights), *cost.shape)),
+        mean_reward=np.rint(np.tensordot(share, reward, 1)).astype(np.int32),
+        mean_cost=np.rint(np.tensordot(share, cost, 1)).astype(np.int32),
+        order=WeightedRows(cumulative),
+    )

@@ -23,7 +23,7 @@ from jaxbandits.apps.comparison._reading.columns import (
 )
 from jaxbandits.apps.comparison._reading.rows import ArmRows
 from jaxbandits.apps.comparison._reading.sheet import Column, Refusal, Sheet
-from jaxbandits.core.checks import InputError, bad, quoted
+from jaxbandits.core.checks import InputError, bad, brief, quoted
 
 _BETWEEN = re.compile(r"[\s_|:.,/()\[\]-]+")
 _COST = ("cost", "spent", "mean_cost")
@@ -113,7 +113,8 @@ def read_requests(
     arm = Column(np.repeat(np.arange(len(names)), whole.sum()), np.array(names, object))
     used = {*titles, *filter(None, options["drop"])}
     unused = [text for text in sheet.titles if text and text not in used]
-    sheet.notes.append(f"a table of {whole.sum():,} requests: {', '.join(map(quoted, titles))}")
+    columns = brief(", ".join(map(quoted, titles)), 200)
+    sheet.notes.append(f"a table of {whole.sum():,} requests: {columns}")
     sheet.notes += [f"columns not used: {quoted(', '.join(unused))}"] if unused else []
     size, blank = value.size, Column.same("", value.size)
     melted = replace(
@@ -200,7 +201,7 @@ def _requests(sheet: Sheet, used: set[int], options: Mapping[str, Any]) -> Sheet
     for column in (sheet.cells[n] for n in words):
         called = column.passes(_MEAN.fullmatch) & ~column.equal(*options["keep"])
         if 0 < called.sum() <= 5:
-            texts = list(dict.fromkeys(column.row(i) for i in np.flatnonzero(called)))
+            texts = column.only(np.flatnonzero(called)).texts.tolist()
             ways = ({"drop": texts}, "leaves it out"), ({"keep": texts}, "takes it as a request")
             text = f"{sheet.lines(np.flatnonzero(called))}: {quoted(texts[0])} may be no request"
             sheet.problems.append(Question(f"{sheet.source}, {text}", *ways))
