@@ -24,13 +24,16 @@ TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is 
     "words with a blank": (
         "quality Llama 3.1,quality Opus 4,dollars Llama 3.1,dollars Opus 4\n.5,1,.001,.1\n.2,.9,.002,.2\n", {},
         {"Llama 3.1": ([0.5, 0.2], [0.001, 0.002]), "Opus 4": ([1, 0.9], [0.1, 0.2])}, "'quality Llama 3.1'"),
-    "as routers have it, with a column of tokens and truths": (
+    "as routers have it, with words for right and wrong": (
         "id,m/llama-2-7b|total_cost,m/llama-2-7b,gpt-4.1|total_cost,gpt-4.1,tokens\n"
-        "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {},
-        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id, tokens'"),
+        "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {"drop": ["tokens"]},
+        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id'"),
     "one price, decimal commas, running numbers": (
-        "case;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}},
+        "All of May\n\ncase;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}},
         {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every request costs 0.5"),
+    "scores beside other numbers": (
+        "a_score,a_latency,b_score,b_latency\n1,70,.5,30\n0,80,1,20\n", {"columns": {"cost": "1"}},
+        {"a": ([1, 0], [1, 1]), "b": ([0.5, 1], [1, 1])}, "columns not used: 'a_latency, b_latency'"),
     "a request without one of its scores": (
         "a,a cost,b,b cost\n1,2,,3\n0,4,1,5\n1,6,0,7\nNA,8,1,9\n", {},
         {"a": ([0, 1], [4, 6]), "b": ([1, 0], [5, 7])},
@@ -55,6 +58,8 @@ def test_a_column_for_each_arm_is_read(tmp_path: Path, name: str) -> None:
 
 REFUSED = {  # the text, what is said, and the commands that it says
     "no costs": ("a,b\n0,1\n1,0\n", "no column tells what a request costs", ["--columns cost=1"]),
+    "no costs of one": ("a_score,a_cost,b_score,b_cost,c_score,c_tokens\n1,2,0,1,1,9\n0,2,1,1,1,9\n",
+                        "no column tells what 'c' costs", ["--drop c_score"]),
     "a mean below": ("q,a,a_cost,b,b_cost\nx,1,2,1,3\ny,0,2,1,3\nMean,.5,2,1,3\n", "line 4: 'Mean' may be no request",
                      ["--drop Mean", "--keep Mean"]),
     "two scores": ("a_score,a_correct,a_cost,b_score,b_correct,b_cost\n.5,1,2,.4,0,3\n.6,1,2,.1,0,3\n",

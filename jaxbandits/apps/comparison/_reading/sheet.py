@@ -269,11 +269,17 @@ def _text_of(
 
 
 def read_table(path: str | os.PathLike[str], content: bytes, encoding: str | None = None) -> Sheet:
-    """A CSV file whose first line has the titles, whatever they are."""
+    """A CSV file whose first line of several cells has the titles, whatever they are."""
     source, text, note = _text_of(path, content, encoding)
-    heads = {sign: _head(text, sign)[:1] for sign in _SEPARATORS}
-    sign = max(heads, key=lambda sign: sum(len(cells) for _, cells in heads[sign]))
-    sheet = _below(text, sign, heads[sign], Columns("log", {}, plain=True), source)
+    first = list[tuple[int, int, str]]()
+    for sign in _SEPARATORS:
+        rows = ((line, cells) for line, cells in _head(text, sign) if sum(map(bool, cells)) > 1)
+        first += [(line, -len(cells), sign) for line, cells in itertools.islice(rows, 1)]
+    if not first:
+        raise InputError(f"{source}: no line has several cells; it must have a header line")
+    line, _, sign = min(first)
+    head = [row for row in _head(text, sign) if row[0] <= line]
+    sheet = _below(text, sign, head, Columns("log", {}, plain=True), source)
     sheet.notes[:0] = [note] if note else []
     return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
 

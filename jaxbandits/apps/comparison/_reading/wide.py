@@ -135,8 +135,8 @@ def _columns(
 ) -> tuple[list[_Title], list[_Title]]:
     """Scores and costs of the arms, in one order; no costs where the user says one for all.
 
-    Where some arm has both, those that have are the arms; else every column of numbers that is no
-    id, and that no usual word says to be something else.
+    Where some arm has both, those that have are the arms; else columns of numbers that are called
+    scores, or all that are no ids and that no usual word says to be something else.
     """
     parts, first = list[_Title](), np.arange(min(len(sheet.line), 1000))
     for n, text in enumerate(sheet.titles):
@@ -151,16 +151,23 @@ def _columns(
     scores = [part for part in parts if not part.is_cost]
     paired = [part for part in scores if part.arm.casefold() in costs]
     units = {title(sheet.titles[part.at]).unit for part in costs.values()}
-    scores = paired or [part for part in scores if part.word or not _is_other(sheet, part.at)]
+    scores = [part for part in scores if part.word or not _is_other(sheet, part.at)]
+    words = {part.word for part in paired or scores}
+    free = [part for part in scores if part not in paired and part.word in words]
+    if paired and free and not has_cost:
+        texts = [sheet.titles[part.at] for part in free]
+        text = f"no column tells what {quoted(', '.join(part.arm for part in free))} costs"
+        raise Question(f"{sheet.source}: {text}", ({"drop": texts}, "leaves it out"))
+    worded = [part for part in scores if part.word]
+    scores = paired or (worded if len(worded) > 1 else scores)
     arms = [part.arm.casefold() for part in scores]
     if len({*arms}) < len(arms):
-        words = dict.fromkeys(part.word for part in scores)
         ways = [
             (
                 {"drop": [sheet.titles[part.at] for part in scores if part.word != word]},
                 f"takes {quoted(word or 'the names alone')}",
             )
-            for word in words
+            for word in dict.fromkeys(part.word for part in scores)
         ]
         text = f"several columns tell what {quoted(scores[0].arm)} brought"
         raise Question(f"{sheet.source}: {text}", *ways)
