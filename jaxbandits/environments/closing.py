@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
@@ -468,5 +467,7 @@ def _scheduled(
     rows = np.concatenate([cost[k][None], np.eye(len(cost))[:, k], np.eye(len(lengths))[:, s]])
     limits = np.concatenate([[clock], limit, lengths])
     finite = np.isfinite(limits)
+    from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
+
     solved = optimize.linprog(-reward[k], A_ub=rows[finite], b_ub=limits[finite], method="highs")
     return float(-solved.fun), float(-solved.ineqlin.marginals[0])

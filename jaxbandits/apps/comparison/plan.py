@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
@@ -200,6 +199,14 @@ class Spending:
             self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
         )
         gain = reward / size
+        if len(use) == 1:  # by falling gain, each until it is sold out
+            shares, left = np.zeros_like(gain), 1.0
+            for arm in np.argsort(-gain, kind="stable"):
+                shares[arm] = min(limits[arm], left) if gain[arm] > 0 else 0.0
+                left -= shares[arm]
+            return np.where(shares > _NOTHING, shares, 0.0) / size
+        from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
+
         solved = optimize.linprog(
             -gain / max(gain.max(), 1e-300),
             A_ub=use / size,
