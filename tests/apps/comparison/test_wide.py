@@ -68,6 +68,7 @@ REFUSED = {  # the text, what is said, and the commands that it says
     "a wrong cell": ("a,a_cost,b,b_cost\n1,2,1,3\n1,2,1o,3\n1,2,1,3\n", "line 3, column b: '1o' given", []),
     "more cells": ("q,a,a_cost,b,b_cost\nhi, you,1,2,1,3\nyo,1,2,1,3\n", "line 2, number of cells: 6 given", []),
     "two units": ("a,a_cost_usd,b,b_cost_cents\n1,2,1,3\n0,2,1,3\n", "costs in USD and cents", []),
+    "cents": ("a,a cost (¢),b,b cost (¢)\n1,2,1,3\n0,2,1,3\n", "costs in ¢; they must be in one currency", []),
     "one arm": ("a,a_cost\n1,2\n0,2\n", "for each of two arms or more", []),
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ from jaxbandits.core.checks import InputError, bad, brief, quoted
 _BETWEEN = re.compile(r"[\s_|:.,/()\[\]-]+")
 _COST = ("cost", "spent", "mean_cost")
 _MONEY = ("dollars", "usd", "euros", "eur")
+_PARTS = ("cent", "cents", "¢", "micro", "micros")
 _SCORE = ("reward", "solved", "conversions", "value", "mean_reward")
 _MEAN = re.compile(rf"{pattern('total')}|{pattern('mean')}|std|count|min|max", re.IGNORECASE)
 _ID = re.compile(r"(?:.*[\s_-])?(?:id|index|idx|no|nr|#)", re.IGNORECASE)
@@ -181,8 +182,9 @@ def _columns(
         text = f"no column tells what a request costs an arm ({example})"
         way = {"columns": {"cost": "1"}}, "takes every request to cost 1"
         raise Question(f"{sheet.source}: {text}", way)
-    if len(units) > 1:
-        raise InputError(f"{sheet.source}: costs in {' and '.join(sorted(units))}; it must be one")
+    if len(units) > 1 or units & {*_PARTS}:
+        must = "they must be in one currency, in whole units of it"
+        raise InputError(f"{sheet.source}: costs in {' and '.join(sorted(units))}; {must}")
     return scores, [costs[arm] for arm in arms]
 
 
