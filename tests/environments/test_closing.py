@@ -18,7 +18,7 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits._engine.setup import time_parallel
-from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.core.protocol import Constraint, Policy, Status
 from jaxbandits.environments import FiniteArms, Stocked
 from jaxbandits.environments.closing import bought
 from jaxbandits.policies.base import Plan
@@ -255,11 +255,36 @@ class Stubborn(Plan):
         return state, jnp.int32(0)
 
 
+@jb.pytree
+class Closed(jb.environments.RequestTable):
+    """Says itself who is open."""
+
+    def open(self, state: Any, round: Any) -> Any:
+        return round < jnp.full(self.spec.arms, 3)
+
+
 def test_a_pull_of_a_closed_arm_ends_the_lane() -> None:
     world = Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), pulls=[5, 9])
     with pytest.warns(UserWarning, match="4 of 4 lanes ended with status invalid"):
         result = jb.simulate(Stubborn(), world, jb.Horizon(20), key=KEY, replicates=4, marks=1)
     assert (result.rounds.values == 5).all()
+
+
+def test_a_table_of_requests_ends_with_its_last_one() -> None:
+    """Which arm is right is another one in each row, so that those of a run share three requests."""
+    order = jb.environments.ShuffledRows()
+    table = jb.environments.RequestTable.of([[1, 0], [0, 1], [1, 0]], [[0.5, 0.25]] * 3, order)
+    world = Stocked.of(table, pulls=[9, 2], shown=[[True, True], [False, False]], at=[4])
+    budget, alone = jb.TotalBudget(9.0, last_pull="counts"), policies.FixedSplit(np.eye(2))
+    result = jb.simulate(alone, world, budget, key=KEY, replicates=4, marks=1)
+    assert (result.ended == Status.CLOSED).all()
+    assert result.pulls.values[:, 0].tolist() == [[[3, 0]] * 4, [[1, 2]] * 4]
+    assert (result.reward.values[0] == 2).all() and result.about.engine == "scan"
+    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
+        jb.simulate(policies.MUCB(), world, budget, key=KEY, engine="leap")
+    leaves = (table.reward, table.cost, table.mean_reward, table.mean_cost)
+    with pytest.raises(jb.InputError, match="'Closed' given; it must be arms that never close"):
+        Stocked.of(Closed(*leaves), pulls=3)
 
 
 def test_an_open_request_has_taken_its_stock() -> None:
