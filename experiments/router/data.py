@@ -52,12 +52,12 @@ def load() -> tuple[Split, Split]:
 
 def _read(path: Path, digest: str) -> Split:
     raw = path.read_bytes() if path.is_file() else b""
-    if (found := hashlib.sha256(raw).hexdigest()) != digest:
-        raise InputError(f"{path}: sha256 {found}; it must be {digest}, as in paretobandit 0.1.1")
+    if (actual := hashlib.sha256(raw).hexdigest()) != digest:
+        raise InputError(f"{path}: sha256 {actual}; it must be {digest}, as in paretobandit 0.1.1")
     lines = [json.loads(line) for line in raw.splitlines()]
     cells = np.array(
         [
-            [[x["arms"][m][what] for m in MODELS.values()] for what in ("reward", "cost")]
+            [[x["arms"][m][quantity] for m in MODELS.values()] for quantity in ("reward", "cost")]
             for x in lines
         ]
     )
