@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments import router
-from experiments.b_zoom.tables import COLUMNS, PLAYED2, STATISTICS
+from experiments.b_zoom.tables import COLUMNS, COLUMNS2, STATISTICS
 from experiments.common import Row, read_summary
 from experiments.omega_ucb_tails import REST
 from experiments.rcb import BETAS
@@ -306,7 +306,7 @@ def _table1(budget: int) -> Iterator[str]:
 def _table2(reading: str) -> Iterator[str]:
     """Table 2 by one reading of the reward, thousands."""
     groups = ((f"{b:,}", f"table2 {reading} B={b}") for b in _OF_B_ZOOM)
-    return _by_statistic(f"{reading}, B", PLAYED2, groups, ".1f")
+    return _by_statistic(f"{reading}, B", COLUMNS2, groups, ".1f")
 
 
 _AGREEMENT = {
@@ -349,7 +349,7 @@ def _claims2() -> Iterator[str]:
     claims = (
         "m of Z is the highest",
         "Q1 of Z is the highest",
-        *(f"mean profit of {x} − Z" for x in PLAYED2[1:]),
+        *(f"mean profit of {x} − Z" for x in COLUMNS2[1:]),
     )
 
     def show(row: Row) -> str:
