@@ -32,16 +32,16 @@ def measured(names, arms, repeats, runs=1):
     compile, peak memory.
     """
     workers = {name: Worker("benchmarks.worker", name, arms, SHARES[name], runs) for name in names}
-    found = in_turn(workers, repeats)
+    outcomes = in_turn(workers, repeats)
     speeds = {
         name: [float(rounds) / float(seconds) for seconds, rounds in words]
-        for name, (words, _) in found.items()
+        for name, (words, _) in outcomes.items()
     }
     for name, worker in workers.items():
         ratio = statistics.median(
             a / b for a, b in zip(speeds[name], speeds["native"], strict=True)
         )
-        yield name, sorted(speeds[name]), ratio, worker.compile, found[name][1]
+        yield name, sorted(speeds[name]), ratio, worker.compile, outcomes[name][1]
 
 
 def engines(out, quick):
@@ -70,10 +70,10 @@ def lanes(out, quick):
     ]
     for runs in (1, 8):
         for arms in (10, 50, 100):
-            for name, (least, middle, most), ratio, *_ in measured(
+            for name, (slowest, middle, fastest), ratio, *_ in measured(
                 ("leap", "scan", "native"), arms, 3, runs
             ):
-                cells = (f"{speed:.4g}" for speed in (middle, least, most))
+                cells = (f"{speed:.4g}" for speed in (middle, slowest, fastest))
                 rows.append((256 * runs, arms, name, *cells, f"{ratio:.3g}"))
                 print(*rows[-1], flush=True)
     write(out / "lanes.csv", rows)
@@ -147,11 +147,11 @@ def evaluation(out, quick):
     began = time.perf_counter()
     rows = [("setting", "seconds", "rounds", "rounds_per_s")]
     for arms in (10, 50, 100):
-        made = {
+        worlds = {
             f"{name}-{arms}": law(jax.random.key(0), instances=100, arms=arms)
             for name, law in laws().items()
         }
-        for name, world in made.items():
+        for name, world in worlds.items():
             start = time.perf_counter()
             limit = jb.TotalBudget(
                 (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts"
