@@ -317,16 +317,16 @@ def money(days: int = 12, rate: int = 2000) -> None:
         "bound/mean  hold   lost   account  billed  worst day  overspent by account  turned away  quality a request"
     )
     for ratio in (5, 15, 50):
-        for hold, lost in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
-            runs = [_days(ratio, hold, lost, days, rate, seed) for seed in range(3)]
+        for hold, charge in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
+            runs = [_days(ratio, hold, charge, days, rate, seed) for seed in range(3)]
             mean = [statistics.mean(x) for x in zip(*runs, strict=True)]
             error = statistics.stdev([x[0] for x in runs]) / len(runs) ** 0.5
-            head = f"{ratio:10}  {hold!s:5}  {lost:5}  {mean[0]:.3f} ± {error:.3f}  {mean[1]:.3f}"
+            head = f"{ratio:10}  {hold!s:5}  {charge:5}  {mean[0]:.3f} ± {error:.3f}  {mean[1]:.3f}"
             worst = f"{max(x[2] for x in runs):.4f}  {max(x[3] for x in runs):.4f}"
             print(f"{head}  {worst}  {mean[4]:.3f}  {mean[5]:.3f}", flush=True)
 
 
-def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
+def _days(ratio: int, hold: Any, charge: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
     grant, rng, now = 0.006 * rate, random.Random(seed), [0.0]
     waiting: list[
         tuple[float, jb.live.Ticket, float, float]
@@ -337,7 +337,7 @@ def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> 
         "budgets": [Budget(grant, "day")],
         "key": jax.random.key(seed),
     }
-    agent = gateway(None, clock=lambda: now[0], hold=hold, lost=lost, **settings)
+    agent = gateway(None, clock=lambda: now[0], hold=hold, lost=charge, **settings)
     billed, quality, refused, requests = dict.fromkeys(range(days), 0.0), 0.0, 0, 0
     for request in range(days * rate):
         now[0] = request * DAY / rate
