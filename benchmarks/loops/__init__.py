@@ -54,7 +54,7 @@ def pull(state, n, reward, cost, mean_reward, mean_cost, arm):
 
 
 @numba.njit(inline="always")
-def below(state, many):
-    """The next state, and a whole number below ``many``."""
+def below(state, count):
+    """The next state, and a whole number below ``count``."""
     state, u = uniform(state)
-    return state, min(int(u * many), many - 1)
+    return state, min(int(u * count), count - 1)
