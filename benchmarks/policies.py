@@ -58,7 +58,7 @@ def item(out, _):
     policies_page.picture(rows, out / "policies.png")
 
 
-def one(name, arms):
+def compare_policy(name, arms):
     """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop
     counts.
     """
@@ -81,9 +81,9 @@ def one(name, arms):
                 speeds.append(speed_of(loop, seed, own_share))
         fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
         agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
-        speed, other = statistics.median(ours), statistics.median(theirs[fastest])
+        speed, native_speed = statistics.median(ours), statistics.median(theirs[fastest])
         ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
-        cells = f"{speed:.4g}", f"{other:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
+        cells = f"{speed:.4g}", f"{native_speed:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
         print(",".join((name, engine, str(arms or ""), *cells)), flush=True)
 
 
@@ -114,8 +114,8 @@ def agree(name, engine, play, loop, share):
     """Do both play the same policy? Rewards a round over the instances, at the same share of the
     budget.
     """
-    (rounds, mine), (others, other) = play(1, share), loop(1, share)
-    difference = mine / rounds - other / others
+    (rounds, reward), (loop_rounds, loop_reward) = play(1, share), loop(1, share)
+    difference = reward / rounds - loop_reward / loop_rounds
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:
         print(
@@ -125,7 +125,7 @@ def agree(name, engine, play, loop, share):
 
 def jobs(name, arms, engine):
     """``play(seed, share)`` of ours and of the loops: rounds and rewards of each lane."""
-    made = {
+    setup = {
         "primal_dual_bwk_2": _several,
         "primal_dual_bwk_5": _several,
         "suak": _suak,
@@ -133,7 +133,7 @@ def jobs(name, arms, engine):
         "b_zoom": _b_zoom,
         "rcb_air": _rcb_air,
     }.get(name, _finite)
-    policy, world, limit, *loops = made(name, arms)
+    policy, world, limit, *loops = setup(name, arms)
 
     def play(seed, share):
         result = jb.simulate(policy, world, limit(share), key=jax.random.key(seed), engine=engine)
@@ -160,21 +160,21 @@ def _budget(budget):
 
 def _finite(name, arms):
     world, reward, cost = _bernoulli(arms)
-    least = cost.min(axis=1)
-    budget = ROUNDS * least
+    cheapest = cost.min(axis=1)
+    budget = ROUNDS * cheapest
     cls: Any = POLICIES[name]
     of_lane, constant = np.zeros(LANES, np.float32), np.float32(0)
     if name in ("budget_ucb", "ucb_bv1"):
-        policy, of_lane = cls(min_cost=least[None, :]), least
+        policy, of_lane = cls(min_cost=cheapest[None, :]), cheapest
     elif name == "pd_bwk":
         policy = cls.for_budget(budget, arms)
         of_lane = np.broadcast_to(policy.c_rad, (1, LANES))[0].astype(np.float32)
     else:
         policy = cls()
-    for given in ("rho", "alpha", "factor", "a", "epsilon"):
-        constant = np.float32(getattr(policy, given, constant))
+    for parameter in ("rho", "alpha", "factor", "a", "epsilon"):
+        constant = np.float32(getattr(policy, parameter, constant))
     if name == "bts":
-        loops = [thompson.loop(beta) for beta in thompson.WAYS.values()]
+        loops = [thompson.sampling_loop(beta) for beta in thompson.WAYS.values()]
     elif name in own.LOOPS:
         loops = [own.LOOPS[name]]
     else:
@@ -187,7 +187,7 @@ def _finite(name, arms):
     return policy, world, _budget(budget), *map(native, loops)
 
 
-def _many(share, arms):
+def _rounds_of(share, arms):
     return max(int(share * ROUNDS), arms)
 
 
@@ -197,53 +197,65 @@ def _suak(_, arms):
 
     def native(seed, share):
         return own.suak(
-            reward, cost, np.full(LANES, _many(share, arms)), c, np.zeros(LANES, np.float32), seed
+            reward,
+            cost,
+            np.full(LANES, _rounds_of(share, arms)),
+            c,
+            np.zeros(LANES, np.float32),
+            seed,
         )
 
     policy, with_null = jb.policies.SUAK(c=float(c)), jb.environments.WithNullArm(world)
-    return policy, with_null, lambda share: jb.AverageCost(float(c), _many(share, arms)), native
+    return (
+        policy,
+        with_null,
+        lambda share: jb.AverageCost(float(c), _rounds_of(share, arms)),
+        native,
+    )
 
 
 def _several(name, arms):
     """The number of resources ends the name."""
     d = int(name.rsplit("_", 1)[1])
-    drawn = np.random.default_rng(0)
-    means = drawn.uniform(0.1, 1, (LANES, arms)), drawn.uniform(0.1, 1, (LANES, arms, d))
+    rng = np.random.default_rng(0)
+    means = rng.uniform(0.1, 1, (LANES, arms)), rng.uniform(0.1, 1, (LANES, arms, d))
     world, policy = jb.environments.FiniteArms.bernoulli(*means), jb.policies.PrimalDualBwK()
     reward, cost = (x.astype(np.float32) for x in world.values())
 
     def limit(share):
         return jb.TotalBudget(
-            np.full(d, _many(share, arms) / 2), last_pull="counts", rounds=_many(share, arms)
+            np.full(d, _rounds_of(share, arms) / 2),
+            last_pull="counts",
+            rounds=_rounds_of(share, arms),
         )
 
     def native(seed, share):
-        most = _many(share, arms)
+        horizon = _rounds_of(share, arms)
         return own.primal_dual_bwk(
-            reward, cost, np.full((LANES, d), most / 2), most, np.float32(0.5), seed
+            reward, cost, np.full((LANES, d), horizon / 2), horizon, np.float32(0.5), seed
         )
 
     return policy, world, limit, native
 
 
 def _rcucb(_, arms):
-    drawn = np.random.default_rng(0)
-    rewards, seconds = drawn.random((LANES, arms, 20)), drawn.gamma(2.0, 0.25, (LANES, arms, 20))
+    rng = np.random.default_rng(0)
+    rewards, seconds = rng.random((LANES, arms, 20)), rng.gamma(2.0, 0.25, (LANES, arms, 20))
     limits = np.arange(1, 11) / 10
     logs = [list(zip(r, s, strict=True)) for r, s in zip(rewards, seconds, strict=True)]
     linear = jb.environments.Linear
     world = jb.environments.row_arms(logs, limits=limits, cost=linear(0.1), penalty=linear(0.5))
-    rows, times, most, fines = (
+    rows, times, caps, fines = (
         x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)
     )
 
     def native(seed, share):
-        return own.rcucb(rows, times, most, np.float32(0.1), fines, _many(share, arms), seed)
+        return own.rcucb(rows, times, caps, np.float32(0.1), fines, _rounds_of(share, arms), seed)
 
     return (
         jb.policies.RCUCB(survival="legal"),
         world,
-        lambda share: jb.Horizon(_many(share, arms)),
+        lambda share: jb.Horizon(_rounds_of(share, arms)),
         native,
     )
 
@@ -282,4 +294,4 @@ def _rcb_air(*_):
 
 
 if __name__ == "__main__":
-    one(sys.argv[1], int(sys.argv[2]) or None)
+    compare_policy(sys.argv[1], int(sys.argv[2]) or None)
