@@ -64,7 +64,9 @@ def textbook(arms, share, runs):
     rewards, costs, limits = (jnp.asarray(x, jnp.float32) for x in (reward, cost, budget))
 
     def run(seed, part=share):
-        return run_textbook(rewards, costs, limits, RHO, seed, most=max(int(part * ROUNDS), 1))
+        return run_textbook(
+            rewards, costs, limits, RHO, seed, max_rounds=max(int(part * ROUNDS), 1)
+        )
 
     return run
 
