@@ -29,7 +29,7 @@ def equal_laws(rng, runs):
 
 
 def equal_laws_lock_in(rng, runs, chance=0.05):
-    """The same, and each run of each locks in and loses 20 to 40."""
+    """Equal laws, in which a run locks in with a small chance and loses 20 to 40."""
     stuck = (rng.random((SETTINGS, runs)) < chance) * rng.uniform(20, 40, (SETTINGS, runs))
     return equal_laws(rng, runs) - stuck
 
@@ -80,7 +80,7 @@ def data_set(law, number):
 
 
 def labelled(earned):
-    """With the axes that clear_pairs wants."""
+    """Earnings as an array with the dimensions that clear_pairs wants."""
     return xarray.DataArray(earned, dims=("setting", "replicate"))
 
 
@@ -108,8 +108,8 @@ def nulls(options):
 
 
 def ads(options):
-    """Played to the end: after how many runs each claim is clear of each pair, where --until would
-    have stopped.
+    """Runs played to the end: after how many each claim is clear of each pair, and where --until
+    would have stopped.
     """
     policies = [
         jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]),
@@ -154,7 +154,7 @@ def _clear(ahead, behind):
 
 
 def stops(until, pairs):
-    """After how many runs it stops, and whether it is clear then."""
+    """After how many runs the rule stops, and whether it is clear then."""
     size = until.batch(RUNS)
     for runs in range(size, RUNS + 1, size):
         if until.is_reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):

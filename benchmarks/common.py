@@ -37,7 +37,7 @@ class Worker:
         self.compile = float(self._answer()[0])
 
     def run(self) -> list[str]:
-        """Of one run: seconds, and what it gave."""
+        """Seconds of one run, and the words that it printed."""
         print("run", file=self.process.stdin, flush=True)
         return self._answer()
 
@@ -56,8 +56,8 @@ class Worker:
 
 
 def in_turn(workers, repeats):
-    """Of each worker by name: the words of its runs, one run after the others', and its peak
-    memory; it is closed.
+    """By name of a worker: the words of its runs, one run after the others', and its peak memory.
+    Closes the workers.
     """
     outcomes: dict[str, list[list[str]]] = {name: [] for name in workers}
     for _ in range(repeats):

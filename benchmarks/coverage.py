@@ -98,7 +98,7 @@ def table(title, columns, cell, names=LAWS):
 
 
 def sampled(law, shape, seed=0):
-    """Of a law, by its name; the same numbers for the same name, shape and seed."""
+    """Samples of a law, by its name; the same numbers for the same name, shape and seed."""
     return LAWS[law][0](np.random.default_rng([seed, *law.encode(), *shape]), shape)
 
 
@@ -229,8 +229,8 @@ def _worst(x):
 
 
 def alarms(size):
-    """Shares of samples of tame laws that are warned of, in percent; last for instances of equal
-    and unequal scales.
+    """Shares of samples of tame laws with a warning, in percent; last for instances of equal and
+    unequal scales.
     """
 
     def alarm_share(law, count):
@@ -257,8 +257,8 @@ def alarms(size):
 
 
 def unwarned(size):
-    """Of the mean: coverage among the samples without a warning, where most of the samples of a
-    cell have one.
+    """Coverage of the mean among the samples without a warning, in cells where most samples have
+    one.
     """
 
     def cell(law, count):
@@ -271,8 +271,8 @@ def unwarned(size):
 
 
 def posterior(size):
-    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and the surest
-    arm: said, right.
+    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and of the surest
+    arm, its stated probability and how often it is the best.
     """
 
     def by_spread(rng, arms, spread, mean=0.03):

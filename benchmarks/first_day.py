@@ -77,7 +77,7 @@ class Plan(NamedTuple):
 
     @property
     def lanes(self) -> tuple[int, ...]:
-        """How many are played at a time."""
+        """Numbers of lanes that play at a time."""
         if self.rehearsal:
             return 64, 128
         slow = (
@@ -100,7 +100,7 @@ class Plan(NamedTuple):
         return next((rate for name, rate in KINDS.items() if name in self.kind), None)
 
     def row(self, part: str, quantity: str, value: object, unit: str, **columns: object) -> None:
-        """Write a row at once, and say it."""
+        """Write a row at once, and print it."""
         cells = {
             "device": self.kind,
             "part": part,
@@ -122,7 +122,7 @@ class Plan(NamedTuple):
 
 
 def correctness(plan: Plan) -> bool:
-    """Is everything as it must be?"""
+    """All checks of correctness; False if bits differ or a score falls too far."""
     fine = True
     for law in laws():
         lanes, _, equal = both_engines(law, arms=10, budget=200, replicates=3, instances=32)
@@ -332,9 +332,7 @@ def _pure_functions(plan: Plan) -> None:
 
 
 def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
-    """Random Bernoulli arms, and a budget that pays so many pulls at the mean cost, and more cheap
-    ones.
-    """
+    """Random Bernoulli arms, and a budget that pays for ``rounds`` pulls at the mean cost."""
     environment = jb.environments.random_bernoulli(
         jax.random.key(0), instances=instances, arms=arms
     )
@@ -344,7 +342,9 @@ def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
 
 
 def throughput(plan: Plan) -> bool:
-    """Rounds per second of scan, leap, BTS and a textbook loop; what they move beside a plain copy."""
+    """Rounds per second of scan, leap, BTS and a textbook loop; the bytes that they move beside a
+    plain copy.
+    """
     copied = copy_rate(plan.copied)
     stated = plan.bandwidth()
     remark = (
@@ -394,7 +394,7 @@ def copy_rate(size: int) -> float:
 
 
 def verdict(name: str, arms: int, rate: float, copied: float) -> str:
-    """What share of a copy's bandwidth a round's bytes are moved at."""
+    """The rate at which a round's bytes move, as a share of a copy's, beside the estimate."""
     if (bytes_moved := BYTES.get((name, arms))) is None:
         return ""
     share = rate * bytes_moved / copied
@@ -448,7 +448,7 @@ def idle(events: list[dict[str, Any]]) -> float:
 
 
 def library_run(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
-    """One run of all lanes: its rounds."""
+    """A function that plays all lanes once and gives their rounds."""
     environment, limit = world(min(lanes, 64), arms, plan.rounds)
     keywords: dict[str, Any] = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
@@ -460,7 +460,7 @@ def library_run(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> 
 
 
 def textbook_run(plan: Plan, arms: int, lanes: int) -> Any:
-    """vmap and scan, keys split, floats summed."""
+    """The same as a textbook loop: vmap and scan, keys split, floats summed."""
     environment, limit = world(64, arms, plan.rounds)
     reward, cost = (
         jnp.asarray(np.resize(x, (lanes, arms)), jnp.float32) for x in environment.values()
@@ -504,7 +504,7 @@ def slot_memory(plan: Plan) -> bool:
 
 
 def graphs(plan: Plan) -> bool:
-    """Each kind in a process of its own, since one that aborts takes its process along."""
+    """Each kind of graph in a process of its own, since one that aborts takes its process along."""
     for name in ("scan", "leap", "bts"):
         arguments = ["--part", f"graph:{name}", "--out", str(plan.out)]
         arguments += ["--rehearse", plan.kind] if plan.rehearsal else []
@@ -562,7 +562,7 @@ def forecast(plan: Plan, part: str) -> float:
 
 
 class Memory(NamedTuple):
-    """Bytes at most."""
+    """Upper bounds, in bytes."""
 
     host: float
     device: float  # 0 where the device is the host
@@ -590,7 +590,9 @@ def memory_of(plan: Plan, part: str) -> Memory:
 
 
 def announcement(plan: Plan, part: str, expected: Memory) -> str:
-    """What a part will take, before it does; jax holds most of a GPU from its first array on."""
+    """What a part will take, printed before it starts; jax holds most of a GPU from its first array
+    on.
+    """
     text = f"{part}: about {forecast(plan, part):.0f} s; "
     text += f"at most {expected.host / 1e9:.1f} GB of the host's memory"
     if not expected.device:

@@ -94,7 +94,7 @@ def _crowd(processes: int, seconds: float, pause: float) -> list[float]:
 
 
 def speed() -> None:
-    """As fast as it goes."""
+    """Pairs of choose and learn a second, as fast as processes can."""
     slowest = math.inf
     for processes in (1, 4, 8):
         rows = _crowd(processes, 8.0, 0.0)
@@ -108,7 +108,7 @@ def speed() -> None:
 
 
 def latency() -> None:
-    """Of requests that come by chance, 200 a second."""
+    """Times of pairs that come at random, 200 a second."""
     rows = _crowd(4, 20.0, 4 / 200)
     times = {q: 1e3 * rows[int(q * len(rows))] for q in (0.5, 0.9, 0.99, 0.999)}
     summary = ", ".join(f"{100 * q:g} % {time:.2f} ms" for q, time in times.items())
@@ -118,7 +118,7 @@ def latency() -> None:
 
 
 def restart(requests: int, picture: str | None) -> None:
-    """An agent of a file with so many requests: what it takes to make one, and the file."""
+    """Seconds to start from a file with so many requests, and its bytes a request."""
     points = []
     with tempfile.TemporaryDirectory() as folder:
         file, now, done = Path(folder) / "agent.db", [0.0], 0
@@ -152,7 +152,7 @@ def restart(requests: int, picture: str | None) -> None:
 
 
 def kills() -> None:
-    """The test of it, with its numbers."""
+    """Run the test that kills processes, and print its numbers."""
     from tests.apps.live import test_file
 
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def kills() -> None:
 
 
 def cents() -> None:
-    """As many requests as divide."""
+    """A budget of n prices, in whole cents, pays for n requests exactly."""
     wrong = 0
     for price in range(1, 31):
         for times in range(1, 11):

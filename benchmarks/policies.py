@@ -59,8 +59,8 @@ def item(out, _):
 
 
 def compare_policy(name, arms):
-    """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop
-    counts.
+    """Print a row for each engine that can play a policy, timed in turn with each of its loops; the
+    fastest loop counts.
     """
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
@@ -88,7 +88,7 @@ def compare_policy(name, arms):
 
 
 def long_enough(play):
-    """The share of the budget with which a run takes about SECONDS: the start of a shorter one
+    """The share of the budget with which a run takes about SECONDS; in a shorter run its start
     would count.
     """
     share = 0.01
@@ -215,7 +215,7 @@ def _suak(_, arms):
 
 
 def _several(name, arms):
-    """The number of resources ends the name."""
+    """A policy for several resources; the last part of its name is their number."""
     d = int(name.rsplit("_", 1)[1])
     rng = np.random.default_rng(0)
     means = rng.uniform(0.1, 1, (LANES, arms)), rng.uniform(0.1, 1, (LANES, arms, d))

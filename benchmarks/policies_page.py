@@ -17,7 +17,7 @@ def native_rows():
 
 
 def rendered(page):
-    """The page with its table as the rows say."""
+    """The page with its table made anew from the rows."""
     lines = page.split("\n")
     first = next(i for i, line in enumerate(lines) if line.startswith("| policy | leap, K = 10"))
     last = next(i for i in range(first, len(lines)) if not lines[i].startswith("|"))

@@ -44,12 +44,13 @@ def contents(folder):
 
 
 def blocks(folder):
-    """How many are there."""
+    """The number of blocks in a sweep's folder."""
     return len(list(Path(folder, "blocks").glob("*.npz")))
 
 
 def killed(out, kills, *on, startup=0.0):
-    """Some time after a new block the caller or, with an engine, a worker of it is killed.
+    """Kill the caller or, with an engine, one of its workers, some time after each new block; then
+    compare the bytes with those of a whole run.
 
     With ``startup``, every other time the caller is killed within so many seconds of its start.
     """
@@ -91,7 +92,7 @@ def killed(out, kills, *on, startup=0.0):
 
 
 def spec(lanes=LANES, budget=20_000.0, engine="auto"):
-    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as make the lanes."""
+    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as ``lanes`` needs."""
     import jax
     import numpy as np
 
@@ -177,7 +178,7 @@ def scaling(out):
 
 
 def foretold(lanes, budget):
-    """A worker: plays one sweep, and says how many MiB were foretold for it."""
+    """A worker: plays one sweep, and prints the forecast of its memory in MiB."""
     from jaxbandits.sweeps import sweep
     from jaxbandits.sweeps.spec import forecast, make_plan
 
@@ -222,7 +223,7 @@ def figure4(out):
 
 
 def cpu_seconds(pid):
-    """Of a process and all below it that live (on Linux)."""
+    """CPU seconds of a process and of its living descendants (on Linux)."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     seconds = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
     return seconds + sum(map(cpu_seconds, children(pid)))

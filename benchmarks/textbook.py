@@ -1,4 +1,4 @@
-"""How the same is usually written in JAX, and in NumPy: what users compare with."""
+"""The usual way to write ω-UCB in JAX and in NumPy, which users compare with."""
 
 from functools import partial
 

@@ -26,7 +26,7 @@ def instances(arms):
 
 
 def ours(engine, arms, share, runs):
-    """A callable that plays everything once."""
+    """A function that plays everything once."""
     world, _, _, budget = instances(arms)
 
     def run(seed, part=share):

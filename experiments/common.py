@@ -111,22 +111,18 @@ class Experiment:
             if name in self.needs and not missing.exists():
                 print(f"{self.name} {name}: skipped, {missing} is not there", flush=True)
             else:
-                item_rows = [line._replace(made_by=name) for line in self.items[name](options)]
-                rows += (
-                    item_rows
-                    if options.full
-                    else [line if self.any_size(line) else _unclear(line) for line in item_rows]
-                )
+                for item_row in self.items[name](options):
+                    line = item_row._replace(made_by=name)
+                    if not (options.full or self.any_size(line)):
+                        note = f"{line.note}; not --full".removeprefix("; ")
+                        line = line._replace(verdict="unclear", note=note)
+                    rows.append(line)
                 print(f"{self.name} {name}: {time.perf_counter() - start:.0f} s", flush=True)
             write_summary(options.out, rows)
         if closing := self.closing():
             rows += closing
             write_summary(options.out, rows)
         return rows
-
-
-def _unclear(row: Row) -> Row:
-    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
 
 
 def write_summary(out: Path, rows: Iterable[Row]) -> None:
@@ -280,7 +276,7 @@ def between(low: Any, high: Any, floor: float, ceiling: float) -> bool | None:
 
 
 def clopper_pearson(hits: int, runs: int, level: float = 0.05) -> tuple[float, float]:
-    """Exact bounds of a probability, each alone at ``level``."""
+    """Exact one-sided bounds of a probability, each at ``level``."""
     lower = float(stats.beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
     return lower, float(stats.beta.ppf(1 - level, hits + 1, runs - hits))
 

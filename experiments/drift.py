@@ -80,8 +80,8 @@ def changing_arms(seed: int, instances: int, length: float, segments: int) -> Pi
 def regret_shares(
     options: Options, name: str, policy: Any, environment: Piecewise, budget: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(regret as a share of the best possible reward, rounds), ``[setting, instance]`` each: one
-    run of each.
+    """(regret as a share of the best possible reward, rounds) of a single run, each ``[setting,
+    instance]``.
     """
     keywords: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
     result, _ = simulated(
@@ -105,8 +105,8 @@ class Line(NamedTuple):
 
 
 def crossing(changes: np.ndarray, excess: np.ndarray) -> float:
-    """Where ``excess`` [change], the additional regret, is positive for good as changes become
-    rarer; linear in ln.
+    """The number of changes below which ``excess`` [change], the additional regret, stays positive;
+    linear in ln changes.
     """
     below = np.flatnonzero(excess < 0)
     if not below.size:
@@ -278,7 +278,7 @@ def draw_map(
 
 
 def ways(options: Options) -> list[Row]:
-    """ω-UCB that forgets in several ways, over the time between changes."""
+    """ω-UCB with several ways to forget, over the time between changes."""
     instances, budget = options.pick(8, 64, 256), options.pick(100.0, 2000.0, 2000.0)
     lengths = [
         *options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]),

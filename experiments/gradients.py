@@ -94,8 +94,8 @@ def smoothed_truth(constraint: str) -> GradientEstimate:
 def exact_smoothed(
     omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float
 ) -> GradientEstimate:
-    """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ
-    e^{σε}.
+    """The exact gradient by ρ of the smoothed regret of ω-UCB, which ``smoothed`` estimates without
+    bias. The regret is a step function of ε in ρ e^{σε}.
 
     Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) −
     Φ(ε_j)) and ∂R_σ/∂ ln ρ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
@@ -139,8 +139,8 @@ AGAIN = jax.random.key(20261122)
 
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played
-    again, blind.
+    """All unbiased estimators on all instances and constraints. A comparison beyond 3.5 errors is
+    played again with another key.
     """
     rows, every, repeated = [], [], []
     for name, play in _plays(options).items():
@@ -184,7 +184,7 @@ def _z_values(
     sizes: dict[str, Any],
     key: Any,
 ) -> np.ndarray:
-    """(estimate − exact) / standard error of all gradients and of the value."""
+    """(estimate − exact) / standard error, of all gradients and of the value."""
     learner = POLICIES[policy][0]
     got = estimator.estimate(
         learner, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **sizes
@@ -199,8 +199,8 @@ def _z_values(
 
 
 def agreement(item: str, z: np.ndarray, again: np.ndarray) -> Row:
-    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played
-    with another key.
+    """yes: no comparison is beyond 3.5 errors, or those that are pass a Bonferroni test at 1 % when
+    played with another key.
 
     So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
     """
@@ -587,8 +587,8 @@ FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice
-    was made on.
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys on which
+    nothing was chosen.
     """
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))

@@ -176,7 +176,7 @@ def sensitivity(options: Options) -> list[Row]:
 
 def confirm(options: Options) -> list[Row]:
     """The recommended values beside half and twice of them (ε: beside larger ones), on instances
-    and keys that chose nothing.
+    and keys on which no value was chosen.
     """
     budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
     factors, epsilons = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
@@ -254,8 +254,8 @@ def budget_curves(
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how
-    many instances.
+    """Regret over the budget. A place: K, d, its budgets, the policies beside the oracle, the
+    number of instances.
     """
     rows: list[Row] = []
     picture, axes = figure(
@@ -491,7 +491,7 @@ def pricing(options: Options) -> list[Row]:
 
 
 def account(options: Options) -> list[Row]:
-    """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact
+    """10⁹ rounds of many short runs, which end by different resources: their spending, in exact
     ticks.
 
     Where the last pull forfeits, no resource may be above its budget; where it counts, none by more

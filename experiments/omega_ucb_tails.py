@@ -103,8 +103,8 @@ class Job:
 
 
 class Outcomes(NamedTuple):
-    """What is told of every run of a job: arrays ``[setting, instance]``; rounds and seconds of all
-    together.
+    """Results of all runs of a job, arrays ``[setting, instance]``; their rounds and seconds in
+    total.
     """
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
@@ -226,8 +226,8 @@ def run_statistics(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) ->
 
 
 def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
-    """By criterion, of regrets ``[setting, instance]``: (the least setting, which ones are not
-    clearly worse than it).
+    """By criterion, of regrets ``[setting, instance]``: (the setting with the least value, which
+    settings are not clearly worse).
 
     Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings
     together (Bonferroni).
@@ -247,8 +247,8 @@ def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of consecutive groups of ``size`` instances, ``[..., group]``; what is left over is
-    left out.
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``, without an incomplete
+    last group.
     """
     count = values.shape[-1] // size
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
@@ -291,7 +291,7 @@ def _numbers(job: Job, name: str, options: Options) -> np.ndarray:
 
 
 def _group(options: Options) -> int:
-    """Instances of a published mean."""
+    """How many instances a published mean has."""
     return options.pick(10, 50, 100)
 
 
@@ -364,8 +364,8 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
 
 
 def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
-    """For each ρ, in how many groups ``means`` [ρ, group] it is the least of all, and of the
-    paper's powers of two.
+    """For each ρ, the number of groups of ``means`` [ρ, group] in which its mean is the least: of
+    all ρ, and of the paper's powers of two.
     """
     of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
     eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
@@ -545,9 +545,7 @@ def tails(options: Options) -> list[Row]:
 
 
 def paired_differences(options: Options) -> list[Row]:
-    """For the page of the paper: differences at B between policies, paired by instance, on these
-    instances.
-    """
+    """Differences of regret at B, paired by instance, for the page of the paper."""
     rows = []
     for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
         quarter, unit = outcomes(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret

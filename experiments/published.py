@@ -67,8 +67,8 @@ def grid(
     name: str, rows: Iterable[tuple[str, str]], columns: Mapping[str, str],
     show: Callable[[Row], str] = cell, corner: str = "", gaps: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """A table of rows of a run: lines are (label, item with ``{}``), columns say what stands there;
-    ``gaps``: an item may be missing.
+    """A table of rows of a run: lines are (label, item with ``{}``), columns map a head to what
+    replaces ``{}``; ``gaps``: an item may be missing.
     """
     body = []
     for label, item in rows:
@@ -89,7 +89,7 @@ def difference(row: Row) -> str:
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Markdown."""
+    """A Markdown table, line by line."""
     names = list(head)
     yield f"| {' | '.join(names)} |"
     yield f"|{'---|' * len(names)}"
@@ -142,7 +142,7 @@ def _of_suak() -> Iterator[str]:
 
 
 def _over_gap() -> Iterator[str]:
-    """Regret of both over the smallest cost gap."""
+    """Regret of SUAK and One-Phase over the smallest cost gap."""
     notes = [lookup("suak", f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}").note for gap in GAPS]
     body = (
         [name, *(f"{float(re.findall(rf'{short} ([^,;]+)', note)[0]):,.0f}" for note in notes)]
@@ -272,7 +272,7 @@ _OF_B_ZOOM, _LAMBDAS = (50_000, 100_000, 500_000), (0.05, 0.1, 0.25, 0.5)
 
 
 def _cells(begin: str, columns: Iterable[str], statistic: str, digits: str) -> Iterator[str]:
-    """``published / measured (distance in s.e.)``; what is more than three away stands out."""
+    """``published / measured (distance in s.e.)``; in bold where the verdict is no."""
     for name in columns:
         row = lookup("b_zoom", f"{begin} {name} {statistic}")
         (distance,) = re.findall(r"([+-][\d.]+) s\.e\. between", row.note)
@@ -322,7 +322,7 @@ _AGREEMENT = {
 
 
 def _agreement() -> Iterator[str]:
-    """How many printed cells are met."""
+    """How many printed cells the measurements meet."""
     body = []
     for label, item in _AGREEMENT.items():
         row = lookup("b_zoom", item)
@@ -410,7 +410,7 @@ _HEAD = {f"B = {b:,}": f"{float(b):g}" for b in _BUDGETS_OF_RCB}
 
 
 def _exponents() -> Iterator[str]:
-    """Local exponents, each with its bound's own."""
+    """Local exponents, each beside that of its bound."""
     middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(_BUDGETS_OF_RCB)]
     body = []
     for beta, name in itertools.product(BETAS, _RCBS):
@@ -480,7 +480,7 @@ def _sensitivity(name: str) -> list[Line]:
 def _values(
     name: str, parameter: str, environment: str, policy: str, budget: str = ""
 ) -> tuple[str, str]:
-    """The best value, and what cannot be told from it."""
+    """The best value, and the range of values that cannot be distinguished from it."""
     points = [
         x for x in _sensitivity(name) if (x["environment"], x["policy"]) == (environment, policy)
     ]
@@ -561,7 +561,7 @@ def _lines() -> Iterator[str]:
 
 
 def _held() -> Iterator[str]:
-    """What the lines said of other worlds."""
+    """The lines, tested in other worlds."""
     body = []
     for item, row in summary("drift").items():
         if item.startswith("held: "):
@@ -726,7 +726,7 @@ def _price_falls() -> Iterator[str]:
 
 # --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------
 def tail_line(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
-    """The one line of tails.csv of a setting of a policy (else a LookupError)."""
+    """The line of tails.csv of a policy in a setting; a LookupError unless there is exactly one."""
     candidates = [line for line in _tails(setting, budget) if line["policy"] == policy]
     if rho is not None:
         candidates = [
@@ -1063,7 +1063,7 @@ def pages() -> dict[str, str]:
 
 
 def rendered(page: str) -> str:
-    """A page with its tables as the rows say."""
+    """A page with its tables made anew from the rows."""
     return BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], page)
 
 

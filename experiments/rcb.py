@@ -75,7 +75,7 @@ ADS_FILE = "facebook/data.csv"
 
 
 class Point(NamedTuple):
-    """One place of the study."""
+    """A β, a budget, and how many replicates play there."""
 
     beta: float
     budget: float
@@ -117,8 +117,8 @@ def play_points(
     name: str, points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
     outcomes: str = "Bernoulli", shares: Sequence[float] = SHARES, arms: Reservoir | None = None, rounds: float = 7.0,
 ) -> list[list[Lanes]]:  # fmt: skip
-    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1,
-    instance]`` each.
+    """Results by setting, then by point. ``policy`` makes a policy, or a list of them, from the
+    points' β and budgets, ``[1, instance]`` each.
 
     Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit
     of budget may pay for: the room of growing sets (doubled if that was not enough).
@@ -153,7 +153,7 @@ def play_points(
 
 
 def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
-    """K, or what the increasing rule will need."""
+    """How many arms to make room for: K, or those that the increasing rule may open."""
     needed = 0
     for policy in policies if isinstance(policies, list) else [policies]:
         if isinstance(policy, SampledArms):
@@ -246,8 +246,8 @@ class Curve(NamedTuple):
 
 
 def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates
-    count.
+    """Several runs as one curve, with the marks on the way if ``passed``; of several runs at a
+    budget the one with the most replicates counts.
     """
     rows: dict[float, tuple[float, ...]] = {}
     for lanes in sorted(parts, key=lambda part: len(part.regret)):
@@ -275,7 +275,7 @@ def _powers(low: float, high: float) -> list[float]:
 def schedule(
     formula: str, beta: float, options: Options, far: bool = False
 ) -> list[tuple[float, int]]:
-    """(budget, replicates)."""
+    """(budget, replicates) of all points of a formula and a β."""
     if far:
         if beta not in FAR[formula]:
             return []
@@ -294,7 +294,9 @@ def schedule(
 def regret_curves(
     formula: str, options: Options, far: bool = False
 ) -> dict[float, dict[str, Curve]]:
-    """By β, by rule; ``far``: at budgets beyond, with fewer runs, for the β that have some."""
+    """Curves by β, then by rule. ``far``: at larger budgets, with fewer runs, for the β that have
+    such.
+    """
     known_name, any_name = NAMES[formula]
     points = [Point(beta, b, n) for beta in BETAS for b, n in schedule(formula, beta, options, far)]
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
@@ -529,7 +531,7 @@ RULES = {"K arms": "RCB-I", "increasing": "RCB-AIR"}
 
 
 def _points(options: Options) -> list[Point]:
-    """One for each β, all with one budget."""
+    """A point for each β, all with the same budget."""
     budget, replicates = options.pick((1e3, 40), (3160.0, 100), (3160.0, 200))
     return [Point(beta, budget, replicates) for beta in BETAS]
 

@@ -87,8 +87,8 @@ def play_policies(
     runs: int,
     **fields: Any,
 ) -> dict[str, xarray.Dataset]:
-    """By policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays in
-    worlds that reveal their consumption. ``worlds``: one, or several by name; ``fields``: other
+    """Results by policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays
+    in worlds that reveal their consumption. ``worlds``: one, or several by name; ``fields``: other
     fields of a sweep.
     """
     worlds = worlds if isinstance(worlds, dict) else {"world": worlds}
@@ -126,7 +126,9 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
 
 
 def decrease_row(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
-    """Published: below 0. yes if it is by 2 s.e. (paired), no if above by 2 s.e., else unclear."""
+    """A published mean below 0: yes if it is below by 2 s.e. (paired), no if above by 2 s.e., else
+    unclear.
+    """
     mean, se = mean_se(values)
     holds, text = above_zero(-mean, se), f"difference {mean:.6g}"
     return row(item, text, se, published=published, holds=holds, note=f"paired; {note}")
@@ -411,8 +413,8 @@ def alpha(options: Options) -> list[Row]:
 
 
 def zoom(options: Options) -> list[Row]:
-    """Simple regret of z-RCUCB against T: the pseudo-regret of the round after T, in which it plays
-    what it returns.
+    """Simple regret of z-RCUCB against T: the pseudo-regret of round T + 1, in which it plays the
+    pair that it returns.
     """
     usual, full = (1_000, 3_000, 10_000, 30_000), (1_000, 3_000, 10_000, 30_000, 100_000)
     horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), (full, 30, 6))

@@ -36,7 +36,7 @@ from jaxbandits.policies import MUCB, BudgetedThompson, EvenPace, InFlight, Omeg
 
 @jb.pytree
 class Herd(OmegaUCB):
-    """ω-UCB that does not count in what is open: all that wait go the same way."""
+    """ω-UCB that ignores its open requests: all that wait go the same way."""
 
     def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
         return self.select(state, key, view)
@@ -143,7 +143,7 @@ class Month(NamedTuple):
 
 
 def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The four language models of the data, or four made up like them."""
+    """The four language models of the data, or four synthetic ones like them."""
     if path.exists():
         return load_log(path)[1]
     rng = np.random.default_rng(0)
@@ -193,7 +193,7 @@ def month(options: Options) -> Month:
 
 
 class Outcome(NamedTuple):
-    """Of one policy, ``[budget, run]``."""
+    """Results of one policy, ``[budget, run]``."""
 
     quality: np.ndarray  # per request
     of_best: np.ndarray  # quality as a share of r*
@@ -204,7 +204,9 @@ class Outcome(NamedTuple):
 
 
 def renewing(options: Options) -> list[Row]:
-    """Judged quality a request, the money that was spent, and what was turned away."""
+    """Judged quality a request, the share of the money that was spent, and the share of requests
+    turned away.
+    """
     scenario, runs = month(options), options.pick(2, 6, 20)
     day, greedy = scenario.dollars[:, None] / scenario.unit, PricePacer(start=0.0)
     outcomes = {
@@ -259,7 +261,7 @@ def _outcome(
     every: list[int],
     runs: int,
 ) -> Outcome:
-    """The first budget counts."""
+    """Results of a policy; of several budgets, the first one's spending counts."""
     law = TableDelay.geometric(LATE, lost=0.001, instances=scenario.dollars.size)
     world = Delayed(
         scenario.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every)

@@ -116,13 +116,6 @@ def beta_arms(mean_reward: Any, mean_cost: Any) -> WithNullArm:
     return WithNullArm(FiniteArms.beta(10 * m, 10 * (1 - m), 10 * r, 10 * (1 - r)))
 
 
-def figure_marks() -> np.ndarray:
-    """Seven early marks, then a hundred equally spaced ones."""
-    return np.unique(
-        np.round(np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)]), 6)
-    )
-
-
 def paced(
     options: Options,
     name: str,
@@ -149,13 +142,13 @@ def paced(
 
 
 def best_rate(data: xarray.Dataset) -> np.ndarray:
-    """r*, which regret is measured against, ``[instance]``."""
+    """r*, the yardstick of regret, ``[instance]``."""
     return ((data["realised_regret"] + data["reward"]) / data["rounds"]).values[0, :, 0, -1]
 
 
 @functools.cache
 def run_figure(figure: int, options: Options) -> FigureRuns:
-    """Run a figure once; the items that need it share it."""
+    """Run a figure, once for all items that need it."""
     quick = (20_000, 20) if figure == 1 else (50_000, 12)
     rounds, runs = options.pick(quick, (ROUNDS[figure] // 5, 50), (ROUNDS[figure], 200))
     names = ["SUAK", *(f"OPS, a = {a:g}" for a in RADII)]
@@ -168,8 +161,11 @@ def run_figure(figure: int, options: Options) -> FigureRuns:
         policies["PDS"] = Guarded(PrimalDualTwoPhase(c=C, horizon=rounds))
         policies["USS"] = Guarded(UCBSimplex(c=C, lam=np.array(LAMBDAS)))
     arms = beta_arms(*MEANS[figure])
+    # Seven early marks, then a hundred equally spaced ones
+    marks = np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)])
+    marks = np.unique(np.round(marks, 6))
     data = paced(
-        options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=figure_marks()
+        options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks
     )
 
     def by_name(values: xarray.DataArray) -> dict[str, np.ndarray]:
@@ -775,7 +771,7 @@ def growth(options: Options) -> list[Row]:
 
 
 def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float]:
-    """Of paired samples, with the standard error by the delta method."""
+    """Ratio of the means of paired samples, with its standard error by the delta method."""
     ratio = top.mean() / bottom.mean()
     _, se = mean_se(top / top.mean() - bottom / bottom.mean())
     return float(ratio), float(abs(ratio) * se)
@@ -791,8 +787,8 @@ def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float,
 
 @jb.pytree
 class SkipFirst(OnePhase):
-    """The second naive approach of §1.1: skip the first rounds, never spend what they saved, and
-    have no guard.
+    """The second naive approach of §1.1: skip the first rounds, never spend their savings, and have
+    no guard.
     """
 
     first: ArrayLike = leaf(default=0, integer=True, at_least=0)
@@ -805,8 +801,8 @@ class SkipFirst(OnePhase):
 
 
 def initial(options: Options) -> list[Row]:
-    """How many rounds must be skipped at first so that no run breaks the constraint, and what that
-    costs.
+    """How many rounds must be skipped at first so that no run breaks the constraint, and the regret
+    of that.
     """
     rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
     times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])

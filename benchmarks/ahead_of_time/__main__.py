@@ -144,7 +144,7 @@ def target(platform):
 
 
 def _rows(name, inside, slots, temporary, states, seconds):
-    """A row for each loop; printed as well."""
+    """A row for each loop, which is printed as well."""
     rows = []
     print(
         f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s"

@@ -42,7 +42,7 @@ class Loop:
 
 
 def shape_bytes(shape: str) -> int:
-    """Of all arrays of a shape, a tuple's too.
+    """Bytes of all arrays of a shape, also of a tuple's.
 
     Example:
         >>> shape_bytes("(f32[2,3]{1,0}, pred[5]{0}, s32[])")
@@ -88,7 +88,7 @@ def _instruction(line: str) -> Instruction | None:
 
 
 def _outside_brackets(words: str) -> tuple[str, str, str]:
-    """Parted at the first blank that no bracket encloses."""
+    """The text before and after the first blank that no bracket encloses."""
     depth = 0
     for at, letter in enumerate(words):
         depth += (letter in "([{") - (letter in ")]}")
@@ -98,7 +98,7 @@ def _outside_brackets(words: str) -> tuple[str, str, str]:
 
 
 def loops(text: str) -> list[Loop]:
-    """The entry, and after each what stands in it: loops and branches."""
+    """The entry, then every loop and branch, each after the computation that contains it."""
     bodies, entry = computations(text)
     sequence: list[Loop] = []
 
@@ -142,8 +142,8 @@ def _branches(rest: str) -> list[str]:
 
 
 def score_formulas(text: str) -> set[str]:
-    """Each formula with a logarithm that ends in a division, inputs as P: one, if all places
-    compute it alike.
+    """Each formula with a logarithm that ends in a division, inputs as P: a single one, if all
+    places compute it alike.
     """
     formulas = set()
     for instructions in computations(text)[0].values():

@@ -22,7 +22,7 @@ def zeros(shape):
 
 @numba.njit(inline="always")
 def first_state(seed, lane):
-    """Of a lane's generator."""
+    """The first state of a lane's generator."""
     return np.uint64(seed * 1000003 + lane * 7919 + 88172645463325252)
 
 

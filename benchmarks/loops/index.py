@@ -15,8 +15,8 @@ def loop(score, squares=False, least_cost=False):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane.
 
     ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the
-    smallest mean cost, while which is 0 many arms tie at +∞: then the search for the best starts at
-    a random one.
+    smallest mean cost; while it is 0, many arms tie at +∞, so the search for the best starts at a
+    random one.
     """
 
     @numba.njit(parallel=True, fastmath=FAST)

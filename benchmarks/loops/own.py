@@ -324,8 +324,8 @@ def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
 
 @numba.njit(parallel=True, fastmath=FAST)
 def rcb_air(budget, exponent, least_cost, capacity, seed):
-    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, those of costs
-    above a least.
+    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, mean costs
+    from ``least_cost`` on.
     """
     lanes = budget.size
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)

@@ -43,8 +43,8 @@ from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
-    """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts;
-    Zooming's readings too.
+    """Three questions that the paper leaves open, measured: the scale of a ball (E/L), the quantity
+    that Table 1 counts, and the reading of Zooming.
     """
     plan = design(*table_sizes(options), seed=1)
     world, ratio, lemma = (
@@ -79,7 +79,7 @@ def scale(options: Options) -> list[Row]:
 
 
 def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: str) -> Row:
-    """How many cells of a column of Table 1 agree."""
+    """How many cells of a column of Table 1 lie within 3 standard errors of these samples."""
     budgets, lambdas, _ = table_sizes(options)
     value, error = tables.thousands(samples)
     z = []
@@ -434,9 +434,9 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """In how many lanes an active point's ratio left its radius at some round of a phase,
-    ``[phase]``; the largest gap of a played point over three of its radii; and how many points were
-    active at a phase's end, [lane, phase].
+    """Three measures of phases: the lanes in which an active point's ratio left its radius at some
+    round of a phase, ``[phase]``; the largest gap of a played point over three of its radii; the
+    points active at a phase's end, ``[lane, phase]``.
     """
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
@@ -481,11 +481,11 @@ def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
     return np.asarray((wrong > 0).sum(axis=0)), float(gaps.max()), np.asarray(active, float)
 
 
-def _line(x: jax.Array, parameters: Any) -> jax.Array:
+def _mean_reward(x: jax.Array, parameters: Any) -> jax.Array:
     return 0.5 + 0.5 * x
 
 
-def _dear(x: jax.Array, parameters: Any) -> jax.Array:
+def _mean_cost(x: jax.Array, parameters: Any) -> jax.Array:
     return parameters["lam"] + (1 - parameters["lam"]) * x
 
 
@@ -495,8 +495,8 @@ def worst(options: Options) -> list[Row]:
     lams = np.array([0.25, 0.125, 0.0625])
     limit = jb.TotalBudget(budget, last_pull="forfeits")
     steep = Continuum.of(
-        _line,
-        _dear,
+        _mean_reward,
+        _mean_cost,
         lipschitz_reward=0.5,
         lipschitz_cost=1 - lams,
         parameters={"lam": lams},
@@ -546,8 +546,8 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the
-    printed ones.
+    """The BZ column of Table 1 by the library and by an independent loop, cell by cell: how many
+    cells agree with each other, and with the printed ones.
     """
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
@@ -590,7 +590,7 @@ def independent(options: Options) -> list[Row]:
 
 
 def _by_loop(budget: int, lam: float, groups: int, instances: int) -> tuple[np.ndarray, int]:
-    """Pulls ``[group, instance]``, and how many lanes filled their room."""
+    """Pulls ``[group, instance]`` of the independent loop, and how many lanes filled their room."""
     from experiments.b_zoom.loop import b_zoom  # needs Numba
 
     rng = np.random.default_rng([31, budget, round(1000 * lam)])

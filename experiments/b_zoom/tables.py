@@ -127,7 +127,9 @@ def play_cells(
     times: int = 1,
     budget: Any = None,
 ) -> Cells:
-    """One column; ``times``: the world holds the cells so often, one after the other."""
+    """One column of a table. ``times``: how many copies of the cells the world holds, one after the
+    other.
+    """
     constraint = jb.TotalBudget(
         np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits"
     )
@@ -160,7 +162,7 @@ def bz_alone(options: Options) -> Cells:
 
 @functools.cache
 def table1_cells(options: Options) -> tuple[Design, dict[str, Cells]]:
-    """All of Table 1; the items that need it share it."""
+    """All of Table 1, played once for all items that need it."""
     plan = design(*table_sizes(options), seed=1)
     world = plan.valleys()
     cells = {
@@ -298,8 +300,8 @@ def distance(
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: all but what chance would leave out (5
-    %).
+    """How many distances are at most 3 standard errors; yes: no more exceed that than chance
+    explains (5 %).
     """
     size = np.abs(z)
     count = int((size <= 3).sum())
@@ -586,7 +588,7 @@ def _mean_profit(column: str, rival: str, cells: dict[str, Cells]) -> Row:
 
 
 def _up_to(excess: float, columns: list[str], rival: str, samples: dict[str, np.ndarray]) -> Row:
-    """By how much the mean of some columns is above another's at most, over all cells."""
+    """The largest excess, over all cells, of the mean of some columns over that of another."""
     selection = {name: samples[name] for name in [*columns, rival]}
     point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in selection.items()}
     again = resampled_statistics(selection, "mean")

@@ -1,6 +1,4 @@
-"""What needs no figure of regret: Figures 1 and 5, Example 2 and Theorems 1 to 5 of the ω-UCB
-paper.
-"""
+"""The ω-UCB paper without regret: Figures 1 and 5, Example 2 and Theorems 1 to 5."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ LOWEST = 0.001  # Budget-UCB's known lower bound of the mean costs in Figure 1
 
 
 def arms_of(n: Any, reward: Any, cost: Any, t: Any) -> Arms:
-    """What a score reads, from the totals of n pulls each."""
+    """The statistics that a score reads, from the totals of n pulls of each arm."""
     n, reward, cost, t = (
         jnp.asarray(x, jnp.float32) for x in np.broadcast_arrays(n, reward, cost, t)
     )
@@ -301,8 +299,8 @@ def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None =
 
 
 def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
-    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has the smaller one of mean
-    and 1 − mean.
+    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has probability min(mean, 1 −
+    mean).
     """
     half = min(mean, 1 - mean)
     law, power, exponent = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
@@ -390,7 +388,7 @@ def coverage(options: Options) -> list[Row]:
 
 
 def _worst(item: str, shares: np.ndarray, level: float, laws: object) -> Row:
-    """The largest probability of all laws beside the theorem's bound of it."""
+    """The largest probability of all laws beside the theorem's bound on it."""
     at = int(shares.argmax())
     inside = int((shares <= level).sum())
     place = np.asarray(laws)[at]
@@ -529,7 +527,7 @@ def below_bound(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
 
 
 def theorems(options: Options) -> list[Row]:
-    """All five, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
+    """Theorems 1 to 5, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
     return [
         line._replace(item=f"theorems: {line.item}")
         for line in (

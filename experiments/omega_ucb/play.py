@@ -113,7 +113,7 @@ def paper_policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
 
 
 class Part(NamedTuple):
-    """Instances that run in one compile: the ads of which campaign, and which draw of their laws."""
+    """Instances that run in one program, with the campaign and the draw of the laws of each."""
 
     arms: FiniteArms
     campaign: np.ndarray
@@ -135,7 +135,7 @@ class Setting:
 
     @property
     def over(self) -> str:
-        """What is sampled: random instances, or runs of given campaigns."""
+        """The dimension that is sampled: random instances, or runs of given campaigns."""
         return "instance" if self.draw else "replicate"
 
 
@@ -180,7 +180,7 @@ def least_cost(arms: FiniteArms) -> np.ndarray:
 
 
 def budget(arms: FiniteArms, options: Options) -> jb.TotalBudget:
-    """The last pull counts, as in the reference code."""
+    """The budget of each instance; the last pull counts, as in the reference code."""
     return jb.TotalBudget(steps(options) * least_cost(arms), last_pull="counts")
 
 
@@ -224,12 +224,12 @@ def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> Fini
 
 
 class Curves(NamedTuple):
-    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by
+    """The curves of the requested policies of a setting: arrays ``(instance, replicate, mark)`` by
     policy.
 
     ``regret`` is in units of reward, ``share`` that of the best arm's reward for the same budget.
-    Of random instances there is one run each; ``instance`` counts the given campaigns,
-    ``replicate`` what was sampled on them.
+    A random instance has one run; of a given campaign ``replicate`` counts the runs, or the draws
+    of its laws.
     """
 
     setting: Setting
@@ -238,12 +238,12 @@ class Curves(NamedTuple):
 
     @property
     def over(self) -> str:
-        """What was sampled."""
+        """The dimension that was sampled."""
         return self.setting.over
 
     def at(self, share: float, *names: str) -> xarray.DataArray:
         """Regret when this share of the budget is spent: of one policy, or of several on the runs
-        that all have.
+        that they share.
         """
         samples = [self.regret[name].sel(mark=share, drop=True) for name in names]
         if len(names) == 1:
@@ -255,7 +255,7 @@ class Curves(NamedTuple):
 
 
 def curves(setting: str, options: Options, groups: Iterable[str] | None = None) -> Curves:
-    """Play (or take) some groups in a setting, by default all of it."""
+    """The curves of some groups of a setting, by default of all, played once or read from disk."""
     regret: dict[str, xarray.DataArray] = {}
     share: dict[str, xarray.DataArray] = {}
     for group in groups or SETTINGS[setting].groups:
@@ -279,8 +279,8 @@ def seconds_row(
     groups: Iterable[str] | None = None,
     note: str = "",
 ) -> Row:
-    """Wall-clock seconds and rounds of the simulations of a figure; what was played before was only
-    read.
+    """Wall-clock seconds and rounds of the simulations of a figure; runs that were on disk were
+    only read.
     """
     cost = [
         _outcome(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups

@@ -75,7 +75,7 @@ OWN, COLUMNS = "requests.csv", ("quality", "dollars")
 
 
 class World(NamedTuple):
-    """The prompts, and the seven budgets."""
+    """The prompts of both splits, and the seven budgets."""
 
     train: Split
     test: Split
@@ -89,7 +89,7 @@ class World(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """What rows call the budgets."""
+        """The names of the budgets in rows."""
         return [f"{b:.1e}" for b in self.budgets]
 
     @property
@@ -132,7 +132,7 @@ def marks(first: int, second: int) -> np.ndarray:
 
 
 class Judged(NamedTuple):
-    """What a router did on the test split; dollars a request."""
+    """A router's results on the test split; dollars are those of a request."""
 
     quality: np.ndarray  # [budget, order]
     dollars: np.ndarray  # [budget, order]
@@ -178,7 +178,7 @@ def judged(study: World, ledger: Any, setting: int, first: int) -> Judged:
 
 
 def promptless_policies(study: World, quick: bool) -> dict[str, Any]:
-    """Policies that see no prompt; each may be told the budget, and what its source tells it."""
+    """Policies that see no prompt; each may know the budget, and whatever its source gives it."""
     c, rounds = study.c[None], len(study.train.prompts) + len(study.test.prompts)
     means = study.train.quality.mean(0), study.train.dollars.mean(0)
     price = np.array([[mixture(*means, float(b)).price for b in study.budgets]]) * study.unit
@@ -228,8 +228,8 @@ GRIDS = {
 
 
 def tuning(options: Options) -> list[Row]:
-    """Which λ, a and ρ, on the training split and a key of its own: what is lost to the frontier,
-    mean of budgets.
+    """Which λ, a and ρ, on the training split and a key of its own: the mean shortfall from the
+    frontier over the budgets.
     """
     study = world()
     first = second = len(study.train.prompts)
@@ -300,8 +300,8 @@ def bounds(study: World) -> np.ndarray:
 
 
 def daily(study: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
-    """The budget as so much a day, three days for each split: per request of a test day what
-    ``budgets`` say.
+    """The budget as dollars a day, three days for each split: on a test day, ``budgets`` dollars a
+    request.
     """
     requests = [part // days for part in parts for _ in range(days)]
     assert sum(requests) == sum(parts)
@@ -366,7 +366,7 @@ def fixed(options: Options) -> list[Row]:
 
 
 def play_lanes(options: Options, study: World, name: str, policy: Any) -> Judged:
-    """A policy that sees no prompt at every budget, in orders of its own."""
+    """A promptless policy at every budget, in orders of its own."""
     parts = len(study.train.prompts), len(study.test.prompts)
     environment, limit = (
         WithNullArm(study.table(study.both, parts)),
@@ -380,7 +380,7 @@ def play_lanes(options: Options, study: World, name: str, policy: Any) -> Judged
 
 
 def learner_records(options: Options) -> dict[str, Judged]:
-    """Every learner at every budget."""
+    """Results of every promptless policy at every budget."""
     study = world()
     return {
         name: play_lanes(options, study, name, policy)
@@ -445,8 +445,8 @@ def learners_(options: Options) -> list[Row]:
 
 
 class Choices(NamedTuple):
-    """What routers that see prompts chose: the model of every request of the test split, by budget
-    and order.
+    """The choices of routers that see prompts: the model of every request of the test split, by
+    budget and order.
     """
 
     model: np.ndarray  # i64[budget, order, N]
@@ -460,8 +460,8 @@ def seen(options: Options) -> np.ndarray:
 
 
 def contextual(options: Options) -> dict[str, Choices]:
-    """ParetoBandit; a linear router that was shown all of the training split; a threshold on a
-    prompt's length.
+    """ParetoBandit; a linear router fitted to all of the training split; a threshold on a prompt's
+    length.
     """
     study = world()
     first, context = len(study.train.prompts), seen(options)
@@ -498,7 +498,7 @@ def _learning(options: Options, study: World, context: np.ndarray) -> Choices:
 
 
 def record_of(study: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
-    """Of what was earned and paid in each round, ``[budget, order, round]``."""
+    """Results from the quality and the dollars of each round, ``[budget, order, round]``."""
     parts = len(study.train.prompts), len(study.test.prompts)
     rounds = np.rint(marks(*parts) * sum(parts)).astype(int)
     totals = [
@@ -527,8 +527,8 @@ def _linear(study: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _by_length(study: World) -> np.ndarray:
-    """The two models of the mixture; the longest prompts of the training split that it can pay get
-    the dearer.
+    """The two models of the mixture; the dearer one for the longest prompts, as many as the
+    training split can pay for.
     """
     models = []
     for b in study.budgets:
@@ -616,7 +616,7 @@ def context(options: Options) -> list[Row]:
 
 
 def delays(options: Options) -> list[Row]:
-    """Outcomes 0 to 1,000 requests late; the budget as so much a day."""
+    """Outcomes 0 to 1,000 requests late; the budget as dollars a day."""
     study, rows = world(), []
     parts = len(study.train.prompts), len(study.test.prompts)
     means = study.train.quality.mean(0), study.train.dollars.mean(0)
@@ -794,8 +794,8 @@ def prices(options: Options) -> list[Row]:
 def _priced(
     study: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ParetoBandit, which is told the new price: (quality, dollars over the budget) ``[budget,
-    order, phase]``.
+    """ParetoBandit, which learns the new price at once: (quality, dollars over the budget)
+    ``[budget, order, phase]``.
     """
     first, rounds = len(study.train.prompts), len(study.both.prompts)
     means = np.zeros((2, len(study.budgets), orders, PHASES))

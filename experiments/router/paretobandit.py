@@ -13,9 +13,10 @@ from experiments.router.data import MODELS, Split
 
 
 def pca_features(vectors: np.ndarray) -> np.ndarray:
-    """Its own features of embeddings ``[N, 384]``: the package's 25 principal components, and a
-    constant.
+    """ParetoBandit's features of embeddings ``[N, 384]``: the package's 25 principal components,
+    and a constant.
     """
+    from pareto_bandit.config import DEFAULT_PCA_PATH
     from pareto_bandit.feature_service import FeatureService
 
     places = {str(i): vectors[i] for i in range(len(vectors))}
@@ -23,15 +24,11 @@ def pca_features(vectors: np.ndarray) -> np.ndarray:
         # Its components were pickled by another version of scikit-learn
         warnings.simplefilter("ignore")
         service = FeatureService(
-            custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca()
+            custom_encoder=places.__getitem__,
+            embedding_dim=vectors.shape[1],
+            pca_path=str(DEFAULT_PCA_PATH),
         )
         return np.asarray(service.extract_features_batch(list(places)), np.float64)
-
-
-def _pca() -> str:
-    from pareto_bandit.config import DEFAULT_PCA_PATH
-
-    return str(DEFAULT_PCA_PATH)
 
 
 def choices(
@@ -42,8 +39,8 @@ def choices(
     seed: int,
     dearest: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The model that it chooses for each request of ``order``, learning from each before the next,
-    ``i64[round]``.
+    """The model that the router chooses for each request of ``order``, learning from each before
+    the next, ``i64[round]``.
 
     With the package's parameters, priors (from 8,374 other prompts) and pacer, as in its demo of
     budgets: mode adaptive, no static penalty, ``budget`` dollars a request. ``requests`` and

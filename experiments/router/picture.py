@@ -31,7 +31,9 @@ LOOKS = {
 def draw_picture(
     path: Path, study: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]
 ) -> None:
-    """Left all of it; right what each gains on the best fixed mixture at the same dollars."""
+    """Left: quality over dollars of all routers; right: their gain on the best fixed mixture at the
+    same dollars.
+    """
     quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
     picture, (left_axis, right_axis) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)

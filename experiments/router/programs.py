@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Mixture(NamedTuple):
-    """Of models and of turning requests away (last), at a budget a request."""
+    """A mixture of models and of turning requests away (last), at a budget a request."""
 
     shares: np.ndarray  # [K + 1]
     quality: float
@@ -18,7 +18,7 @@ class Mixture(NamedTuple):
 
 
 def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
-    """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars
+    """The best mixture whose mean cost is at most ``budget``, from mean quality and mean dollars
     ``[K]``: an LP.
     """
     r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
