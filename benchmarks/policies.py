@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits as jb
@@ -18,6 +19,7 @@ from benchmarks import policies_page
 from benchmarks.common import write
 from benchmarks.loops import index, own, thompson
 from jaxbandits.apps.comparison.plan import POLICIES
+from jaxbandits.policies.average_cost import alone
 
 LANES, REPEATS = 256, 3
 # The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take
@@ -36,8 +38,13 @@ HEADER = (
 
 def names():
     """The jobs: (policy, K), K None where there is no fixed number of arms."""
-    with_arms = ["bts", *(name for name in POLICIES if name != "bts"), "suak", "rcucb"]
-    with_arms += ["primal_dual_bwk_2", "primal_dual_bwk_5"]
+    with_arms = [
+        "bts",
+        *(name for name in POLICIES if name != "bts"),
+        "suak",
+        "suak_without_program",
+    ]
+    with_arms += ["rcucb", "primal_dual_bwk_2", "primal_dual_bwk_5"]
     return [(name, arms) for name in with_arms for arms in (10, 100)] + [
         ("b_zoom", None),
         ("rcb_air", None),
@@ -80,7 +87,8 @@ def compare_policy(name, arms):
             for speeds, loop, own_share in zip(theirs, loops, shares, strict=True):
                 speeds.append(speed_of(loop, seed, own_share))
         fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
-        agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
+        if name != "suak_without_program":
+            agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
         speed, native_speed = statistics.median(ours), statistics.median(theirs[fastest])
         ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
         cells = f"{speed:.4g}", f"{native_speed:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
@@ -129,6 +137,7 @@ def jobs(name, arms, engine):
         "primal_dual_bwk_2": _several,
         "primal_dual_bwk_5": _several,
         "suak": _suak,
+        "suak_without_program": _suak,
         "rcucb": _rcucb,
         "b_zoom": _b_zoom,
         "rcb_air": _rcb_air,
@@ -191,7 +200,14 @@ def _rounds_of(share, arms):
     return max(int(share * ROUNDS), arms)
 
 
-def _suak(_, arms):
+class WithoutProgram(jb.policies.SUAK):
+    """SUAK with arm 0 instead of the mixture of its linear program: what that program costs."""
+
+    def base(self, *_):
+        return alone(jnp.int32(0))
+
+
+def _suak(name, arms):
     c = np.float32(0.4)
     world, reward, cost = _bernoulli(arms)
 
@@ -205,7 +221,8 @@ def _suak(_, arms):
             seed,
         )
 
-    policy, with_null = jb.policies.SUAK(c=float(c)), jb.environments.WithNullArm(world)
+    policy = (jb.policies.SUAK if name == "suak" else WithoutProgram)(c=float(c))
+    with_null = jb.environments.WithNullArm(world)
     return (
         policy,
         with_null,
