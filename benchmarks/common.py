@@ -78,7 +78,8 @@ def serve(warm, run):
         output = run(number)
         print(f"{time.perf_counter() - start:.6f} {output}", flush=True)
     peak = max(
-        resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        resource.getrusage(process).ru_maxrss
+        for process in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     print(f"{peak / 1024:.0f}", flush=True)
 

@@ -237,11 +237,11 @@ def _five_settings(plan: Plan) -> None:
     }
     for name, (policy, environment, constraint) in cases.items():
         result = jb.simulate(policy, environment, constraint, key=key, replicates=4, marks=2)
-        done = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
+        ended = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
         plan.row(
             "correctness",
             name,
-            f"{done:.3g}",
+            f"{ended:.3g}",
             "of lanes ended as they should",
             lanes=result.ended.size,
         )
@@ -364,7 +364,7 @@ def throughput(plan: Plan) -> bool:
             for name, play in plays.items():
                 rate, compiling = timed(play)
                 idle_ = f"{idle_share(lambda play=play: play(4)):.2f}"
-                of = {
+                columns = {
                     "K": arms,
                     "lanes": lanes,
                     "compile_s": f"{compiling:.1f}",
@@ -375,7 +375,7 @@ def throughput(plan: Plan) -> bool:
                     name,
                     f"{rate:.4g}",
                     "rounds/s",
-                    **of,
+                    **columns,
                     verdict=verdict(name, arms, rate, copied),
                 )
     return True
@@ -387,9 +387,9 @@ def copy_rate(size: int) -> float:
     move = jax.jit(lambda x: x + 1.0)
     seconds = []
     for _ in range(6):
-        began = time.perf_counter()
+        start = time.perf_counter()
         x = jax.block_until_ready(move(x))
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return 2 * size / statistics.median(seconds[1:])
 
 
@@ -406,9 +406,9 @@ def timed(play: Any) -> tuple[float, float]:
     """Rounds a second, the median of three, and the seconds that the first run took beyond that."""
     seconds, rates = [], []
     for seed in range(4):
-        began = time.perf_counter()
+        start = time.perf_counter()
         rounds = play(seed)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
         rates.append(rounds / seconds[-1])
     return statistics.median(rates[1:]), max(seconds[0] - statistics.median(seconds[1:]), 0.0)
 
@@ -526,8 +526,8 @@ def graph(plan: Plan, name: str) -> bool:
     rate, compiling = timed(
         library_run(plan, policy, "leap" if name == "leap" else "scan", 100, lanes)
     )
-    of = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
-    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **of)
+    columns = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
+    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **columns)
     return True
 
 
@@ -655,12 +655,12 @@ def main() -> int:
     print(f"{kind}, jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
     codes = []
     for part in PARTS:
-        began = time.perf_counter()
+        start = time.perf_counter()
         codes.append(child_process(["--part", part, *sys.argv[1:]], environment))
         died = (
             f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
         )
-        print(f"{part}: {time.perf_counter() - began:.0f} s{died}", flush=True)
+        print(f"{part}: {time.perf_counter() - start:.0f} s{died}", flush=True)
     print(f"written to {arguments.out}/first_day.csv")
     return int(any(codes))
 

@@ -60,10 +60,10 @@ def _serve(file: str, seconds: float, pause: float, out: Any, barrier: Any, seed
     until = due + seconds
     while (due := due + rng.expovariate(1 / pause) if pause else time.monotonic()) < until:
         time.sleep(max(due - time.monotonic(), 0))
-        began = time.perf_counter()
+        start = time.perf_counter()
         if ticket := agent.choose():
             agent.learn(ticket, reward=rng.random(), cost=0.0013)
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - start)
     out.put(times)
 
 
@@ -129,10 +129,10 @@ def restart(requests: int, picture: str | None) -> None:
                 agent.learn(agent.choose(), reward=0.5, cost=0.0013)
                 done += 1
             agent._ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            began = time.perf_counter()
+            start = time.perf_counter()
             again = gateway(file, clock=lambda: now[0], budgets=[Budget(10**6, "day")])
             again.choose(available=["small"])
-            points.append((count, time.perf_counter() - began, file.stat().st_size / count))
+            points.append((count, time.perf_counter() - start, file.stat().st_size / count))
             again.cancel(again.open()[-1])
             done += 1
             print(

@@ -71,13 +71,13 @@ def compare_policy(name, arms):
     """
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             play(0, 1e-3)
         except jb.InputError as refused:
             assert "engine" in str(refused), refused
             continue
-        compile_seconds = time.perf_counter() - began
+        compile_seconds = time.perf_counter() - start
         for loop in loops:
             loop(0, 1e-3)
         share, shares = long_enough(play), [long_enough(loop) for loop in loops]
@@ -102,9 +102,9 @@ def long_enough(play):
     share = 0.01
     while True:
         play(0, share)  # which may compile
-        began = time.perf_counter()
+        start = time.perf_counter()
         play(0, share)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         # And no guess from a shorter run: time need not be linear
         if seconds > 0.7 * SECONDS or share == LARGEST:
             return share
@@ -113,9 +113,9 @@ def long_enough(play):
 
 def speed_of(play, seed, share):
     """Rounds per second."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     rounds, _ = play(seed, share)
-    return float(rounds.sum()) / (time.perf_counter() - began)
+    return float(rounds.sum()) / (time.perf_counter() - start)
 
 
 def agree(name, engine, play, loop, share):

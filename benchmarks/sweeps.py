@@ -30,9 +30,9 @@ LANES, BLOCK = 10_000, 0.5  # seconds of a block
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
-def command(out, *more, file="sweep_rho.py"):
+def command(out, *options, file="sweep_rho.py"):
     words = ["sweep", str(EXAMPLES / file), "--out", str(out), "--no-progress"]
-    return [sys.executable, "-m", "jaxbandits", *words, *more]
+    return [sys.executable, "-m", "jaxbandits", *words, *options]
 
 
 def contents(folder):
@@ -54,10 +54,10 @@ def killed(out, kills, *on, startup=0.0):
 
     With ``startup``, every other time the caller is killed within so many seconds of its start.
     """
-    began = time.time()
+    start = time.time()
     subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
     whole, total = contents(out / "whole"), blocks(out / "whole")
-    print(f"uninterrupted, in one process: {time.time() - began:.0f} s, {total} blocks", flush=True)
+    print(f"uninterrupted, in one process: {time.time() - start:.0f} s, {total} blocks", flush=True)
     moments, process, done = random.Random(0), None, [0]
     hit = {"caller": 0, "worker": 0} if on else {"caller": 0}
     while sum(hit.values()) < kills:
@@ -71,9 +71,9 @@ def killed(out, kills, *on, startup=0.0):
             time.sleep(moments.uniform(0.0, 0.5))
         if process.poll() is not None:
             raise SystemExit(f"the sweep ended before kill {sum(hit.values()) + 1}")
-        whom = moments.choice(list(hit))
-        hit[whom] += 1
-        if whom == "worker":
+        victim = moments.choice(list(hit))
+        hit[victim] += 1
+        if victim == "worker":
             os.kill(moments.choice(children(process.pid)), signal.SIGKILL)
         else:
             process.kill()
@@ -212,13 +212,13 @@ def figure4(out):
     files = {}
     for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")
-        began, on = time.perf_counter(), ["--on", name] if name != "here" else []
+        start, on = time.perf_counter(), ["--on", name] if name != "here" else []
         subprocess.run(
             command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL
         )
         files[name] = contents(folder)
         same = "the same bytes" if files[name] == files["here"] else "THE BYTES DIFFER"
-        print(f"figure 4, {name}: {time.perf_counter() - began:.0f} s, {same}", flush=True)
+        print(f"figure 4, {name}: {time.perf_counter() - start:.0f} s, {same}", flush=True)
     return 0
 
 

@@ -45,7 +45,7 @@ def native(arms, share, runs):
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, none, budget = (
+    play, lane_numbers, budget = (
         index.loop(index.omega_ucb),
         np.zeros(runs * LANES, np.float32),
         np.tile(budget, runs),
@@ -53,7 +53,7 @@ def native(arms, share, runs):
     tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):
-        return float(play(*tables, part * budget, np.float32(RHO), none, seed)[0].sum())
+        return float(play(*tables, part * budget, np.float32(RHO), lane_numbers, seed)[0].sum())
 
     return run
 

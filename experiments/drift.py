@@ -340,11 +340,11 @@ def ways(options: Options) -> list[Row]:
             linewidth=1.2,
         )
         for i, n in enumerate(lengths):
-            when = "standing" if n == STANDS else f"a change in {n}"
+            pace = "standing" if n == STANDS else f"a change in {n}"
             note = f"share of the best possible reward; ω-UCB, budget {budget:g}, {instances} instances"
             rows.append(
                 mean_row(
-                    f"ways: {name}, {when}: regret",
+                    f"ways: {name}, {pace}: regret",
                     samples[i],
                     digits=".4f",
                     note=note,
@@ -354,7 +354,7 @@ def ways(options: Options) -> list[Row]:
             if name != "never":
                 excess = samples[i] - regret["never"][i]
                 rows.append(
-                    difference_row(f"ways: {name}, {when}: − never", excess, "paired, 95 %")
+                    difference_row(f"ways: {name}, {pace}: − never", excess, "paired, 95 %")
                 )
     name_ticks(
         axes[0], np.arange(len(lengths)), ["never" if n == STANDS else f"{n:,}" for n in lengths]
@@ -389,20 +389,20 @@ def rho(options: Options) -> list[Row]:
         environment = changing_arms(FIT_SEED, instances, n, segments)
         regret = regret_shares(options, f"rho, {n}", policy, environment, budget, FIT_SEED)[0]
         regret = regret.reshape(len(widths), len(halves), instances)
-        when = "never" if n == STANDS else f"every {n:,} rounds"
+        pace = "never" if n == STANDS else f"every {n:,} rounds"
         for j, h in enumerate(halves):
             label = "forgets nothing" if h == NEVER else f"half-life {h:g}"
             x = np.arange(len(widths)) + 0.04 * j
             intervals(axis, x, 100 * regret[:, j], label=label, capsize=2, marker="o", markersize=3)
             for i, width in enumerate(widths):
-                item = f"rho: {when}, ρ = {width:g}, {label}: regret"
+                item = f"rho: {pace}, ρ = {width:g}, {label}: regret"
                 rows.append(mean_row(item, regret[i, j], digits=".4f", published=OURS))
         standing, forgetting = regret[:, -1], regret[1, :-1]
         best = int(standing.mean(axis=1).argmin()), int(forgetting.mean(axis=1).argmin())
         note = f"best of {len(widths)} ρ ({widths[best[0]]:g}) − best half-life at ρ = ¼ ({halves[best[1]]:g}); paired"
         rows.append(
             difference_row(
-                f"rho: {when}: ρ alone − forgetting", standing[best[0]] - forgetting[best[1]], note
+                f"rho: {pace}: ρ alone − forgetting", standing[best[0]] - forgetting[best[1]], note
             )
         )
         name_ticks(axis, np.arange(len(widths)), ["1/16", "1/4", "1", "4"])
@@ -410,7 +410,7 @@ def rho(options: Options) -> list[Row]:
             xlabel="ρ",
             ylabel="regret, % of the best possible",
             ylim=(0, None),
-            title=f"changes: {when}",
+            title=f"changes: {pace}",
         )
     save(
         picture,

@@ -142,15 +142,15 @@ def unbiased(options: Options) -> list[Row]:
     """All unbiased estimators on all instances and constraints. A comparison beyond 3.5 errors is
     played again with another key.
     """
-    rows, every, repeated = [], [], []
+    rows, all_z, repeated = [], [], []
     for name, play in _plays(options).items():
         z = play(KEY)
-        again = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
-        rows.append(agreement(f"unbiased: {name}", z, again))
-        every.append(z)
-        repeated.append(again)
+        replayed = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
+        rows.append(agreement(f"unbiased: {name}", z, replayed))
+        all_z.append(z)
+        repeated.append(replayed)
     whole = agreement(
-        "unbiased: largest |z| of all", np.concatenate(every), np.concatenate(repeated)
+        "unbiased: largest |z| of all", np.concatenate(all_z), np.concatenate(repeated)
     )
     size = f"{options.pick(*RUNS)} runs on each of {INSTANCES} instances"
     return [*rows, whole._replace(note=f"{whole.note}; {size}")]
@@ -186,19 +186,26 @@ def _z_values(
 ) -> np.ndarray:
     """(estimate − exact) / standard error, of all gradients and of the value."""
     learner = POLICIES[policy][0]
-    got = estimator.estimate(
+    estimate = estimator.estimate(
         learner, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **sizes
     )
-    must = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
+    target = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
     z_gradients = [
-        (got.gradient[name] - must.gradient[name]) / got.standard_error[name] for name in wrt
+        (estimate.gradient[name] - target.gradient[name]) / estimate.standard_error[name]
+        for name in wrt
     ]
     return np.concatenate(
-        [x.ravel() for x in [*z_gradients, (got.value - must.value) / got.standard_error["value"]]]
+        [
+            x.ravel()
+            for x in [
+                *z_gradients,
+                (estimate.value - target.value) / estimate.standard_error["value"],
+            ]
+        ]
     )
 
 
-def agreement(item: str, z: np.ndarray, again: np.ndarray) -> Row:
+def agreement(item: str, z: np.ndarray, replayed: np.ndarray) -> Row:
     """yes: no comparison is beyond 3.5 errors, or those that are pass a Bonferroni test at 1 % when
     played with another key.
 
@@ -209,11 +216,11 @@ def agreement(item: str, z: np.ndarray, again: np.ndarray) -> Row:
         f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}",
     )
     statement, holds = f"|z| ≤ {SUSPECT}, or not again", True
-    if again.size:
-        limit = float(stats.norm.isf(0.005 / again.size))
-        holds = bool((np.abs(again) < limit).all())
-        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(
-            f"{x:.2f}" for x in again
+    if replayed.size:
+        limit = float(stats.norm.isf(0.005 / replayed.size))
+        holds = bool((np.abs(replayed) < limit).all())
+        note += f"; beyond {SUSPECT}: {replayed.size}, with another key " + ", ".join(
+            f"{x:.2f}" for x in replayed
         )
         note += f" (allowed {limit:.2f})"
     return row(item, largest, published=statement, holds=holds, note=note, digits=".2f")
@@ -231,10 +238,10 @@ class ErrorCurve(NamedTuple):
 
     def estimate(self, constraint: str, size: int) -> GradientEstimate:
         """From ``size`` runs on every instance."""
-        more = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
-        more |= {"wrt": self.wrt, "key": KEY, "replicates": size}
+        keywords = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
+        keywords |= {"wrt": self.wrt, "key": KEY, "replicates": size}
         return self.estimator.estimate(
-            POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **more
+            POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **keywords
         )
 
 
@@ -262,16 +269,16 @@ def errors(options: Options) -> list[Row]:
     constraint, rows = "horizon 12", []
     picture, axes = figure(1, 2, (11, 4.6))
     for name, curve in CURVES.items():
-        exactly = (
+        exact_estimate = (
             smoothed_truth(constraint)
             if curve.estimator is smoothed
             else truth(curve.policy, constraint)
         )
-        must = exactly.gradient[curve.wrt]
+        target = exact_estimate.gradient[curve.wrt]
         estimates = [curve.estimate(constraint, int(size)) for size in sizes]
         rms = [
-            np.sqrt(((got.gradient[curve.wrt] - must) ** 2).mean() / (must**2).mean())
-            for got in estimates
+            np.sqrt(((estimate.gradient[curve.wrt] - target) ** 2).mean() / (target**2).mean())
+            for estimate in estimates
         ]
         biased = curve.estimator is straight_through
         style = {
@@ -292,8 +299,8 @@ def errors(options: Options) -> list[Row]:
             close, note = abs(slope + 0.5) < 0.15, f"{note}; yes: within 0.15"
             rows.append(row(item, slope, published="−0.5", holds=close, note=note, digits=".2f"))
         if name in ("policy_score, self-play", "straight_through"):
-            mean, se = (np.array([x[curve.wrt].ravel()[0] for x in of])
-                        for of in ([x.gradient for x in estimates], [x.standard_error for x in estimates]))  # fmt: skip
+            mean = np.array([x.gradient[curve.wrt].ravel()[0] for x in estimates])
+            se = np.array([x.standard_error[curve.wrt].ravel()[0] for x in estimates])
             axes[1].errorbar(sizes * (1.06 if biased else 1), mean, 1.96 * se, capsize=3, **style)
     title = f"{INSTANCES} random instances, horizon 12"
     axes[0].set(xlabel="runs on every instance", ylabel="rms error / rms gradient", title=title)
@@ -316,26 +323,26 @@ def bias(options: Options) -> list[Row]:
     rows = []
     sampling: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
     for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
-        must = truth("SoftElim", constraint).gradient["theta"]
+        target = truth("SoftElim", constraint).gradient["theta"]
         for relax in (0.3, 1.0, 3.0):
             world, accountant = instances(), CONSTRAINTS[constraint]
-            got = straight_through.estimate(
+            estimate = straight_through.estimate(
                 ELIM, world, accountant, wrt="theta", relax=relax, **sampling
             )
-            gap, se = got.gradient["theta"] - must, got.standard_error["theta"]
+            gap, se = estimate.gradient["theta"] - target, estimate.standard_error["theta"]
             rows.append(
                 _bias_row(
                     f"bias: straight_through, SoftElim, {constraint}, relax = {relax:g}",
                     gap,
                     se,
-                    must,
+                    target,
                 )
             )
         for sigma in (0.1, 0.3, 1.0):
-            gap = _smoothed_gradient(constraint, sigma) - must
+            gap = _smoothed_gradient(constraint, sigma) - target
             rows.append(
                 _bias_row(
-                    f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, must
+                    f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, target
                 )
             )
     return rows
@@ -353,12 +360,12 @@ def _smoothed_gradient(constraint: str, sigma: float) -> np.ndarray:
     return total
 
 
-def _bias_row(item: str, gap: np.ndarray, se: np.ndarray, must: np.ndarray) -> Row:
-    scale = np.sqrt((must**2).mean())
-    same = (np.sign(must + gap) == np.sign(must)).mean()
+def _bias_row(item: str, gap: np.ndarray, se: np.ndarray, target: np.ndarray) -> Row:
+    scale = np.sqrt((target**2).mean())
+    right_sign = (np.sign(target + gap) == np.sign(target)).mean()
     level = np.sqrt(max(float((gap**2 - se**2).mean()), 0.0)) / scale
     note = f"rms bias / rms gradient over {gap.size} instances, noise removed"
-    note += f"; sign right in {same:.0%}; mean {gap.mean():+.3g}"
+    note += f"; sign right in {right_sign:.0%}; mean {gap.mean():+.3g}"
     return row(item, level, f"{np.sqrt((se**2).mean()) / scale:.3f}", note=note, digits=".3f")
 
 
@@ -384,10 +391,10 @@ RUNS_200 = {
 def exact_digits(options: Options) -> list[Row]:
     """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
     rows = []
-    for (n, theta), must in TABLE.items():
+    for (n, theta), printed in TABLE.items():
         solution = exact_value(soft_elim(theta), n)
-        got = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
-        for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), got, must, strict=True):
+        values = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
+        for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), values, printed, strict=True):
             rows.append(_digits(f"exact: SoftElim n = {n}, θ = {theta:g}: {name}", a, b, 6e-9))
     for n, (at, regret) in BEST.items():
         low, high = 0.3, 0.6
@@ -408,8 +415,8 @@ def exact_digits(options: Options) -> list[Row]:
             )
         )
     solution = exact_value(ucb1(2.0), 20)
-    got = (solution.regret[0], *solution.by_mean_reward[0])
-    for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), got, UCB1_20, strict=True):
+    values = (solution.regret[0], *solution.by_mean_reward[0])
+    for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), values, UCB1_20, strict=True):
         rows.append(_digits(f"exact: UCB1 n = 20: {name}", a, b, 6e-9))
     count = len(
         {round(float(exact_value(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)}
@@ -481,14 +488,14 @@ def monte_carlo(options: Options) -> list[Row]:
         (UCB1(), {"UCB1": (9.98, 0.02)}),
     ):
         result = jb.simulate(policy, arms, jb.Horizon(200), key=KEY, replicates=runs, marks=1)
-        for i, (name, (must, error)) in enumerate(published.items()):
+        for i, (name, (published_mean, error)) in enumerate(published.items()):
             mean, se = mean_se(result.regret.values[i, ..., -1].ravel())
-            z = abs(mean - must) / np.hypot(se, error)
+            z = abs(mean - published_mean) / np.hypot(se, error)
             item, note = (
                 f"monte_carlo: {name}, n = 200, regret",
                 f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3",
             )
-            reference = f"{must} ± {error}"
+            reference = f"{published_mean} ± {error}"
             rows.append(
                 row(
                     item,
@@ -503,9 +510,9 @@ def monte_carlo(options: Options) -> list[Row]:
     return rows
 
 
-def _digits(item: str, got: float, must: float, within: float, note: str = "") -> Row:
-    held, note = abs(got - must) < within, note or f"yes: within {within:g}"
-    return row(item, got, published=f"{must:.10g}", holds=held, note=note, digits=".10f")
+def _digits(item: str, value: float, printed: float, tolerance: float, note: str = "") -> Row:
+    holds, note = abs(value - printed) < tolerance, note or f"yes: within {tolerance:g}"
+    return row(item, value, published=f"{printed:.10g}", holds=holds, note=note, digits=".10f")
 
 
 def maps(options: Options) -> list[Row]:
@@ -701,17 +708,17 @@ def worst(options: Options) -> list[Row]:
     rows = []
     picture, axes = figure(1, 3, (13, 4.2))
     for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
-        got = adversarial.search(policy, constraint, key=KEY, **sizes)
-        usual = got.start
+        search = adversarial.search(policy, constraint, key=KEY, **sizes)
+        usual = search.start
         if not options.quick:
             at_random = jb.simulate(policy, clipped, constraint, key=KEY, replicates=50, marks=1)
             usual = at_random.regret.values[0, ..., -1].mean(axis=1)
         rows += _worst_rows(
-            f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", got, usual, check
+            f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", search, usual, check
         )
-        axis.plot(got.path, color=BLUE, alpha=0.5, linewidth=1)
+        axis.plot(search.path, color=BLUE, alpha=0.5, linewidth=1)
         axis.axhline(
-            got.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again"
+            search.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again"
         )
         axis.axhline(usual.max(), color=GREEN, linestyle=":", label="largest of random instances")
         axis.axhline(usual.mean(), color=GREY, linestyle="-.", label="mean of random instances")
@@ -722,26 +729,27 @@ def worst(options: Options) -> list[Row]:
         )
     save(picture, options.out / "worst.png", legend=axes[:1], columns=3)
     for learner, rival in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
-        got = adversarial.search(
+        search = adversarial.search(
             rivals[learner], constraint, key=KEY, against=rivals[rival], **sizes
         )
-        means = f"μ^r {np.round(got.mean_reward[0], 2)}, μ^c {np.round(got.mean_cost[0], 2)}"
+        means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
         item, note = (
             f"worst: largest regret of {learner} − {rival} found",
             f"paired, fresh runs; {means}",
         )
-        rows.append(row(item, got.objective[0], got.standard_error[0], note=note))
+        rows.append(row(item, search.objective[0], search.standard_error[0], note=note))
     return rows
 
 
 def _worst_rows(
-    item: str, short: str, got: adversarial.Worst, usual: np.ndarray, check: int
+    item: str, short: str, search: adversarial.Worst, usual: np.ndarray, check: int
 ) -> list[Row]:
-    regret, error = got.objective[0], got.standard_error[0]
+    regret, error = search.objective[0], search.standard_error[0]
     arms = "; ".join(
-        f"({r:.2f}, {c:.2f})" for r, c in zip(got.mean_reward[0], got.mean_cost[0], strict=True)
+        f"({r:.2f}, {c:.2f})"
+        for r, c in zip(search.mean_reward[0], search.mean_cost[0], strict=True)
     )
-    note = f"simulated again on {check} fresh runs (the search claimed {got.claimed[0]:.4g}); "
+    note = f"simulated again on {check} fresh runs (the search claimed {search.claimed[0]:.4g}); "
     note += f"arms (μ^r, μ^c): {arms}; mean of {usual.size} random instances {usual.mean():.3g}, "
     note += f"their largest {usual.max():.3g}"
     excess = f"{short}: regret found − largest of {usual.size} random instances"

@@ -416,15 +416,17 @@ def changing(options: Options) -> list[Row]:
         groups = {"binding": np.full(instances, True)}
         if kind == "rewards":
             groups = {"rewards up": up[:, 0], "rewards down": ~up[:, 0]}
-        of = f"B = {budget}, T = {rounds}"
+        setting = f"B = {budget}, T = {rounds}"
         for group, members in groups.items():
             shares = dict(zip(POLICIES, share[:, members], strict=True))
             for name, x in shares.items():
                 item = f"changing: {group}, {name}, share of the best fixed mixture"
-                rows.append(mean_row(item, x, published=OURS, note=of))
+                rows.append(mean_row(item, x, published=OURS, note=setting))
             rows.append(
                 ranking(
-                    f"changing: {group}, ranking", {name: 1 - x for name, x in shares.items()}, of
+                    f"changing: {group}, ranking",
+                    {name: 1 - x for name, x in shares.items()},
+                    setting,
                 )
             )
         boxes(axis, share, (look(name)["color"] for name in POLICIES))

@@ -578,16 +578,16 @@ def paired_differences(options: Options) -> list[Row]:
         return rows
     quarter = outcomes(Job("S-Bt-100", "ω-UCB, two ρ", 0), options).regret[0]
     theirs = outcomes(Job("S-Bt-100", "m-UCB", 0), options).regret[0]
-    both = min(quarter.size, theirs.size)
-    quarter, theirs = quarter[:both], theirs[:both]
-    times = resampled(both)
+    shared = min(quarter.size, theirs.size)
+    quarter, theirs = quarter[:shared], theirs[:shared]
+    times = resampled(shared)
     low, high = np.quantile((times @ theirs) / (times @ quarter), (0.025, 0.975))
     item, statement = (
         "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B",
         "comparable (4/5 to 5/4)",
     )
     note, error = (
-        f"95 % bootstrap interval; {both} new instances, paired",
+        f"95 % bootstrap interval; {shared} new instances, paired",
         f"{low:.3g} to {high:.3g}",
     )
     holds, ratio = between(low, high, 0.8, 1.25), theirs.sum() / quarter.sum()

@@ -566,9 +566,9 @@ def _held() -> Iterator[str]:
     for item, row in summary("drift").items():
         if item.startswith("held: "):
             name, budget, half = re.findall(r"held: (.+), budget (\d+), half-life (\d+):", item)[0]
-            more, fewer = row.measured.replace("-", "−").split("; ")
+            doubled, halved = row.measured.replace("-", "−").split("; ")
             budget, half = f"{int(budget):,}", f"{int(half):,}"
-            body.append([name, budget, half, row.published, more, fewer, row.verdict])
+            body.append([name, budget, half, row.published, doubled, halved, row.verdict])
     header = [
         "",
         "budget",
@@ -707,13 +707,13 @@ _AS_PRICES_FALL = (
 
 def _price_falls() -> Iterator[str]:
     """Dollars over the budget by phase."""
-    whens = ("before", "while cheap", "after")
+    phases = ("before", "while cheap", "after")
     body = []
     for label in ("tight", "moderate", "loose"):
         for name in _AS_PRICES_FALL:
             rows = [
-                lookup("router", f"prices: {name}, {label}, {when}: dollars over the budget")
-                for when in whens
+                lookup("router", f"prices: {name}, {label}, {phase}: dollars over the budget")
+                for phase in phases
             ]
             printed = [
                 f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows
@@ -721,7 +721,7 @@ def _price_falls() -> Iterator[str]:
             body.append(
                 [label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))]
             )
-    return table(["budget", "", *whens], body)
+    return table(["budget", "", *phases], body)
 
 
 # --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------

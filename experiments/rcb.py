@@ -445,12 +445,12 @@ def _above_the_lower_bound(
 ) -> Row:
     """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
     lower = beta / (1 + beta)
-    apart = (slope - lower) / se
+    z = (slope - lower) / se
     i, item = (
-        int(apart.argmin()),
+        int(z.argmin()),
         f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2",
     )
-    note = f"at B ≈ {middle[i]:.3g}, {apart[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
+    note = f"at B ≈ {middle[i]:.3g}, {z[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
     holds = above_zero(slope[i] - lower, se[i])
     return row(
         item,
@@ -768,11 +768,11 @@ def claims(options: Options) -> list[Row]:
     """
     instances = options.pick(40, 200, 500)
     gap, value = best_ratio_alone(instances)
-    of = f"the worst of {instances} instances of four arms, B = 1 to 19"
+    scope = f"the worst of {instances} instances of four arms, B = 1 to 19"
     item = "claims: always the best ratio, distance from the optimum over ρ"
-    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=of)]
+    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=scope)]
     rows.append(
-        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of)
+        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=scope)
     )
     for budget in (200, 400):
         chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
@@ -915,17 +915,17 @@ def _on_given_arms(options: Options) -> list[Row]:
     spent = jb.simulate(RCB(), world, jb.TotalBudget(budget, last_pull="forfeits"), **keywords)
     regrets = BEST * budget - spent.reward.values[0, :, 0, -1]
     # at Δ_k/2 from ρ* no arm may be: N counts those that are nearer
-    near = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
-    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-near
-    of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
+    nearer = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
+    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-nearer
+    scope = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
     worst = (lasts / bound).max()
     share = float((bound < tau).mean())
     right = (gap * lasts).sum(axis=1) + 2 / lam
     return [
         row("proof: pulls in τ_B rounds over the bound (19)", worst, published="≤ 1", holds=bool(worst <= 1),
-            note=f"the worst arm; {of}; for {share:.0%} of the arms the bound is below τ_B"),
+            note=f"the worst arm; {scope}; for {share:.0%} of the arms the bound is below τ_B"),
         mean_row("proof: regret on given arms over the right side of (8)", regrets / right, published="≤ 1",
-                 holds=is_above(-regrets / right, -1.0), note=f"{of}; without its O(·)",
+                 holds=is_above(-regrets / right, -1.0), note=f"{scope}; without its O(·)",
                  digits=".3f"),
     ]  # fmt: skip
 

@@ -119,9 +119,9 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
     mean, se = (float(v) for v in mean_se(values))
     holds = None
     if published != "":
-        apart = abs(mean - float(published))
-        holds = apart <= 3 * se + ROUNDED
-        note = f"{note}; {apart:.2g} apart; yes: within 3 s.e. and half of the last digit"
+        distance = abs(mean - float(published))
+        holds = distance <= 3 * se + ROUNDED
+        note = f"{note}; {distance:.2g} apart; yes: within 3 s.e. and half of the last digit"
     return row(item, mean, se, published=published, holds=holds, note=note, digits=".6g")
 
 
@@ -221,7 +221,7 @@ def fig4(options: Options) -> list[Row]:
         ("six index policies", 300, (*RCUCBS, *BASELINES[:2])),
         ("TS", 1800, BASELINES[2:]),
     ):
-        began = time.perf_counter()
+        start = time.perf_counter()
         runs |= play_policies(
             options,
             f"fig4 {label}",
@@ -231,7 +231,7 @@ def fig4(options: Options) -> list[Row]:
             replicates,
             marks=40,
         )
-        seconds, statement = time.perf_counter() - began, f"≤ {bound} (issue)"
+        seconds, statement = time.perf_counter() - start, f"≤ {bound} (issue)"
         holds = None if rounds < 100_000 else seconds <= bound
         note = f"T = {rounds}, {replicates} replicates, 3 instances, compile included"
         times.append(
@@ -301,9 +301,11 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
             share[name] - ours,
         )
         statement = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
-        of = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
+        details = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
         rows.append(
-            mean_row(item, excess, statement, holds=is_above(excess, 0.05), note=of, digits=".4f")
+            mean_row(
+                item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f"
+            )
         )
     item, statement, holds = (
         f"table {instance}: oracle 1 − P(τ*)",
@@ -917,15 +919,17 @@ def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarra
         run = dict(zip(names, (cell.strip() for cell in cells), strict=True))
         seconds = float(run[measure]) if run["runstatus"].lower() == "ok" else np.inf
         runs.setdefault((run["instance_id"], run["repetition"]), {})[run["algorithm"]] = seconds
-    solvers = tuple(sorted({solver for of in runs.values() for solver in of}))
-    missing = [place for place, of in runs.items() if len(of) < len(solvers)]
+    solvers = tuple(sorted({solver for seconds_of in runs.values() for solver in seconds_of}))
+    missing = [place for place, seconds_of in runs.items() if len(seconds_of) < len(solvers)]
     if missing:
         raise bad(
             str(path),
             f"no run of some solver on {missing[0][0]}",
             "a table with every solver on every instance",
         )
-    return solvers, np.array([[of[solver] for solver in solvers] for of in runs.values()])
+    return solvers, np.array(
+        [[seconds_of[solver] for solver in solvers] for seconds_of in runs.values()]
+    )
 
 
 SETTINGS: dict[str, Any] = {
@@ -982,9 +986,9 @@ def aslib(options: Options) -> list[Row]:
         ):
             rows.append(row(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f"))
         for name, of_name in table.items():
-            for j, when in enumerate(("all rounds", "last fifth")):
+            for j, span in enumerate(("all rounds", "last fifth")):
                 rows.append(
-                    estimate(f"ASlib {s.name} PAR10 {name}, {when}, s", "", of_name[i, :, j], note)
+                    estimate(f"ASlib {s.name} PAR10 {name}, {span}, s", "", of_name[i, :, j], note)
                 )
     picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
     for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):

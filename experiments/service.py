@@ -244,11 +244,11 @@ def renewing(options: Options) -> list[Row]:
     for (name, x), (i, dollars) in itertools.product(
         list(outcomes.items())[1:], enumerate(scenario.dollars)
     ):
-        item, more = (
+        item, gain = (
             f"renewing: PricePacer − {name} at {dollars:g} $",
             outcomes["PricePacer"].quality[i] - x.quality[i],
         )
-        rows.append(difference_row(item, more, "paired over runs; ± is 1.96 standard errors"))
+        rows.append(difference_row(item, gain, "paired over runs; ± is 1.96 standard errors"))
     return rows
 
 

@@ -221,14 +221,14 @@ def figure2(options: Options) -> list[Row]:
         "figure2: PDS is worst: its regret − largest other",
         "1.20e5 (our calculation)",
     )
-    near, note = (
+    agrees, note = (
         is_within(*mean_se(pds), 1.14e5, 1.26e5),
         "phase 1 does not end; yes: within 5 %, by 2 s.e.",
     )
     rows = [
         *_levels("figure2", results, 0.65),
         mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
-        mean_row("figure2: regret of PDS", pds, statement, holds=near, note=note),
+        mean_row("figure2: regret of PDS", pds, statement, holds=agrees, note=note),
     ]
     for name, note in (
         ("USS, λ = 9", "USS performs poorly; paired"),
@@ -578,7 +578,7 @@ def audit(options: Options) -> list[Row]:
     checked, in ticks.
     """
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
-    began, checked, rows, spread = time.perf_counter(), 0.0, [], {}
+    start, checked, rows, spread = time.perf_counter(), 0.0, [], {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
@@ -591,12 +591,12 @@ def audit(options: Options) -> list[Row]:
                 float(policy_data["rounds"][..., -1].sum()),
                 round(float(policy_data["violation"].max()) * ticks.ONE),
             )
-            used = spread[f"{name}, {law}"] = policy_data["spent"].values[..., -1].mean(axis=1) / (
-                c * rounds
-            )
+            share_used = spread[f"{name}, {law}"] = policy_data["spent"].values[..., -1].mean(
+                axis=1
+            ) / (c * rounds)
             checked += rounds_played
             note = f"{rounds_played:.3g} rounds of {instances} instances, "
-            note += f"{used.mean():.3f} of the budget used; ticks of 2^-24"
+            note += f"{share_used.mean():.3f} of the budget used; ticks of 2^-24"
             rows.append(
                 row(
                     f"audit: violation of {name}, {law}",
@@ -606,8 +606,13 @@ def audit(options: Options) -> list[Row]:
                     note=note,
                 )
             )
-    note, done = f"{time.perf_counter() - began:.0f} s", checked >= 10**9 if options.full else None
-    rows.append(row("audit: audited rounds", checked, published="≥ 1e9", holds=done, note=note))
+    note, is_long_enough = (
+        f"{time.perf_counter() - start:.0f} s",
+        checked >= 10**9 if options.full else None,
+    )
+    rows.append(
+        row("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
+    )
     picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
     axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
     axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
@@ -686,7 +691,7 @@ def lemmas(options: Options) -> list[Row]:
         name: np.asarray(x)
         for name, x in jax.jit(jax.vmap(lane_extremes))(jnp.arange(runs)).items()
     }
-    log, delta_min, of = (
+    log, delta_min, scope = (
         np.log(rounds),
         delta.min(),
         f"{runs} runs of {rounds:,} rounds of instance 1",
@@ -714,13 +719,13 @@ def lemmas(options: Options) -> list[Row]:
             measured,
             published="≤ 1",
             holds=bool(measured <= 1),
-            note=f"worst of {of}",
+            note=f"worst of {scope}",
         )
         for item, measured in at_most.items()
     ]
     share = extremes["regret of phase 1"] / extremes["regret"]
     item = "lemmas: share of the regret until all costs are learnt for the first time"
-    return [*rows, mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=of)]
+    return [*rows, mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=scope)]
 
 
 def growth(options: Options) -> list[Row]:
@@ -738,12 +743,12 @@ def growth(options: Options) -> list[Row]:
     steps = np.diff(suak, axis=1)
     bend, error = _ratio_of_means(steps[:, 1], steps[:, 0])
     exponent, spread = _log_ratio(oracle[:, 2], oracle[:, 0], 16.0)
-    near = "yes: 1 within two standard errors, of at most 1/4 each"
+    rule = "yes: 1 within two standard errors, of at most 1/4 each"
     straight = None if error > 0.25 else bool(abs(bend - 1) <= 2 * error)
     at = f"T/16, T/4, T = {rounds:,}"
     rows = [
         row("growth: regret of SUAK, T/4 to T over T/16 to T/4", bend, error, published="1 (logarithmic)",
-            holds=straight, note=f"{at}; {near}"),
+            holds=straight, note=f"{at}; {rule}"),
         row("growth: exponent in T of the guarded best mixture's regret", exponent, spread, published="1/2 (Ω(√T))",
             holds=is_within(exponent, spread, 0.4, 0.6), note=f"{at}; yes: 0.4 to 0.6, by 2 s.e."),
     ]  # fmt: skip

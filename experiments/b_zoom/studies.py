@@ -181,12 +181,15 @@ def _exponents(
         rows.append(row(item, value, error[i], published=reference, note=note, digits=".3f"))
     if not name.startswith("B-Zoom"):
         return rows
-    both = np.hypot(error[-1], error[0])
+    error_of_fall = np.hypot(error[-1], error[0])
     item, text = f"growth: exponent of {name} falls with B", f"{local[0]:.3f} to {local[-1]:.3f}"
-    falls, note = local[-1] < local[0] - 2 * both, "first and last interval; yes: by 2 s.e."
+    falls, note = (
+        local[-1] < local[0] - 2 * error_of_fall,
+        "first and last interval; yes: by 2 s.e.",
+    )
     return [
         *rows,
-        row(item, text, both, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
+        row(item, text, error_of_fall, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
     ]
 
 
@@ -338,8 +341,10 @@ def auctions(options: Options) -> list[Row]:
             ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
         )
         profit = dict(zip(policies, data["reward"].values[:, 0, 0, 0, :, -1] / best, strict=True))
-        bid, of = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
-        note = f"bid {bid}; {kind}; budget {of}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
+        bid, budget_text = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
+        note = (
+            f"bid {bid}; {kind}; budget {budget_text}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
+        )
         unit = "share of the best fixed bid"
         needed = (
             (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * np.log(budget / lam) + np.log(4)) / slope
@@ -372,8 +377,10 @@ def lemmas(options: Options) -> list[Row]:
     """Lemma 2 (the best point alone), Lemma 3 (clean phases) and Lemma 5 (how long a budget lasts)."""
     instances = options.pick(40, 200, 500)
     gap, _ = best_ratio_alone(instances)
-    of = f"the worst of {instances} instances of four arms, exact"
-    rows = [row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=of)]
+    scope = f"the worst of {instances} instances of four arms, exact"
+    rows = [
+        row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=scope)
+    ]
     phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
     unclean, largest_gap, active = _in_phases(phases, lanes)
     for phase, wrong in enumerate(unclean, start=1):

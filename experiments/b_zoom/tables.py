@@ -580,8 +580,8 @@ def _mean_profit(column: str, rival: str, cells: dict[str, Cells]) -> Row:
     limit = stats.norm.isf(0.025 / mean.size)  # for all cells together
     above, below = mean > 2 * se, mean < -limit * se
     text = f"above in {above.sum()}, below in {below.sum()} of {mean.size}"
-    apart = 100 * (cells[column].pulls.mean(-1) / cells[rival].pulls.mean(-1) - 1).max()
-    note = f"paired by instance; above by 2 s.e., below by {limit:.1f} (Bonferroni); up to {apart:.0f} % of means"
+    lead = 100 * (cells[column].pulls.mean(-1) / cells[rival].pulls.mean(-1) - 1).max()
+    note = f"paired by instance; above by 2 s.e., below by {limit:.1f} (Bonferroni); up to {lead:.0f} % of means"
     holds = True if above.all() else False if below.any() else None
     item = f"claim: mean profit, {column} − {rival}"
     return row(item, text, se.max(), published="> 0 in all cells", holds=holds, note=note)
@@ -591,9 +591,9 @@ def _up_to(excess: float, columns: list[str], rival: str, samples: dict[str, np.
     """The largest excess, over all cells, of the mean of some columns over that of another."""
     selection = {name: samples[name] for name in [*columns, rival]}
     point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in selection.items()}
-    again = resampled_statistics(selection, "mean")
+    resamples = resampled_statistics(selection, "mean")
     largest, largest_again = (
-        np.max([x[name] / x[rival] - 1 for name in columns], axis=0) for x in (point, again)
+        np.max([x[name] / x[rival] - 1 for name in columns], axis=0) for x in (point, resamples)
     )
     low, high = np.quantile(largest_again.max(axis=(1, 2)), (0.025, 0.975))
     note = f"95 % bootstrap interval {100 * low:.0f} to {100 * high:.0f} %; yes: within 5 points of what is printed"
@@ -629,11 +629,11 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     The paper says so of the minimum: "from approximately 1 % to more than 10 %".
     """
     place = STATISTICS.index(statistic)
-    point, again = (
+    point, resamples = (
         {name: statistics(x)[place] for name, x in samples.items()},
         resampled_statistics(samples, statistic),
     )
-    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, again))
+    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, resamples))
     low, high = np.quantile(leads[:, -1] - leads[:, 0], (0.025, 0.975))
     text = ", ".join(f"{100 * g:.1f} % at {b:g}" for g, b in zip(lead, budgets, strict=True))
     note = "over the best other column, mean over λ; 95 % bootstrap interval"
@@ -671,12 +671,12 @@ def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     smaller one?
     """
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
-    point, again = (
+    point, resamples = (
         {name: statistics(x)[place] for name, x in at.items()},
         resampled_statistics(at, "m"),
     )
     # [1, λ], [resample, 1, λ]
-    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again))
+    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, resamples))
     limits = [
         np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975))
         for i in range(len(lambdas) - 1)
@@ -708,11 +708,11 @@ def best_column(
     Clearly: by the 95 % bootstrap interval of its lead over the best other column of the sample.
     """
     place = STATISTICS.index(statistic)
-    values, again = (
+    values, resamples = (
         {column: statistics(x)[place] for column, x in samples.items()},
         resampled_statistics(samples, statistic),
     )
-    point, leads = (x[name] - _best_other(x, name) for x in (values, again))
+    point, leads = (x[name] - _best_other(x, name) for x in (values, resamples))
     low, high = np.quantile(leads, (0.025, 0.975), axis=0)
     best, not_best = low > 0, high < 0
     misses = "; ".join(f"B={budgets[b]} λ={lambdas[k]:g}" for b, k in np.argwhere(point < 0))

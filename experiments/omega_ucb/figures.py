@@ -66,7 +66,7 @@ def less(
     if bool((high == low).all()):
         holds, details = False, f"equal, run by run; {low_mean:.5g}"
     elif holds is None:
-        details += f"; {more(high, low, over)}"
+        details += f"; {runs_to_tell(high, low, over)}"
     error = standard_error(high - low, over)
     return row(item, mean, error, published=published, holds=holds, note=details, digits=".5g")
 
@@ -90,7 +90,7 @@ def standard_error(x: xarray.DataArray, over: str) -> float:
     return float(moments(np.asarray(units(x, over).values, float)).error)
 
 
-def more(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
+def runs_to_tell(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
     needed = float(jb.statistics.runs_needed(x, y, over=over)["needed"])
     units = "instances" if over == "instance" else "runs of each campaign"
     return (
@@ -131,7 +131,7 @@ def best(
         )
     if holds is None and len(behind) <= 2:
         remarks.append(
-            more(*xarray.align(runs.at(share, behind[0]), regret, join="inner"), runs.over)
+            runs_to_tell(*xarray.align(runs.at(share, behind[0]), regret, join="inner"), runs.over)
         )
     lead = gaps[nearest]
     return row(item, lead.mean(), standard_error(lead, runs.over), published=published, holds=holds,
@@ -199,8 +199,8 @@ def bernoulli(name: str, options: Options) -> list[Row]:
     for policy, theirs in itertools.product((QUARTER, ONE, "BTS"), UCBS):
         item = f"{name}: growth exponent of {theirs} − of {policy}, from 0.32 B to B"
         means = (
-            [float(runs.at(share, who).mean()) for share in (MIDDLE, END)]
-            for who in (theirs, policy)
+            [float(runs.at(share, label).mean()) for share in (MIDDLE, END)]
+            for label in (theirs, policy)
         )
         note = "exponents {:.2f} and {:.2f}".format(*(local_exponent(*pair) for pair in means))
         rows.append(_faster(item, "> 0 (better asymptotics)", runs, theirs, policy, note))
@@ -230,8 +230,8 @@ def bernoulli(name: str, options: Options) -> list[Row]:
             runs.setting, runs.regret | curves(name, options, ["constant"]).regret, runs.share
         )
         exponents = [
-            float(local_exponent(*(extended.at(share, who).mean() for share in (MIDDLE, END))))
-            for who in (constant, ONE)
+            float(local_exponent(*(extended.at(share, label).mean() for share in (MIDDLE, END))))
+            for label in (constant, ONE)
         ]
         item, note = (
             f"{name}: growth exponent of {constant} − of {ONE}",
@@ -262,7 +262,7 @@ def _gap(name: str, runs: Curves, worse: str, better: str, published: str) -> Ro
 
 def _faster(item: str, published: str, runs: Curves, faster: str, slower: str, note: str) -> Row:
     """Does the regret of one policy grow faster than that of another?"""
-    samples = [runs.at(share, who) for who in (faster, slower) for share in (MIDDLE, END)]
+    samples = [runs.at(share, label) for label in (faster, slower) for share in (MIDDLE, END)]
     return statistic(
         item,
         published,
@@ -274,7 +274,9 @@ def _faster(item: str, published: str, runs: Curves, faster: str, slower: str, n
 
 
 def _bends(name: str, runs: Curves) -> list[Row]:
-    unit, quarter, bts = ([runs.at(share, who) for share in SHOWN] for who in (ONE, QUARTER, "BTS"))
+    unit, quarter, bts = (
+        [runs.at(share, label) for share in SHOWN] for label in (ONE, QUARTER, "BTS")
+    )
     note = "growth from 0.32 B to B over that from 0.1 B to 0.32 B"
 
     def straight(low: float, high: float) -> bool | None:
@@ -324,9 +326,12 @@ def other_laws(name: str, options: Options) -> list[Row]:
     for policy in (QUARTER, STAR):
         rows += _leads(name, runs, policy, "beats its competitors", published, rivals)
     rows += [_comparable(name, runs, policy) for policy in (QUARTER, STAR) if comparable]
-    item, both = f"{name}: regret of BTS / {STAR} at B", [runs.at(END, "BTS"), runs.at(END, STAR)]
+    item, samples = (
+        f"{name}: regret of BTS / {STAR} at B",
+        [runs.at(END, "BTS"), runs.at(END, STAR)],
+    )
     statement, rule = "not competitive (≫ 1)", "yes: above 2"
-    rows.append(statistic(item, statement, lambda bts, star: bts / star, both, above(2), rule))
+    rows.append(statistic(item, statement, lambda bts, star: bts / star, samples, above(2), rule))
     rows += [_gap(name, runs, QUARTER, STAR, "> 0"), *magnitudes(name, runs)]
     return (
         [*rows, _as_stated(runs, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
@@ -349,13 +354,13 @@ def _comparable(name: str, runs: Curves, policy: str) -> Row:
     """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies
     outside.
     """
-    both = [runs.at(END, "m-UCB"), runs.at(END, policy)]
+    samples = [runs.at(END, "m-UCB"), runs.at(END, policy)]
     item, rule = (
         f"{name}: regret of m-UCB / {policy} at B",
         "yes: interval within 4/5 and 5/4, no: outside",
     )
     holds = functools.partial(between, floor=0.8, ceiling=1.25)
-    return statistic(item, "comparable", lambda theirs, ours: theirs / ours, both, holds, rule)
+    return statistic(item, "comparable", lambda theirs, ours: theirs / ours, samples, holds, rule)
 
 
 def advertisements(name: str, options: Options) -> list[Row]:
@@ -378,7 +383,8 @@ def advertisements(name: str, options: Options) -> list[Row]:
         return rows
     twin = "S-Br-50" if name == "FB-Br" else "S-Bt-50"
     return rows + [
-        _relative(name, twin, runs, curves(twin, options), who) for who in ("BTS", "UCB-SC+", *UCBS)
+        _relative(name, twin, runs, curves(twin, options), label)
+        for label in ("BTS", "UCB-SC+", *UCBS)
     ]
 
 
@@ -396,11 +402,11 @@ def easier(options: Options) -> list[Row]:
     return [line._replace(item=f"easier: {line.item}") for line in rows]
 
 
-def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, who: str) -> Row:
+def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str) -> Row:
     """Relative to ω-UCB, ρ = 1/4: easier here than on synthetic arms of the same law (K = 50)?"""
     means, errors = [], []
     for x in (runs, twin_runs):
-        top, bottom = xarray.align(x.at(END, who), x.at(END, QUARTER), join="inner")
+        top, bottom = xarray.align(x.at(END, label), x.at(END, QUARTER), join="inner")
         high, low = float(top.mean()), float(bottom.mean())
         means.append(high / low)
         errors.append(standard_error(top / high - bottom / low, x.over))  # by the delta method
@@ -408,11 +414,11 @@ def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, who: str) -
         float(np.log(means[0])) - float(np.log(means[1])),
         float(np.hypot(errors[0], errors[1])),
     )
-    easier = who in EASIER
+    easier = label in EASIER
     holds = above_zero(-difference if easier else difference, error)
-    item = f"{name}: ln of regret of {who} / {QUARTER}, minus the same on {twin}"
+    item = f"{name}: ln of regret of {label} / {QUARTER}, minus the same on {twin}"
     note = f"ratios of mean regrets at B: {means[0]:.3g}, {means[1]:.3g}; 2 standard errors"
-    statement = common.OURS if who == "UCB-SC+" else "easier (< 0)" if easier else "harder (> 0)"
+    statement = common.OURS if label == "UCB-SC+" else "easier (< 0)" if easier else "harder (> 0)"
     return row(item, difference, error, published=statement, holds=holds, note=note, digits=".3g")
 
 
@@ -421,21 +427,21 @@ def magnitudes(name: str, runs: Curves) -> list[Row]:
     scripts).
     """
     top, rows = runs.setting.published_top, []
-    for who in runs.regret:
-        if who.startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
+    for label in runs.regret:
+        if label.startswith("ω") and label not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
-        x, share = runs.at(END, who), float(runs.share[who].isel(mark=-1).mean())
+        x, share = runs.at(END, label), float(runs.share[label].isel(mark=-1).mean())
         mean, error = float(x.mean()), standard_error(x, runs.over)
         statement, holds = (
             (f"below {top:g} (axis)", above_zero(top - mean, error))
-            if who == QUARTER
+            if label == QUARTER
             else ("", None)
         )
         note = f"{100 * share:.3g} % of the best arm's reward"
         if name.startswith("S-GBr"):
-            early = 0.8 * float(runs.at(0.8, who).mean())
+            early = 0.8 * float(runs.at(0.8, label).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
-        item = f"{name}: regret of {who} at B"
+        item = f"{name}: regret of {label} at B"
         rows.append(
             row(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
         )
@@ -445,20 +451,20 @@ def magnitudes(name: str, runs: Curves) -> list[Row]:
 def _ranges(runs: Curves) -> list[Row]:
     note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
     rows = []
-    for who, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
-        ends = [runs.at(share, who) for share in (TENTH, END)]
+    for label, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
+        ends = [runs.at(share, label) for share in (TENTH, END)]
         means, errors = (
             [float(x.mean()) for x in ends],
             [standard_error(x, runs.over) for x in ends],
         )
         inside = means[0] > low and means[1] < high
-        near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
+        is_near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
         item, measured = (
-            f"S-Br-100: regret of {who} from 0.1 B to B",
+            f"S-Br-100: regret of {label} from 0.1 B to B",
             f"{means[0]:.4g} to {means[1]:.4g}",
         )
         holds, error = (
-            True if inside else None if near else False,
+            True if inside else None if is_near else False,
             f"{errors[0]:.2g}, {errors[1]:.2g}",
         )
         rows.append(

@@ -51,7 +51,7 @@ def example2(options: Options) -> list[Row]:
         values = np.asarray(evaluate_arms(policy, arms), float)
         for k, (value, printed) in enumerate(zip(values, published, strict=True), start=1):
             digits = len(str(printed).split(".")[1])
-            same = abs(value - printed) < 0.5 * 10.0**-digits + 1e-6
+            agrees = abs(value - printed) < 0.5 * 10.0**-digits + 1e-6
             remark = f"closed form; {note}"
             rows.append(
                 row(
@@ -59,13 +59,13 @@ def example2(options: Options) -> list[Row]:
                     value,
                     "0",
                     published=printed,
-                    holds=same,
+                    holds=agrees,
                     note=remark,
                 )
             )
         preferred, expected = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
-        item, same = f"example2: {name}, arm pulled", preferred == expected
-        rows.append(row(item, preferred, "0", published=expected, holds=same, note="closed form"))
+        item, agrees = f"example2: {name}, arm pulled", preferred == expected
+        rows.append(row(item, preferred, "0", published=expected, holds=agrees, note="closed form"))
     return rows
 
 
@@ -127,7 +127,7 @@ def _of_type(name: str, kind: str, broken: dict[str, list[float]], count: int) -
     """Is the bound of every policy of a type too tight (i1)? Each of them at each n, exact
     intervals, Bonferroni.
     """
-    members = [policy for policy, of in TYPES.items() if of == kind]
+    members = [policy for policy, policy_kind in TYPES.items() if policy_kind == kind]
     level = 1 - 0.05 / (len(members) * len(SIZES))
     answers: list[bool | None] = []
     for share in (x for member in members for x in broken[member]):
@@ -176,7 +176,7 @@ def _violations(name: str, n: int, share: float, count: int) -> Row:
 def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     invalid = float((~np.isfinite(factor) | (factor < 0)).mean())
     median = float(np.median(factor))
-    apart = np.median(factor) > np.median(ours)
+    is_looser = np.median(factor) > np.median(ours)
     kind = TYPES[name]
     published = {
         "u": "",
@@ -184,7 +184,7 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
         "c": "looser than ω (i2)",
         "ω": "",
     }[kind]
-    holds = bool(apart) if kind == "c" or (kind == "h" and apart) else None
+    holds = bool(is_looser) if kind == "c" or (kind == "h" and is_looser) else None
     low, high = stats.mstats.mquantiles_cimj(np.minimum(factor, 1e30), [0.5], alpha=0.3173)
     error = float(high[0] - low[0]) / 2
     note = f"type {kind}; median of bound / true ratio; infinite or negative (i3): {100 * invalid:.2f} %"
@@ -254,9 +254,9 @@ def figure5(options: Options) -> list[Row]:
     falls = bool(
         (np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all()
     )
-    same, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
+    agrees, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
     rows = [
-        row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=same, note="closed form"),
+        row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=agrees, note="closed form"),
         row("figure5: asymmetry falls in n", str(falls), "0", published="yes", holds=falls,
             note="closed form; largest at n = 1"),
     ]  # fmt: skip

@@ -283,15 +283,15 @@ def shortfall(
     A dollar too much counts twice what it could bring, or overspending along the frontier would be
     free.
     """
-    means, beside = (
+    means, spread = (
         (split.quality.mean(0), split.dollars.mean(0)),
         (slice(None), *(None,) * (quality.ndim - 1)),
     )
     best = [mixture(*means, float(b)) for b in budgets]
     best_quality, price = (
-        np.array([getattr(x, name) for x in best])[beside] for name in ("quality", "price")
+        np.array([getattr(x, name) for x in best])[spread] for name in ("quality", "price")
     )
-    return best_quality + 2 * price * np.maximum(dollars - budgets[beside], 0) - quality
+    return best_quality + 2 * price * np.maximum(dollars - budgets[spread], 0) - quality
 
 
 def bounds(study: World) -> np.ndarray:
@@ -393,12 +393,12 @@ def record_rows(study: World, item: str, record: Judged) -> list[Row]:
     mixture.
     """
     rows, means = [], (study.test.quality.mean(0), study.test.dollars.mean(0))
-    after = until(study, record)
+    soonest = until(study, record)
     for i, label in enumerate(study.labels):
         gap = record.quality[i].mean() - mixture(*means, float(record.dollars[i].mean())).quality
         note = (
             f"less the best mixture at its dollars {gap:+.4f}; {100 * record.served[i].mean():.1f} % served; "
-            f"as good as the mixture at the budget after {after[i]}"
+            f"as good as the mixture at the budget after {soonest[i]}"
         )
         rows.append(
             mean_row(
@@ -475,9 +475,9 @@ def contextual(options: Options) -> dict[str, Choices]:
 
 
 def _learning(options: Options, study: World, context: np.ndarray) -> Choices:
-    first, both = len(study.train.prompts), study.both
-    orders, rounds = options.pick(2, 8, 20), len(both.prompts)
-    table = study.table(both, (first, rounds - first))
+    first, requests = len(study.train.prompts), study.both
+    orders, rounds = options.pick(2, 8, 20), len(requests.prompts)
+    table = study.table(requests, (first, rounds - first))
     path = options.run_path("ParetoBandit.npz")
     if path and path.is_file():
         order, model = (np.load(path)[x] for x in ("order", "model"))
@@ -487,11 +487,11 @@ def _learning(options: Options, study: World, context: np.ndarray) -> Choices:
         for b, budget in enumerate(study.budgets):
             for o in range(orders):
                 order[b, o] = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
-                model[b, o] = paretobandit.choices(context, both, order[b, o], float(budget), o)
+                model[b, o] = paretobandit.choices(context, requests, order[b, o], float(budget), o)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
             np.savez(path, order=order, model=model)
-    quality, dollars = (x[order, model] for x in (both.quality, both.dollars))
+    quality, dollars = (x[order, model] for x in (requests.quality, requests.dollars))
     by_prompt = np.zeros((*order.shape[:2], rounds - first), np.int64)
     np.put_along_axis(by_prompt, order[..., first:] - first, model[..., first:], axis=-1)
     return Choices(by_prompt, record_of(study, quality, dollars))
@@ -608,9 +608,9 @@ def context(options: Options) -> list[Row]:
             rounding = 0.0005 if quantity == "quality" else 0.005
             # the printed error of the ratio is not given: ours, for as many orders
             margin = 2 * np.hypot(se, printed or se) + rounding
-            near = bool(abs(value - published) <= margin)
+            agrees = bool(abs(value - published) <= margin)
             item = f"context: ParetoBandit's {quantity} at ${label}, ours and published"
-            rows.append(row(item, value, se, published=published, holds=near, digits=".4f"))
+            rows.append(row(item, value, se, published=published, holds=agrees, digits=".4f"))
     draw_picture(options.out / "router.png", study, learner_records(options), points)
     return rows
 
@@ -772,20 +772,26 @@ def prices(options: Options) -> list[Row]:
     rows = []
     for name, (quality, ratio) in outcomes.items():
         for i, label in enumerate(TIGHT):
-            for p, when in enumerate(("before", "while cheap", "after")):
+            for p, phase_name in enumerate(("before", "while cheap", "after")):
                 value, error = mean_se(ratio[i, :, p])
                 judged_quality, its_error = mean_se(quality[i, :, p])
                 reference: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
-                near = (
+                agrees = (
                     None
                     if reference == OURS
                     else bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
                 )
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
-                item = f"prices: {name}, {label}, {when}: dollars over the budget"
+                item = f"prices: {name}, {label}, {phase_name}: dollars over the budget"
                 rows.append(
                     row(
-                        item, value, error, published=reference, holds=near, digits=".3f", note=note
+                        item,
+                        value,
+                        error,
+                        published=reference,
+                        holds=agrees,
+                        digits=".3f",
+                        note=note,
                     )
                 )
     return rows
