@@ -206,8 +206,7 @@ def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> N
 def test_a_comparison_begins_without_what_is_slow_to_import() -> None:
     code = "import sys, jaxbandits.apps._cli.compare, jaxbandits.environments.closing\n"
     code += "print(*(m for m in ('scipy.optimize', 'xarray', 'pandas') if m in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert python(code).stdout.split() == []
 
 
 def test_the_commands_help_loads_no_jax() -> None:
