@@ -264,12 +264,8 @@ def result_without_room(result: jb.Result) -> jb.Result:
 
 
 def play(policy: Any, budget: float = 10.0) -> jb.Result:
-    return jb.simulate(
-        policy,
-        reservoir(4),
-        jb.TotalBudget(budget, last_pull=FORFEITS),
-        key=KEY,
-    )
+    arms = Reservoir.ratio(jax.random.key(0), instances=2, capacity=4)
+    return jb.simulate(policy, arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
 
 
 POSITIVE = "a finite number above 0"
