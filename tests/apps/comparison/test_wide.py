@@ -111,19 +111,19 @@ ALONE = jb.policies.FixedSplit([[1.0, 0.0], [0.0, 1.0]])
 
 
 def test_all_policies_are_asked_the_same_requests(tmp_path: Path) -> None:
-    found = compare(opposites(tmp_path, 30), 1000.0, ALONE, runs=25, marks=2, wide=True,
+    comparison = compare(opposites(tmp_path, 30), 1000.0, ALONE, runs=25, marks=2, wide=True,
                     columns={"cost": "1"})  # fmt: skip
-    reward, means = found.data["reward"].values[:, 0], found.accounts.mean_reward[0]
-    assert found.data["pulls"].values.tolist() == [[[30] * 25]] * 2  # of 30 requests, not 1000
+    reward, means = comparison.data["reward"].values[:, 0], comparison.accounts.mean_reward[0]
+    assert comparison.data["pulls"].values.tolist() == [[[30] * 25]] * 2  # of 30 requests, not 1000
     assert reward.sum(axis=0).tolist() == [30.0] * 25
     assert np.unique(reward[0]).size > 3  # other requests in other runs
     # A row has one weight for both arms, drawn anew for each run
     np.testing.assert_allclose(means.sum(axis=-1), 1, atol=1e-6)
     assert np.ptp(means[:, 0]) > 0.05
-    drawn = found.plan.worlds.posterior.instances[0].draw(0, 0, range(25))
-    np.testing.assert_allclose(drawn.reward, means, atol=1e-6)
+    posterior_means = comparison.plan.worlds.posterior.instances[0].draw(0, 0, range(25))
+    np.testing.assert_allclose(posterior_means.reward, means, atol=1e-6)
     # The best arm brings most of what can be had
-    assert (found.data["regret"].values[:, 0, :, -1].min(axis=0) < 1e-4).all()
+    assert (comparison.data["regret"].values[:, 0, :, -1].min(axis=0) < 1e-4).all()
 
 
 def test_money_and_requests(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_answer_is_that_of_a_loop(tmp_path: Path) -> None:
     ]
     path = tmp_path / "router.csv"
     path.write_text("\n".join(rows) + "\n")
-    found = compare(path, budget, ALONE, runs=1000, marks=1, wide=True).data
+    data = compare(path, budget, ALONE, runs=1000, marks=1, wide=True).data
     brought = np.zeros((2, runs))
     for run in range(runs):
         weight = draw.exponential(size=n)
@@ -154,10 +154,10 @@ def test_the_answer_is_that_of_a_loop(tmp_path: Path) -> None:
         for k in range(2):
             before = np.cumsum(cost[met, k]) - cost[met, k]
             brought[k, run] = score[met, k][before < budget].sum()
-    for ours, loop in zip(found["reward"].values[:, 0], brought, strict=True):
+    for ours, loop in zip(data["reward"].values[:, 0], brought, strict=True):
         error = np.hypot(ours.std() / 1000**0.5, loop.std() / runs**0.5)
         assert abs(ours.mean() - loop.mean()) < 4 * error
         assert ours.std() == pytest.approx(loop.std(), rel=0.1)
     # Run by run on the same requests: the spread of the difference, too
-    apart = found["reward"].values[0, 0] - found["reward"].values[1, 0]
+    apart = data["reward"].values[0, 0] - data["reward"].values[1, 0]
     assert apart.std() == pytest.approx((brought[0] - brought[1]).std(), rel=0.1)
