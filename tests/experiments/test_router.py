@@ -293,7 +293,10 @@ def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> Non
     """
     rounds, orders = small.rounds, 40
     size, lead = np.diff(rounds, prepend=0), np.zeros((7, 36))
-    lead[:, :20], lead[:, 20:] = -0.02, 0.01
+    lead[:, :20], lead[:, 20:] = (
+        np.linspace(-0.1, -0.002, 20),
+        0.01,
+    )  # each window makes up for some
     lead[1, 30], lead[2, -1], lead[3] = -0.001, -0.001, 0.01
     total = []
     for n, ahead in zip(rounds, lead.T, strict=True):
