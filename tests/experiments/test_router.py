@@ -5,6 +5,7 @@ and its verdict.
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,17 @@ def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> Non
     assert [x.split(" (")[0] for x in as_good] == [
         x.removesuffix(" requests") for x in router.until(small, one)
     ]
+
+
+@pytest.mark.integration
+def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
+    hard = 1 - small.both.quality[:, :1]
+    asked: dict[int, float] = {4: 0.02}
+    rows = contexts.gaps(
+        Options(quick=True, out=tmp_path), small, "seen", contexts.pacer(small, ridge=1.0), hard, 0, 16, asked
+    )  # fmt: skip
+    assert float(rows[4].measured) > 0.02
+    assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
 
 
 @pytest.mark.integration
