@@ -44,8 +44,8 @@ docs: $(SITE_TOOLS)
 test: lint types-and-smoke doctest unit
 
 # What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
-FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytree.py tests/engine/test_dry_run.py \
-    tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py
+FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytrees.py tests/engine/test_dry_run.py \
+    tests/test_result.py tests/core/test_streams.py tests/core/test_ticks.py
 test-fast: lint
 	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration')
 

@@ -6,14 +6,13 @@ import ast
 import importlib
 import re
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import jaxbandits as jb
+from tests.processes import python
 
 ROOT = Path(jb.__file__).parent
 MODULES = {
@@ -192,11 +191,7 @@ def test_importing_is_quick_and_loads_nothing_heavy() -> None:
         f"print(time.perf_counter() - before, *(m for m in {heavy} if m in sys.modules))\n"
         "assert signal.getsignal(signal.SIGINT) is told"
     )
-    told = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(3)
-    ]
-    words = [done.stdout.split() for done in told]
+    words = [python(code).stdout.split() for _ in range(3)]
     assert words[0][1:] == []
     assert statistics.median(float(found[0]) for found in words) <= 0.5
 
@@ -204,12 +199,15 @@ def test_importing_is_quick_and_loads_nothing_heavy() -> None:
 def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> None:
     (tmp_path / "jaxbandits-1.0.0.dist-info").mkdir()
     code = f"import sys; sys.path.append({str(tmp_path)!r}); import jaxbandits"
+    assert f"another project's jaxbandits 1.0.0 is installed in {tmp_path}" in python(code).stderr
+    assert python("import jaxbandits").stderr == ""
+
+
+def test_a_comparison_begins_without_what_is_slow_to_import() -> None:
+    code = "import sys, jaxbandits.apps._cli.compare, jaxbandits.environments.closing\n"
+    code += "print(*(m for m in ('scipy.optimize', 'xarray', 'pandas') if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"another project's jaxbandits 1.0.0 is installed in {tmp_path}" in done.stderr
-    done = subprocess.run(
-        [sys.executable, "-c", "import jaxbandits"], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    assert done.stdout.split() == []
 
 
 def test_the_commands_help_loads_no_jax() -> None:
@@ -218,5 +216,5 @@ def test_the_commands_help_loads_no_jax() -> None:
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print(*(m for m in ('jax', 'xarray', 'scipy') if m in sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     assert "which policy spends a budget best" in done.stdout and done.stderr.split() == []

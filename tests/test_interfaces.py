@@ -58,13 +58,10 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
     )
     played = int(last.ledger.rounds)
     assert played == int(lane.played.sum()) == int(last.time) < ROUNDS
-    assert (
-        float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward))
-        and not rewards[played:].any()
-    )
-    assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2) and bool(
-        ((seen >= 0) & (seen <= 1)).all()
-    )
+    assert float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward))
+    assert not rewards[played:].any()
+    assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2)
+    assert bool(((seen >= 0) & (seen <= 1)).all())
     pulls = np.asarray(last.known.pulls)
     arms_played = np.asarray(lane.action)[np.asarray(lane.played)]
     assert np.array_equal(
@@ -86,17 +83,13 @@ def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
     episode = begin(0, 5)
     for _ in range(3):
         episode, _ = step(episode, 0)
-    assert (
-        int(episode.time) == 2
-        and int(episode.lane.status) == jb.Status.HORIZON
-        and float(episodes.discount(episode)) == 0
-    )
+    assert int(episode.time) == 2
+    assert int(episode.lane.status) == jb.Status.HORIZON
+    assert float(episodes.discount(episode)) == 0
     absent, reward = step(begin(1, 0), 3)  # this instance has three arms only
-    assert (
-        int(absent.lane.status) == jb.Status.INVALID
-        and float(reward) == 0
-        and int(absent.time) == 0
-    )
+    assert int(absent.lane.status) == jb.Status.INVALID
+    assert float(reward) == 0
+    assert int(absent.time) == 0
 
 
 def test_other_worlds_are_refused() -> None:

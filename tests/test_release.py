@@ -122,37 +122,21 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
         "hatchling", reason="hatchling builds the wheel: pip install 'jaxbandits[test]'"
     )
     built = tmp_path / "dist"
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-d", str(built)],
-        cwd=ROOT,
-        check=True,
-        timeout=60,
-    )
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(built)]
+    subprocess.run(build, cwd=ROOT, check=True, timeout=60)
     (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
     assert wheel.name.startswith(f"jaxbandits-{jb.__version__}-py3")
     names = zipfile.ZipFile(wheel).namelist()
-    for wanted in (
-        "py.typed",
-        "data/sample_ads.csv",
-        "data/papers.bib",
-        "pictures.mplstyle",
-        "column.mplstyle",
-    ):
-        assert f"jaxbandits/{wanted}" in names, wanted
+    files = ("py.typed", "data/sample_ads.csv", "data/papers.bib", "pictures.mplstyle")
+    for file in (*files, "column.mplstyle"):
+        assert f"jaxbandits/{file}" in names, file
     assert not [
         x for x in names if re.search(r"(^|/)(tests|experiments|benchmarks|__pycache__)/|\.pyc$", x)
     ]
     with tarfile.open(source) as archive:
         packed = [x.split("/", 1)[1] for x in archive.getnames() if "/" in x]
-    assert {
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "CONTRIBUTING.md",
-        "LICENSE",
-        "README.md",
-        "hatch_build.py",
-        "docs/gallery/plot_ads_file.py",
-    } <= set(packed)
+    files = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"}
+    assert files | {"hatch_build.py", "docs/gallery/plot_ads_file.py"} <= set(packed)
     assert not [
         x for x in packed if re.search(r"(^|/)(__pycache__|_build|auto_gallery|\.cache)/|\.pyc$", x)
     ]
@@ -160,17 +144,8 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     fresh = tmp_path / "fresh"
     venv.create(fresh, with_pip=False)
     python = fresh / "bin/python"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-    ]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    pip += ["--no-deps", "--no-index"]
     subprocess.run([*pip, str(wheel)], check=True, timeout=60)
     (packages,) = fresh.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")

@@ -58,9 +58,8 @@ def test_settings_by_parameter(tmp_path: Path) -> None:
 
 def test_parameters_are_coordinates() -> None:
     regret = played().regret
-    assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3] and np.isnan(
-        regret.coords["rho"].values[2]
-    )
+    assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3]
+    assert np.isnan(regret.coords["rho"].values[2])
     assert regret.coords["policy"].values.tolist() == ["OmegaUCB", "OmegaUCB", "MUCB"]
     assert float(regret.where(regret.policy == "MUCB", drop=True).coords["alpha"].item()) == 0.0625
     nested = jb.simulate(
@@ -73,29 +72,20 @@ def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
     record = {name: x for name, x in played().about.as_json().items() if name != "parameters"}
     old = dataclasses.replace(played(), about=About.from_json(record))
     assert old.about.engines == played().about.engines and old.about.parameters == ()
-    assert "rho" not in old.regret.coords and old.regret.equals(
-        played().regret.drop_vars(["policy", "rho", "alpha"])
-    )
+    assert "rho" not in old.regret.coords
+    assert old.regret.equals(played().regret.drop_vars(["policy", "rho", "alpha"]))
 
 
 def test_a_table_for_pandas() -> None:
     result, table = played(), played().to_pandas()
     assert len(table) == 3 * 3 * 4 * 4
-    assert list(table.columns[:7]) == [
-        "setting",
-        "instance",
-        "replicate",
-        "mark",
-        "policy",
-        "rho",
-        "alpha",
-    ]
+    axes = ["setting", "instance", "replicate", "mark"]
+    assert list(table.columns[:7]) == [*axes, "policy", "rho", "alpha"]
     one = table[
         (table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)
     ]
-    assert (
-        one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
-    )
+    assert one.regret.item() == result.regret.values[1, 1, 2, -1]
+    assert one.status.item() == "exhausted"
 
 
 def test_a_table_knows_its_units() -> None:
@@ -145,10 +135,8 @@ def test_pictures_show_what_the_result_says() -> None:
     assert [line.get_label() for line in lines] == ["third", "first"]
     assert lines[0].get_ydata()[-1] == pytest.approx(float(found.value[2, -1]))
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert (
-        band.max() == pytest.approx(float(found.high[2].max()))
-        and "further instances" in figure.axes[0].get_title()
-    )
+    assert band.max() == pytest.approx(float(found.high[2].max()))
+    assert "further instances" in figure.axes[0].get_title()
     assert result.plot.regret(over="instance", title="").axes[0].get_title() == ""
     doubts = jb.statistics.mean(result.regret[[0]], over="instance").warnings
     title = result.plot.regret(over="instance", settings=[result.settings[0]]).axes[0].get_title()
@@ -166,9 +154,8 @@ def test_pictures_show_what_the_result_says() -> None:
 
     curves = result.plot.distribution().axes[0].get_lines()
     final = np.sort(result.regret.values[0, ..., -1].ravel())
-    assert np.array_equal(curves[0].get_xdata(), final) and curves[0].get_ydata()[
-        -1
-    ] == pytest.approx(1 / 12)
+    assert np.array_equal(curves[0].get_xdata(), final)
+    assert curves[0].get_ydata()[-1] == pytest.approx(1 / 12)
 
 
 def test_names_of_large_worlds_stay_short() -> None:

@@ -87,18 +87,6 @@ def run(policy: Any, **changes: Any) -> jb.Result:
     return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
 
 
-def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> None:
-    two = run(jb.policies.OmegaUCB(rho=jnp.array([1 / 16, 1.0])))
-    with compilations() as compiled:
-        three = run(jb.policies.OmegaUCB(rho=[1 / 16, 0.25, 1.0]))
-    assert not compiled
-    assert_same_results(
-        two,
-        pick(three, settings=[0, 2]),
-        "two values of rho, and the same with a third between them",
-    )
-
-
 def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
     base, key = run(jb.policies.OmegaUCB(rho=0.25)), jax.random.key(99)
     forms = [
@@ -132,17 +120,6 @@ def test_policies_of_one_call_do_not_touch_each_other() -> None:
     assert_same_results(
         run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another"
     )
-
-
-def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
-    rhos = [0.1, 0.5, 2.0]
-    together = run(jb.policies.OmegaUCB(rho=[rhos]))
-    for i, rho in enumerate(rhos):
-        alone = run(jb.policies.OmegaUCB(rho=rho))
-        for name, ledger in alone.ledger.items():
-            assert np.array_equal(ledger[:, i], together.ledger[name][:, i]), (
-                f"instance {i}, {name}"
-            )
 
 
 def test_all_policies_meet_the_same_world() -> None:

@@ -218,3 +218,18 @@ def test_where_no_arm_is_available_none_is_chosen() -> None:
 def test_an_arm_is_found_again_from_its_priority(bits: int, arm: int) -> None:
     place = streams.priority(jnp.uint32(bits), jnp.uint32(arm))
     assert int(streams.arm_at(jnp.uint32(bits), place)) == arm
+
+
+def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones() -> None:
+    words = jax.random.bits(jax.random.key(20261122), (30_000,), "uint32")
+    draw = jax.jit(jax.vmap(streams.available_arm, in_axes=(0, None)))
+    drawn = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
+    counts = np.bincount(drawn, minlength=5)
+    assert counts[[1, 4]].sum() == 0
+    assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), (
+        "4 standard errors"
+    )
+    assert (
+        drawn == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
+    ).all()
+    assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"

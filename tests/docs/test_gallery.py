@@ -44,13 +44,11 @@ def test_each_is_short_has_a_title_and_draws(path: Path) -> None:
     assert len(lines) <= LONGEST and max(map(len, lines)) <= 120
     tree = ast.parse(text(path))
     title, rule, empty, *rest = (ast.get_docstring(tree) or "").splitlines()
-    assert (
-        re.search(r"\?", title)
-        and len(rule) >= len(title)
-        and set(rule) == {"="}
-        and empty == ""
-        and rest
-    )
+    assert re.search(r"\?", title)
+    assert len(rule) >= len(title)
+    assert set(rule) == {"="}
+    assert empty == ""
+    assert rest
     said = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     assert "subplots" in said and "show" in said and re.search(r"ylabel|yticklabels", text(path))
     closing = text(path).rsplit("# %%\n", 1)[1]

@@ -141,10 +141,8 @@ def test_jobs_of_one_task_are_answered_one_by_one_and_their_work_is_counted_once
         halves = [pool.Job(task, task.order[part::2], work=10.0) for part in (0, 1)]
         stored = pool.Job(task, task.order[:3], store=lambda accounts: accounts.status.size)
         first = workers.wait(workers.submit(halves), lambda work, done: seen.append((work, done)))
-        assert workers.work == pytest.approx(20.0) and seen[-1] == (
-            pytest.approx(20.0),
-            task.order.size,
-        )
+        assert workers.work == pytest.approx(20.0)
+        assert seen[-1] == (pytest.approx(20.0), task.order.size)
         assert max(work for work, _ in seen) <= 20.0 + 1e-3
         # Lanes that are played again
         assert workers.wait(workers.submit([stored]), lambda *_: None) == [3]

@@ -4,17 +4,12 @@ its own.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import jaxbandits
 from jaxbandits.core import checks
-
-PACKAGE = Path(jaxbandits.__file__).parent
+from tests.processes import python
 
 ELSEWHERE = """
 import os, sys, psutil  # which knows every system by itself
@@ -50,17 +45,8 @@ print("all of it works")
 
 @pytest.mark.integration
 def test_everything_works_without_unix(tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "JAX_PLATFORMS": "cpu"}
-    process = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE + RUN],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    assert process.stdout == "all of it works\n"
+    done = python(ELSEWHERE + RUN, cwd=tmp_path, environ={"JAX_PLATFORMS": "cpu"})
+    assert done.stdout == "all of it works\n"
     assert not list(tmp_path.rglob(".jaxbandits*"))
 
 

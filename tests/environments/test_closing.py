@@ -18,7 +18,7 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits._engine.setup import time_parallel
-from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.core.protocol import Constraint, Policy, Status
 from jaxbandits.environments import FiniteArms, Stocked
 from jaxbandits.environments.closing import bought
 from jaxbandits.policies.base import Plan
@@ -205,14 +205,7 @@ def closing(name: str) -> jb.Environment:
     return jb.environments.WithNullArm(world) if "null_arm" in name else world
 
 
-AVERAGE = jb.AverageCost(c=0.6, rounds=120)
 OTHERS: list[tuple[Policy, str, Constraint]] = [
-    (policies.OnePhase(c=0.6, horizon=120), "null_arm", AVERAGE),
-    (policies.Pacer(c=0.6), "null_arm", AVERAGE),
-    (policies.PrimalDualTwoPhase(c=0.6, horizon=120, a=0.02), "null_arm", AVERAGE),
-    (policies.UCBSimplex(c=0.6), "null_arm", AVERAGE),
-    (policies.SUAK(c=0.6), "null_arm", AVERAGE),
-    (policies.FluidOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4], c=0.6), "null_arm", AVERAGE),
     (policies.FixedSplit([0.0, 1.0, 0.0, 0.0]), "bernoulli", contract.COUNTS),
     (policies.SampledArms(policies.RCB(), arms=1), "bernoulli", contract.COUNTS),
     (policies.ArmIncreasing(policies.RCB(), beta=0.25), "bernoulli", contract.COUNTS),
@@ -220,47 +213,24 @@ OTHERS: list[tuple[Policy, str, Constraint]] = [
 
 
 def one_arm_a_round() -> list[tuple[Policy, str, Constraint]]:
-    """Rows of the contract in the closing worlds; sets and reservoirs are refused there."""
-    rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB)]
+    """Rows of the contract; sets and reservoirs are refused here; one row is the committee."""
+    rows = [row for row in contract.EVERY if not isinstance(row[0], policies.MRCB | Committee)]
     rows = [row for row in rows if "reservoir" not in row[1] and "contexts" not in row[1]]
-    return [*rows, *OTHERS]
+    members = Committee.played_by(np.arange(len(Committee.members())))
+    return [*rows, *OTHERS, (members, "bernoulli", contract.COUNTS)]
 
 
 ROWS = one_arm_a_round()
-
-
-@pytest.mark.parametrize(
-    ("policy", "name", "constraint"), ROWS, ids=[contract.played(policy) for policy, *_ in ROWS]
-)
-@pytest.mark.integration
-def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
-    keeps_to_open_arms(policy, name, constraint)
-
-
-COMMITTEE = Committee.played_by(np.arange(len(Committee.members())))
-
-
-@pytest.mark.parametrize(
-    ("policy", "name", "constraint"),
-    [
-        (COMMITTEE, "bernoulli", contract.COUNTS),
-        (policies.EpsilonFirst(epsilon=0.25), "bernoulli", contract.COUNTS),
-        (policies.FixedSplit([0.0, 1.0, 0.0, 0.0]), "bernoulli", contract.COUNTS),
-        (policies.PrimalDualTwoPhase(c=0.6, horizon=120, a=0.02), "null_arm", AVERAGE),
-        (policies.LagrangeBwK(), "several_resources", contract.TWO_AND_TIME),
-    ],
-)
-@pytest.mark.quick_rows("policy1-bernoulli-constraint1", "policy3-null_arm-constraint3")
-def test_some_policies_keep_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
-    keeps_to_open_arms(policy, name, constraint)
-
-
 # 9,000 play some 10⁸ rounds in a quarter of an hour on one core: CLOSING_REPLICATES=9000 python -m
 # pytest tests/environments/test_closing.py -m integration -k closed_arm
 REPLICATES = int(os.environ.get("CLOSING_REPLICATES", "8"))
 
 
-def keeps_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
+@pytest.mark.parametrize(
+    ("policy", "name", "constraint"), ROWS, ids=[contract.played(row[0]) for row in ROWS]
+)
+@pytest.mark.quick_rows("EpsilonFirst", "PrimalDualTwoPhase")
+def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
     """No lane is invalid, no stock is oversold, and arms closed for good do not end what can go on."""
     world = closing(name)
     leaps = not isinstance(time_parallel(policy, world, constraint.prepare(world)), str)
@@ -285,11 +255,36 @@ class Stubborn(Plan):
         return state, jnp.int32(0)
 
 
+@jb.pytree
+class Closed(jb.environments.RequestTable):
+    """Says itself who is open."""
+
+    def open(self, state: Any, round: Any) -> Any:
+        return round < jnp.full(self.spec.arms, 3)
+
+
 def test_a_pull_of_a_closed_arm_ends_the_lane() -> None:
     world = Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), pulls=[5, 9])
     with pytest.warns(UserWarning, match="4 of 4 lanes ended with status invalid"):
         result = jb.simulate(Stubborn(), world, jb.Horizon(20), key=KEY, replicates=4, marks=1)
     assert (result.rounds.values == 5).all()
+
+
+def test_a_table_of_requests_ends_with_its_last_one() -> None:
+    """Which arm is right is another one in each row, so that those of a run share three requests."""
+    order = jb.environments.ShuffledRows()
+    table = jb.environments.RequestTable.of([[1, 0], [0, 1], [1, 0]], [[0.5, 0.25]] * 3, order)
+    world = Stocked.of(table, pulls=[9, 2], shown=[[True, True], [False, False]], at=[4])
+    budget, alone = jb.TotalBudget(9.0, last_pull="counts"), policies.FixedSplit(np.eye(2))
+    result = jb.simulate(alone, world, budget, key=KEY, replicates=4, marks=1)
+    assert (result.ended == Status.CLOSED).all()
+    assert result.pulls.values[:, 0].tolist() == [[[3, 0]] * 4, [[1, 2]] * 4]
+    assert (result.reward.values[0] == 2).all() and result.about.engine == "scan"
+    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
+        jb.simulate(policies.MUCB(), world, budget, key=KEY, engine="leap")
+    leaves = (table.reward, table.cost, table.mean_reward, table.mean_cost)
+    with pytest.raises(jb.InputError, match="'Closed' given; it must be arms that never close"):
+        Stocked.of(Closed(*leaves), pulls=3)
 
 
 def test_an_open_request_has_taken_its_stock() -> None:
@@ -298,9 +293,8 @@ def test_an_open_request_has_taken_its_stock() -> None:
     late = jb.environments.Delayed(world, jb.environments.FixedDelay(50), room=32)
     result = jb.simulate(policies.InFlight(policies.UCB1()), late, jb.Horizon(40), key=KEY, marks=1)
     assert result.pulls.values.ravel().tolist() == [7, 9]
-    assert (
-        int(result.count("skips").values.item()) == 24 and result.status.values.item() == "horizon"
-    )
+    assert int(result.count("skips").values.item()) == 24
+    assert result.status.values.item() == "horizon"
 
 
 def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:

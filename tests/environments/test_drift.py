@@ -21,7 +21,7 @@ from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
 
-BUDGET = jb.TotalBudget(30.0, last_pull="counts")
+BUDGET, NINE = jb.TotalBudget(30.0, last_pull="counts"), jb.Horizon(9)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,8 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
         result = jb.simulate(
             policies, moving, budget, key=KEY, replicates=50, marks=4, max_rounds=2000
         )
-        assert result.regret.shape == (3, worlds, 50, 4) and float(result.regret.min()) >= -(
-            2.0**-23
-        )
+        assert result.regret.shape == (3, worlds, 50, 4)
+        assert float(result.regret.min()) >= -(2.0**-23)
         assert result.fixed_regret.values[1:2].min() >= -(2.0**-23)  # of one arm alone
         lost = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
         assert lost < 0.01  # and who plays the program loses next to nothing
@@ -344,6 +343,10 @@ def test_paths_keep_to_their_law() -> None:
     assert abs(np.corrcoef(np.diff(path[:, :, 0], axis=1))[0, 1]) < 3.5 / np.sqrt(4000)
 
 
+def two(second: bool) -> FiniteArms:
+    return FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], [True, second])
+
+
 @pytest.mark.parametrize(
     ("make", "names"),
     [
@@ -358,25 +361,16 @@ def test_paths_keep_to_their_law() -> None:
         (lambda: drift.random_walk(jax.random.key(0), [1.5], 0.1, 5), "start"),
         (lambda: drift.sinusoidal([0.5], [0.6], 5, 0), "period"),
         (lambda: drift.linear([0.5], [[0.6, 0.5]], 5), "first, last"),
+        (lambda: Piecewise.of([two(True), two(False)], at=[5]).check(), "come or go"),
+        (
+            lambda: jb.simulate(UCB1(), WithNullArm(some_worlds()[0]), NINE, key=KEY),
+            "the other way",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(make: Any, names: str) -> None:
     with pytest.raises(InputError, match=names):
         make()
-
-
-def test_a_null_arm_belongs_inside() -> None:
-    with pytest.raises(InputError, match="the other way round"):
-        jb.simulate(OmegaUCB(), WithNullArm(some_worlds()[0]), jb.Horizon(9), key=KEY)  # type: ignore[arg-type]
-
-
-def test_arms_may_not_come_or_go() -> None:
-    whole, part = (
-        FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], there)
-        for there in ([True, True], [True, False])
-    )
-    with pytest.raises(InputError, match="come or go"):
-        jb.simulate(OmegaUCB(), Piecewise.of([whole, part], at=[5]), BUDGET, key=KEY)
 
 
 def test_prices_that_change_are_no_prices() -> None:

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats as statistics
 
 import jaxbandits as jb
 from jaxbandits import gradients
@@ -30,7 +29,6 @@ from jaxbandits.policies import (
     OmegaStarUCB,
     OmegaUCB,
     SoftElim,
-    SoftIndex,
 )
 
 ARMS = FiniteArms.bernoulli([[0.6, 0.4], [0.3, 0.7]], [[0.5, 0.5], [0.6, 0.9]])
@@ -177,52 +175,6 @@ def test_absent_arms_have_no_gradient() -> None:
     arms = FiniteArms.bernoulli([0.6, 0.4, 0.5], [0.5, 0.5, 0.5], present=[True, True, False])
     found = gradients.score_function.estimate(OmegaUCB(), arms, HORIZON, key=KEY, replicates=4)
     assert np.isnan(found.gradient["mean_reward"][0, 0]).tolist() == [False, False, True]
-
-
-# --- soft policies
-
-
-def test_draws_follow_the_softmax() -> None:
-    """First draws of SoftElim are uniform; a frozen state gives its own probabilities (chi-square
-    at 1e-4).
-    """
-    policy, spec = SoftElim(theta=jnp.float32(0.5)), jb.environments.FiniteSpec(arms=3)
-    state = policy.init(spec)
-    full = jb.core.ticks.Total
-    known = state._replace(
-        pulls=jnp.array([9, 4, 2], jnp.int32),
-        reward=full(jnp.array([5, 2, 0], jnp.int32), jnp.zeros(3, jnp.int32)),
-    )
-    runs = 20_000
-    for now, must in ((state, np.full(3, 1 / 3)), (known, None)):
-        view = jb.View(jnp.int32(7), None, jnp.ones(3, bool))
-
-        def draw(run: jax.Array, now=now, view=view) -> jax.Array:
-            return policy.select(
-                now, jax.random.wrap_key_data(jnp.stack([run, run]), impl="threefry2x32"), view
-            )[1]
-
-        arms = np.asarray(jax.jit(jax.vmap(draw))(jnp.arange(runs, dtype=jnp.uint32)))
-        if must is None:
-            mean = np.array([5 / 9, 2 / 4, 0 / 2])
-            weight = np.exp(-2 * (mean.max() - mean) ** 2 * np.array([9, 4, 2]) / 0.25)
-            must = weight / weight.sum()
-        assert statistics.chisquare(np.bincount(arms, minlength=3), runs * must).pvalue > 1e-4
-
-
-def test_a_cold_softmax_is_the_index_policy() -> None:
-    arms = jb.environments.random_beta(jax.random.key(0), 4, 5)
-    hard = jb.simulate(OmegaUCB(rho=0.25), arms, BUDGET, key=KEY, replicates=3, marks=1)
-    soft = jb.simulate(
-        SoftIndex(OmegaUCB(rho=0.25), 1e-6), arms, BUDGET, key=KEY, replicates=3, marks=1
-    )
-    assert (hard.final["pulls"] == soft.final["pulls"]).all()
-
-
-@pytest.mark.parametrize("inner", [BGreedy(), BudgetedThompson(), SoftElim()])
-def test_only_plain_indices_are_softened(inner: jb.Policy) -> None:
-    with pytest.raises(jb.InputError, match="an index policy that chooses by its score alone"):
-        jb.simulate(SoftIndex(inner, 1.0), ARMS, HORIZON, key=KEY)
 
 
 # --- bounds

@@ -215,18 +215,15 @@ def test_edges() -> None:
     free = lp.simplex(
         np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 2.0]), xp=np
     )
-    assert (
-        free.value == np.inf
-        and free.arm.tolist() == [1, -1]
-        and free.level.tolist() == [1, 0]
-        and not free.optimal
-    )
+    assert free.value == np.inf
+    assert free.arm.tolist() == [1, -1]
+    assert free.level.tolist() == [1, 0]
+    assert not free.optimal
     broke = lp.simplex(
         np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np
     )
-    assert broke.value == 0.5 and solution(
-        lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2
-    ).tolist() == [[0, 2]]
+    assert broke.value == 0.5
+    assert solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
     mu, cost, limit = programs("random", 40, 9, 200, 6)
     short, whole = (lp.simplex(mu, cost, limit, xp=np, max_exchanges=most) for most in (2, 0))
     assert short.pivots.max() == 2 and not short.optimal.all() and whole.optimal.all()

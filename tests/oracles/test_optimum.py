@@ -93,22 +93,17 @@ def test_bernoulli_costs_need_the_best_ratio_only() -> None:
     assert forfeited.value == pytest.approx(7 * 2.0 + 0.5 * 0.75 / 0.25)
 
 
+FINE = [(0.5, 0.3), (0.5, 0.77)]  # costs of one hundredth
+
+
 @pytest.mark.parametrize(
     ("arms", "budget", "words"),
     [
         ([bernoulli_law(0.5, 0.0)], 1.0, r"arms\[0\].cost: .*above 0 for some outcome"),
-        ([ArmLaw(np.array([0.5]), np.array([1.0]), np.array([1.0]))], 1.0, "sum to 1"),
-        (
-            [ArmLaw(np.array([1.0]), np.array([2.0]), np.array([1.0]))],
-            1.0,
-            r"reward: .*in \[0, 1\]",
-        ),
+        ([ArmLaw(*np.array([[0.5], [1.0], [1.0]]))], 1.0, "sum to 1"),
+        ([ArmLaw(*np.array([[1.0], [2.0], [1.0]]))], 1.0, r"reward: .*in \[0, 1\]"),
         ([bernoulli_law(0.5, 0.5)], 0.0, "budget: 0.0 given"),
-        (
-            [independent_law([(1.0, 0.5)], [(0.5, 0.3), (0.5, 0.77)])],
-            1e6,
-            "budget: .*at most 200000 times",
-        ),
+        ([independent_law([(1.0, 0.5)], FINE)], 1e6, "budget: .*at most 200000 times"),
     ],
 )
 def test_refusals(arms: list[ArmLaw], budget: float, words: str) -> None:

@@ -496,32 +496,6 @@ def test_budgeted_thompson() -> None:
     assert (taken < best).sum() < 10, "near-ties of two float32 ratios are rarer than that"
 
 
-def test_posterior_draws_are_beta_and_addressed_by_arm() -> None:
-    policy, key = policies.BudgetedThompson(), typed(jnp.array([3, 4], jnp.uint32))
-    state = Posterior(
-        *(jnp.array(x, jnp.int32) for x in ([0, 10, 400, 3], [0, 2, 399, 3], [0, 9, 100, 0]))
-    )
-    rounds = jnp.arange(1, 4001, dtype=jnp.int32)
-    theta = jax.jit(jax.vmap(lambda t: policy.draws(state, key, t)))(rounds)
-    for x, successes in zip(theta, (state.rewards, state.costs), strict=True):
-        for arm in range(4):
-            a, b = 1 + int(successes[arm]), 1 + int(state.pulls[arm] - successes[arm])
-            assert (
-                laws.kstest(np.asarray(x[:, arm], np.float64), laws.beta(a, b).cdf).pvalue
-                > 0.01 / 8
-            )
-    columns = np.concatenate([np.asarray(x) for x in theta], axis=1)
-    correlation = np.corrcoef(columns, rowvar=False)[np.triu_indices(8, 1)]
-    assert np.abs(correlation).max() * np.sqrt(4000) < laws.norm.isf(0.005 / 28), (
-        "arms and roles are independent"
-    )
-    two = jax.tree.map(lambda x: x[:2], state)
-    fewer = jax.jit(lambda t: policy.draws(two, key, t))(rounds[0])
-    assert np.array_equal(np.stack(fewer), np.stack([x[0, :2] for x in theta])), (
-        "further arms change no draw"
-    )
-
-
 def test_what_stands_behind_the_arms_is_never_chosen() -> None:
     """``largest`` of padded scores: neither the largest number there nor NaN counts, and no arm is
     K as ever.

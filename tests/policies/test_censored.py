@@ -1,432 +1,209 @@
-"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before
-anything runs.
+"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at
+such ties.
 """
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 
-import jaxbandits as jb
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.specs import OVER, PairAction
-from jaxbandits.environments import (
-    CensoredArms,
-    CensoredSpec,
-    Constant,
-    FastTrack,
-    Linear,
-    RevealConsumption,
-    copula_arms,
-    g1,
-    row_arms,
-)
-from jaxbandits.environments.censored import G1_NAMES
+from jaxbandits.core.protocol import Observation, Status, View
+from jaxbandits.core.specs import OVER
+from jaxbandits.core.streams import Role
+from jaxbandits.environments import RevealConsumption, g1
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
-from jaxbandits.testing import check_environment, check_policy, episode
-from tests.policies.reference.censored import best_pair_G1
+from jaxbandits.policies.censored import on_grid
+from tests.policies.reference import censored as twins
 
-KEY = jax.random.key(20)
-INF = float("inf")
+ROUNDS = 400  # what z-RCUCB needs to refine
+FEW = 150
 
 
-def rows() -> CensoredArms:
-    """Two instances, one with an absent arm; run times of 5,000 s beside limits of 1 s."""
-    rng = np.random.default_rng(0)
+class Told(NamedTuple):
+    """One round, on the host, in user units."""
 
-    def arm(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        seconds = rng.exponential(scale, size)
-        seconds[::5] = 5000.0
-        seconds[1::7] = INF
-        return rng.random(size), seconds
+    state: Any  # the policy's state before it acted, having learnt from the round before
+    view: Any
+    arm: int
+    limit: int
+    reward: float
+    consumption: float | None
+    true: float
 
-    return row_arms(
-        [[arm(20, 0.4), arm(7, 0.8), arm(1, 0.5)], [arm(9, 0.3), arm(30, 1.0)]],
-        limits=[0.2, 0.5, 1.0],
-        cost=Linear(0.3),
-        penalty=Linear(2.0),
+
+@jax.jit
+def _round(
+    policy: Any, tables: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Any
+) -> Any:
+    learnt, action = policy.step(state, key, observation)
+    place, _, feedback, _ = at_instance(tables, jnp.int32(0)).pull(
+        place, action, world_key, observation.view.round
+    )
+    return learnt, place, action, feedback
+
+
+_scores = jax.jit(lambda policy, *given: policy.scores(*given))
+
+
+def as_arrays(policy: Any) -> Any:
+    """Its numbers as a lane holds them: what they are does not belong to the program."""
+    return jax.tree.map(
+        lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy
     )
 
 
-def small_g1() -> CensoredArms:
-    return g1(["PosCorr", "NegCorr"], arms=3, limits=4)
+def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
+    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only
+    what it may know.
+    """
+    key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
+    tables = jax.tree.map(jnp.asarray, world)
+    inner = at_instance(tables, jnp.int32(0))
+    state, place, action = policy.init(spec), inner.start(), policy.blank_action(spec)
+    shapes = jax.eval_shape(
+        lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2]
+    )
+    feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
+    for t in range(1, count + 1):
+        observation = Observation(
+            View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
+        )
+        given = leaves, tables, key, jax.random.key(seed + 1), state, place, observation
+        state, place, action, feedback = _round(*given)
+        empty = False
+        exceeded = bool(feedback.exceeded)
+        true = int(feedback.consumption) / ticks.ONE
+        yield Told(
+            state,
+            observation.view,
+            int(action.arm),
+            int(action.limit),
+            0.0 if exceeded else int(feedback.reward) / ticks.ONE,
+            None if exceeded else true,
+            float("inf") if int(feedback.consumption) == OVER else true,
+        )
 
 
-WORLDS = {"g1": small_g1, "rows": rows, "revealed": lambda: RevealConsumption(small_g1())}
+def near_best(scores: np.ndarray, pair: tuple[int, int]) -> bool:
+    best = scores.max()
+    slack = 1e-5 * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+    return bool(scores[pair] >= (best - slack if slack else best))
 
 
-def pulled(world: Any, instance: int, arm: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(reward, consumption) in ticks of the first n pulls."""
-    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(instance))
-    key = streams.lane_key(KEY, instance, 0)
-    draw = jax.jit(jax.vmap(lambda i: inner.outcome(key, jnp.int32(arm), i)))
-    reward, consumption = draw(jnp.arange(n, dtype=jnp.int32))
-    return np.asarray(reward), np.asarray(consumption)
+def units(spec: Any) -> np.ndarray:
+    return spec.limit_ticks / ticks.ONE
 
 
-# --- the contract -------------------------------------------------------------------------------------------------
+def same(ours: np.ndarray, theirs: np.ndarray) -> None:
+    assert np.array_equal(np.isinf(ours), np.isinf(theirs))
+    seen = np.isfinite(theirs)
+    np.testing.assert_allclose(ours[seen], theirs[seen], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.quick_rows("rows")
-def test_environment_keeps_the_contract(name: str) -> None:
-    world = WORLDS[name]()
-    spec = world.spec
-    mean = world.values()[0].reshape(world.instances, spec.arms, -1)
-    # One limit at a time, since pulls are counted per arm whatever the limit; and the kit takes
-    # rewards to be signed only where a stated mean is below 0.
-    for j in np.flatnonzero((np.nanmin(mean, axis=1) < 0).all(axis=0)).tolist():
-        actions = [PairAction(jnp.int32(i), jnp.int32(j)) for i in range(spec.arms)]
-        check_environment(world, actions, key=KEY, bound=int(10.1 * ticks.ONE))
+def rcucb(survival: str) -> tuple[Any, Any]:
+    def twin(*given: Any) -> Any:
+        if survival == "kaplan_meier":
+            return twins.RCUCBKaplanMeier(*given, alpha=0.7)
+        return twins.RCUCB(*given, alpha=0.7, survival=survival)
+
+    return RCUCB(survival, alpha=0.7), twin
 
 
-def test_mean_gains_are_the_stated_ones() -> None:
-    """Every pair of every instance, by a Bonferroni test at 1 %."""
-    world, n, scores = small_g1(), 1 << 14, []
-    stated = world.values()[0].reshape(2, 3, 4)
-    for i in range(2):
+def reduction(width: str) -> tuple[Any, Any]:
+    return UCBReduction(width, alpha=0.5), lambda *given: twins.UCBReduction(
+        *given, alpha=0.5, width=width
+    )
+
+
+SURVIVALS = ("literal", "legal", "infinite", "kaplan_meier")
+INDEX = [(*rcucb(survival), name) for survival in SURVIVALS for name in ("PosCorr", "NegCorr")]
+INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX]
+)
+@pytest.mark.integration_rows(*(f"{policy}-NegCorr" for policy, _, _ in INDEX))
+def test_index_policies(policy: Any, twin: Any, name: str) -> None:
+    world = RevealConsumption(g1([name], arms=4, limits=5))
+    one, leaves = twin(4, units(world.spec)), as_arrays(policy)
+    for told in rounds(policy, world, FEW):
+        first = one.initial_pair()
+        if first is not None:
+            assert (told.arm, told.limit) == first
+        else:
+            theirs = one.scores()
+            same(np.asarray(_scores(leaves, told.state, told.view.round)).reshape(4, 5), theirs)
+            assert near_best(theirs, (told.arm, told.limit))
+        true = (told.true,) if isinstance(one, twins.RCUCB) else ()
+        one.update(told.arm, told.limit, told.reward, told.consumption, *true)
+
+
+@pytest.mark.parametrize("scaling", ["global", "per_arm"])
+def test_thompson_reduction(scaling: str) -> None:
+    world = RevealConsumption(g1(["Indep"], arms=4, limits=5))
+    policy, spec, seed = ThompsonReduction(scaling), world.spec, 3
+    twin = twins.ThompsonReduction(4, units(spec), scaling)
+    draw = jax.jit(lambda state, t: policy.draws(state, jax.random.key(seed), t))
+    last: Told | None = None
+    for told in rounds(policy, world, FEW, seed):
+        successes = np.asarray(told.state.successes).reshape(4, 5)
+        if last is not None:
+            coin = streams.policy_words(jax.random.key(seed), told.view.round, Role.TRIAL)[0]
+            u = int(streams.uniform_ticks(coin)) / ticks.ONE
+            y = int(successes[last.arm, last.limit]) - sum(twin.trials[last.arm][last.limit])
+            probability = twin.probability(last.limit, last.reward, last.consumption)
+            assert y == (u < probability) or abs(u - probability) < 1e-6
+            twin.update(last.arm, last.limit, last.reward, last.consumption)
+            twin.trial(last.arm, last.limit, y)
+        a, b = twin.posterior()
+        pulls = np.asarray(told.state.pulls).reshape(4, 5)
+        assert np.array_equal(successes + 1, a) and np.array_equal(pulls - successes + 1, b)
+        theta = np.asarray(draw(told.state, told.view.round), np.float64).reshape(4, 5)
+        assert near_best(twin.values(theta), (told.arm, told.limit))
+        last = told
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
+@pytest.mark.quick_rows("literal-2", "legal-3", "infinite-2")
+def test_z_rcucb(survival: str, m: int) -> None:
+    depth = {2: 4, 3: 3}[m]
+    cells = m**depth
+    # A small alpha (the class refuses it before anything runs) refines within a short run.
+    policy = ZRCUCB(survival, horizon=ROUNDS, alpha=0.02, m=m)
+    world = RevealConsumption(g1(["NegCorr"], arms=3, limits=list(fine_limits(depth, m))))
+    twin = twins.ZRCUCB(
+        3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival
+    )
+    score, recommended = jax.jit(policy.scores), jax.jit(policy.best_pair)
+    finest = cells
+    for told in rounds(policy, world, ROUNDS):
+        ours = np.asarray(score(told.state)).reshape(3, cells)
+        grid = np.asarray(on_grid(told.state)).reshape(3, cells)
+        assert np.array_equal(np.isneginf(ours), ~grid)
+        if int(policy.status(told.state)) == Status.CAPACITY:
+            break
         for arm in range(3):
-            reward, consumption = pulled(world, i, arm, n)
-            cost = np.asarray(world.spec.cost_ticks(jnp.asarray(consumption)))
-            for j, limit in enumerate(world.spec.limit_ticks):
-                gain = (
-                    np.where(consumption <= limit, reward - cost, -world.spec.penalty_ticks[j])
-                    / ticks.ONE
-                )
-                scores.append((gain.mean() - stated[i, arm, j]) / (gain.std(ddof=1) / np.sqrt(n)))
-    assert np.abs(scores).max() < stats.norm.isf(0.005 / len(scores)), np.abs(scores).max()
+            points = np.asarray(twin.ticks(arm)) - 1
+            assert np.flatnonzero(grid[arm]).tolist() == points.tolist()
+            same(ours[arm, points], twin.scores(arm))
+        assert near_best(ours, (told.arm, told.limit))
+        assert (told.arm, told.limit + 1) in twin.choices()
+        final = recommended(told.state)
+        assert (int(final.arm), int(final.limit) + 1) in twin.finest()
+        finest = min(finest, int(told.state.cell.min()))
+        tick = told.limit + 1
+        twin.update(told.arm, tick, told.reward, _inside(told, tick / cells), told.true)
+    assert finest <= cells // m**2, "the run must refine to mean anything"
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("policy", "name"),
-    [
-        (RCUCB("literal"), "revealed"),
-        (RCUCB("legal", alpha=0.5), "rows"),
-        (RCUCB("infinite"), "g1"),
-        (RCUCB("kaplan_meier"), "rows"),
-        (UCBReduction("lambda"), "rows"),
-        (UCBReduction("one", alpha=0.1), "g1"),
-        (ThompsonReduction("global"), "rows"),
-        (ThompsonReduction("per_arm"), "g1"),
-        (ZRCUCB("legal", horizon=60, alpha=1.5), "g1"),
-    ],
-    ids=str,
-)
-def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
-    check_policy(policy, WORLDS[name](), jb.Horizon(80), key=KEY)
-
-
-# --- laws and means -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("i", range(3))
-def test_g1_means_are_the_closed_forms(i: int) -> None:
-    world, twin = g1(), best_pair_G1(G1_NAMES[i])
-    ours = world.values()[0][i].reshape(10, 10)
-    # λ ≤ 10, and the tabulated CDF is right to 1e-5
-    np.testing.assert_allclose(ours, twin.v, atol=1e-4, rtol=0)
-    arm, limit, value = world.best_pair()[i]
-    assert (arm, world.spec.limits.index(limit)) == twin.best
-    assert value == pytest.approx(twin.value, abs=2e-5)
-
-
-def test_copula_has_its_marginals_and_its_correlation() -> None:
-    reward, consumption = stats.beta(2.0, 3.0), stats.gamma(1.5, scale=0.4)
-    kappas = (0.6, -0.6, 0.0)
-    n = 1 << 17
-    world = copula_arms(
-        [[reward]] * 3,
-        [[consumption]] * 3,
-        [[k] for k in kappas],
-        limits=[2.0],
-        cost=Linear(0.1),
-        penalty=Linear(1.0),
-    )
-    for i, kappa in enumerate(kappas):
-        r, c = pulled(world, i, 0, n)
-        r, seen = r / ticks.ONE, c / ticks.ONE * 2.0
-        # Dvoretzky–Kiefer–Wolfowitz at 1 % over six comparisons, and 3e-5 for the tables
-        allowed = np.sqrt(np.log(2 * 6 / 0.01) / (2 * n)) + 3e-5
-        grid = np.linspace(0.01, 0.99, 99)
-        assert np.abs((r[:, None] <= grid).mean(axis=0) - reward.cdf(grid)).max() < allowed
-        grid = np.linspace(0.02, 1.98, 99)
-        assert np.abs((seen[:, None] <= grid).mean(axis=0) - consumption.cdf(grid)).max() < allowed
-        # Spearman's ρ of a Gaussian copula, on pulls below τ_max for all but 0.7 % of them
-        rank = stats.spearmanr(r, c).statistic
-        assert rank == pytest.approx(6 / np.pi * np.arcsin(kappa / 2), abs=4 / np.sqrt(n) + 2e-3)
-
-
-def test_the_tabulated_normal_is_right_to_3e_5() -> None:
-    n = 1 << 16
-    world = copula_arms(
-        [stats.uniform()],
-        [stats.uniform()],
-        0.0,
-        limits=[1.0],
-        cost=Linear(0.1),
-        penalty=Linear(1.0),
-    )
-    law = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0)).law
-    lattice = ((np.arange(n, dtype=np.uint64) << 16) + (1 << 15)).astype(np.uint32)
-    draw = jax.jit(jax.vmap(lambda w: law.outcome(jnp.int32(0), jnp.stack([w, w]))))
-    reward, consumption = (np.asarray(x) / ticks.ONE for x in draw(jnp.asarray(lattice)))
-    even = (np.arange(n) + 0.5) / n
-    assert np.abs(reward - even).max() < 3e-5
-    assert np.abs(consumption - even).max() < 3e-5
-
-
-def test_rows_have_exact_means_and_run_times_above_every_limit_saturate() -> None:
-    world = rows()
-    spec = world.spec
-    _, consumption = pulled(world, 0, 0, 2000)
-    assert consumption.max() == OVER and (consumption <= OVER).all() and (consumption >= 0).all()
-    law = world.law
-    for i, k in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1)):
-        size = int(law.rows[i, k])
-        r, c = (
-            law.reward[i, k, :size],
-            law.consumption[i, k, :size] if hasattr(law, "consumption") else law.cost[i, k, :size],
-        )
-        cost = np.asarray(spec.cost_ticks(jnp.asarray(c)), np.int64)
-        for j, limit in enumerate(spec.limit_ticks):
-            gain = np.where(c <= limit, r.astype(np.int64) - cost, -int(spec.penalty_ticks[j]))
-            assert abs(int(world.mean_gain[i, k, j]) - gain.mean()) <= 0.5
-    assert np.isnan(world.values()[0][1].reshape(3, 3)[2]).all()
-    assert spec.consumption_ticks([5000.0, INF, 1.0, 0.0]).tolist() == [OVER, OVER, ticks.ONE, 0]
-
-
-def test_a_consumption_equal_to_its_limit_is_within() -> None:
-    limits = [0.1, 0.3, 0.7, 1.0]
-    spec = CensoredSpec.of(1, limits, cost=Linear(0.1), penalty=Linear(1.0))
-    assert (spec.consumption_ticks(limits) == spec.limit_ticks).all()
-
-
-def test_the_outcome_of_a_pull_does_not_depend_on_its_limit() -> None:
-    world = RevealConsumption(small_g1())
-    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(1))
-    limits = world.spec.limit_ticks
-    pull = jax.jit(lambda state, action: inner.pull(state, action, KEY, jnp.int32(1)))
-    state = inner.start()
-    for _ in range(20):
-        seen = [pull(state, PairAction(jnp.int32(2), jnp.int32(j))) for j in range(4)]
-        consumption = {int(told.consumption) for _, _, told, _ in seen}
-        assert len(consumption) == 1
-        rewards = {int(told.reward) for _, _, told, _ in seen if not told.exceeded}
-        assert len(rewards) <= 1
-        for j, (_, outcome, told, _) in enumerate(seen):
-            assert bool(told.exceeded) == (int(told.consumption) > limits[j])
-            assert int(outcome.events["censored"]) == int(told.exceeded)
-            expected = (
-                -world.spec.penalty_ticks[j]
-                if told.exceeded
-                else int(told.reward) - int(outcome.cost) // 10
-            )
-            assert abs(int(outcome.reward) - int(expected)) <= 1
-            assert int(outcome.cost) == min(int(told.consumption), int(limits[j]))
-        state = seen[0][0]
-
-
-def test_what_is_hidden_is_hidden() -> None:
-    inner = at_instance(jax.tree.map(jnp.asarray, small_g1()), jnp.int32(1))
-    for n in range(30):
-        state = jnp.full((3,), n, jnp.int32)
-        _, _, told, _ = inner.pull(state, PairAction(jnp.int32(2), jnp.int32(0)), KEY, jnp.int32(1))
-        if told.exceeded:
-            assert int(told.consumption) == 0 and int(told.reward) == 0
-            return
-    raise AssertionError("no round was censored")
-
-
-@pytest.mark.integration
-def test_policies_meet_the_same_world_and_legal_ones_do_not_read_what_is_revealed() -> None:
-    world = small_g1()
-    for policy in (
-        RCUCB("legal"),
-        RCUCB("infinite"),
-        RCUCB("kaplan_meier"),
-        UCBReduction(),
-        ThompsonReduction(),
-    ):
-        hidden, revealed = (
-            episode(policy, w, jb.Horizon(150), KEY, 150, replicates=2)
-            for w in (world, RevealConsumption(world))
-        )
-        told = [jax.tree.leaves(steps.observation.feedback) for steps in (hidden, revealed)]
-        assert any((a != b).any() for a, b in zip(*told, strict=True)), "nothing more was revealed"
-        for part in ("action", "outcome", "ledger"):
-            chex.assert_trees_all_equal(getattr(hidden, part), getattr(revealed, part))
-
-
-# --- z-RCUCB ------------------------------------------------------------------------------------------------------
-
-
-def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
-    # Constant rewards and no penalty: the grid of a single arm is refined as fast as it can be.
-    arm = (np.ones(4), np.array([0.05, 0.2, 0.4, 0.9]))
-    results = []
-    for depth in (1, 3):
-        world = row_arms(
-            [[arm, arm]],
-            limits=fine_limits(depth),
-            cost=Linear(0.1),
-            penalty=Constant(0.0),
-            tau_max=1.0,
-        )
-        policy = ZRCUCB("legal", horizon=100_000, alpha=1.0001, delta=1.0)
-        with (
-            pytest.warns(UserWarning, match="capacity") if depth == 1 else contextlib.nullcontext()
-        ):
-            results.append(
-                jb.simulate(policy, world, jb.Horizon(900), key=KEY, marks=np.arange(1, 301) / 300)
-            )
-    small, large = results
-    assert small.status.values.ravel().tolist() == ["capacity"]
-    assert large.status.values.ravel().tolist() == ["horizon"]
-    played = int(small.ledger["rounds"].max())
-    same = small.ledger["rounds"][0, 0, 0] < played
-    assert 20 < same.sum() < 300
-    for name in ("reward", "spent", "event:censored"):
-        assert np.array_equal(
-            small.ledger[name][0, 0, 0][same], large.ledger[name][0, 0, 0][same]
-        ), name
-
-
-def test_after_its_horizon_the_recommended_pair_is_played() -> None:
-    world = g1(["NegCorr"], arms=3, limits=fine_limits(4).tolist())
-    policy = ZRCUCB("infinite", horizon=300, alpha=1.01)
-    result = jb.simulate(
-        policy,
-        world,
-        jb.Horizon(304),
-        key=KEY,
-        replicates=5,
-        marks=[(300 + i) / 304 for i in range(5)],
-    )
-    last = np.diff(result.ledger["expected_reward"][0, 0], axis=1)
-    assert (last == last[:, :1]).all()
-    simple = world.values()[0].max() - last[:, 0] / ticks.ONE
-    assert (simple >= -1e-6).all()
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
-def dips(x: jax.Array) -> jax.Array:
-    return jnp.where(x < 0.5, x, x - 0.4)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"limits": [0.0, 0.5]}, r"limits: 0.0 given; it must be in \(0, tau_max\] = \(0, 1\]"),
-        ({"limits": [0.5, 1.5]}, "limits: 1.5 given"),
-        ({"limits": [0.5, float("nan")]}, "limits: nan given; it must be finite"),
-        ({"limits": [0.5, 0.3]}, r"limits: \[0.5, 0.3\] given; it must be increasing"),
-        ({"limits": []}, "limits: .* at least one number"),
-        ({"limits": "abc"}, "limits: 'abc' given; it must be a list of numbers"),
-        ({"penalty": Linear(-1.0)}, "penalty: .* from 0 to 100 at every limit"),
-        ({"penalty": dips}, r"penalty: .* must be increasing from limit 0.4 to 0.5"),
-        ({"penalty": 3.0}, "penalty: 3.0 given; it must be a JAX function"),
-        (
-            {"cost": Linear(1.5)},
-            r"cost: 1.0[0-9]* given; it must be in \[0, 1\] for every consumption",
-        ),
-        ({"cost": lambda x: x - 0.1}, r"cost: -0.1[0-9]* given; it must be in \[0, 1\]"),
-        ({"cost": dips}, "cost: .* increasing in the consumption"),
-        ({"cost": np.array([1.0])}, "cost: .* a JAX function"),
-        ({"cost": lambda x: jnp.sum(x)}, "cost: a function that maps shape"),
-        ({"tau_max": -1.0}, "tau_max: -1.0 given; it must be a finite number above 0"),
-    ],
-    ids=lambda x: next(iter(x)) if isinstance(x, dict) else x[:24],
-)
-def test_bad_games_are_refused(change: dict[str, Any], message: str) -> None:
-    game: dict[str, Any] = {
-        "limits": [0.4, 0.5, 1.0],
-        "cost": Linear(0.1),
-        "penalty": FastTrack(),
-        "tau_max": 1.0,
-    }
-    with pytest.raises(jb.InputError, match=message) as caught:
-        row_arms([[([1.0], [0.3])]], **(game | change))
-    assert "\n" not in str(caught.value)
-
-
-def test_bad_laws_are_refused() -> None:
-    game: dict[str, Any] = {"limits": [1.0], "cost": Linear(0.1), "penalty": Linear(1.0)}
-    ok = stats.beta(1, 1)
-    for reward, consumption, kappa, message in (
-        ([stats.norm()], [ok], 0.0, r"reward\[0\]\[0\]: .* a law on \[0, 1\]"),
-        ([ok], [stats.norm()], 0.0, r"consumption\[0\]\[0\]: .* a law on \[0, ∞\)"),
-        ([0.5], [ok], 0.0, r"reward\[0\]\[0\]: 0.5 given; it must be a law with a method ppf"),
-        ([ok, ok], [ok], 0.0, "with as many of each"),
-        ([ok], [ok], 1.0, r"correlation: \[\[1.0\]\] given; it must be in \(-1, 1\)"),
-        ([ok], [ok], [0.0, 0.1], "correlation: .* of shape"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            copula_arms(reward, consumption, kappa, **game)
-    for bad_rows, message in (
-        ([], r"rows: \[\] given"),
-        ([[([1.0], [1.0, 2.0])]], "both must be"),
-        ([[([1.5], [1.0])]], r"rows\[0\]\[0\] rewards: 1.5 given"),
-        ([[([1.0], [-1.0])]], "consumptions: -1 given"),
-        ([[([1.0], [float("nan")])]], "consumptions: nan given"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            row_arms(bad_rows, **game)
-    with pytest.raises(
-        jb.InputError, match="names: 'Poscorr' given; it must be 'PosCorr' or 'NegCorr' or 'Indep'"
-    ):
-        g1(["Poscorr"])
-
-
-def test_policies_are_refused_where_they_cannot_play() -> None:
-    world = small_g1()
-
-    def play(policy: jb.Policy, where: Any = world) -> None:
-        jb.simulate(policy, where, jb.Horizon(10), key=KEY)
-
-    with pytest.raises(
-        jb.InputError, match="it must be an environment wrapped as RevealConsumption"
-    ):
-        play(RCUCB("literal"))
-    with pytest.raises(jb.InputError, match="RevealConsumption"):
-        play(ZRCUCB("literal", horizon=10))
-    with pytest.raises(
-        jb.InputError, match="survival: 'leagl' given; it must be 'literal' or 'legal'"
-    ):
-        play(RCUCB("leagl"))
-    with pytest.raises(jb.InputError, match="width: 'two' given; it must be 'lambda' or 'one'"):
-        play(UCBReduction("two"))
-    with pytest.raises(jb.InputError, match="scaling: 'local' given"):
-        play(ThompsonReduction("local"))
-    with pytest.raises(jb.InputError, match=r"limits: .* must be 2\*\*depth equally spaced"):
-        play(ZRCUCB("legal", horizon=10), g1(arms=2, limits=10))
-    with pytest.raises(
-        jb.InputError, match=r"ZRCUCB.alpha: 1.0 given; it must be a finite number above 1"
-    ):
-        play(ZRCUCB("legal", horizon=10, alpha=1.0))
-    with pytest.raises(jb.InputError, match=r"RCUCB.alpha: 0.0 given"):
-        play(RCUCB("legal", alpha=0.0))
-    with pytest.raises(jb.InputError, match="OmegaUCB plays environments with a FiniteSpec"):
-        play(jb.policies.OmegaUCB())
-    with pytest.raises(jb.InputError, match="RCUCB plays environments with a CensoredSpec"):
-        play(RCUCB("legal"), jb.environments.FiniteArms.bernoulli([0.5], [0.5]))
-
-
-def test_a_zero_penalty_is_the_ordinary_bandit() -> None:
-    arms = [[(np.array([1.0, 0.0, 1.0]), np.zeros(3)), (np.array([0.0, 1.0, 0.0]), np.zeros(3))]]
-    world = row_arms(arms, limits=[1.0], cost=Constant(0.0), penalty=Constant(0.0))
-    gains = world.values()[0][0]
-    np.testing.assert_allclose(gains, [2 / 3, 1 / 3], atol=1e-7)
-    result = jb.simulate(RCUCB("legal"), world, jb.Horizon(200), key=KEY, marks=1)
-    assert int(result.count("censored").values.max()) == 0
-    assert result.pulls.values.sum() == 200
+def _inside(told: Told, limit: float) -> float | None:
+    return None if told.consumption is None else min(told.consumption, limit)

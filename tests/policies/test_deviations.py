@@ -54,13 +54,6 @@ def test_logarithm_of_the_round_as_printed() -> None:
     assert ours == pytest.approx(twin.m_ucb(seen(*STATE), 0.25)[0], rel=NEAR)
 
 
-def test_budget_ucb_factor_two_by_default_one_as_printed() -> None:
-    assert policies.BudgetUCB(min_cost=0.1).factor == 2.0
-    for factor in (1.0, 2.0):
-        ours = score(policies.BudgetUCB(min_cost=0.1, factor=factor), *STATE)
-        assert ours == pytest.approx(twin.budget_ucb(seen(*STATE), 0.1, factor=factor)[0], rel=NEAR)
-
-
 def test_oracle_least_cost_is_a_visible_argument() -> None:
     """The reference code hands the true least cost to Budget-UCB and UCB-B2 behind the scenes."""
     for policy in (policies.BudgetUCB, policies.UCBBV1):
@@ -86,14 +79,6 @@ def test_m_ucb_is_infinite_where_the_lower_bound_is_not_above_zero() -> None:
     assert score(policies.MUCB(alpha=0.5), *STATE) < np.inf
 
 
-def test_z_of_omega_ucb_is_that_of_the_paper_not_an_exact_quantile() -> None:
-    """Example 2 and Figure 1 of the paper use the quantile; its policy, like ours, √(2ρ ln t)."""
-    arms = (10_000.0, 1000.0, 0.8, 0.2)
-    ours = score(policies.OmegaUCB(rho=1.0), *arms)
-    assert ours == pytest.approx(5.607, abs=1e-3)
-    assert ours != pytest.approx(5.504, abs=0.05)
-
-
 def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
     """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data
     give n/(n − 1).
@@ -107,9 +92,8 @@ def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
         parts = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
         ours = float(ucb._eta(*(jnp.float32(part) for part in parts)))
         assert ours == pytest.approx(code, abs=5e-7)  # some roundings of float32
-    assert most < 2e-14 and "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(
-        encoding="utf-8"
-    )
+    assert most < 2e-14
+    assert "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(encoding="utf-8")
     coin = np.arange(40) % 4 == 0
     assert coin.var(ddof=1) / (coin.mean() * (1 - coin.mean())) == pytest.approx(40 / 39)
     assert ucb._eta(jnp.float32(0), jnp.float32(10), jnp.float32(30), jnp.float32(40)) == 1
@@ -128,11 +112,9 @@ def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
     )
     scores = np.asarray(evaluate_arms(policies.UCBSCPlus(), arms))
     assert not np.isnan(scores).any() and (scores > 100).all()
-    assert (
-        np.isinf(scores[-1])
-        and np.isfinite(scores[0])
-        and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
-    )
+    assert np.isinf(scores[-1])
+    assert np.isfinite(scores[0])
+    assert (np.diff(scores[np.isfinite(scores)]) >= 0).all()
 
 
 def test_kl_ucb_sc_plus_is_finite_once_a_cost_was_seen() -> None:
@@ -171,23 +153,14 @@ def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() ->
     assert (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0
 
 
-def test_ucb_bv1_forces_a_pull_where_its_formula_is_negative() -> None:
-    """One public coding forgets that λ ≤ s means +∞, and would shun the arm instead."""
-    state = (1000.0, 50.0, 0.3, 0.4)
-    assert twin.ucb_bv1(seen(*state), 0.05, guarded=False)[0] < 0
-    assert score(policies.UCBBV1(min_cost=0.05), *state) == np.inf
-
-
 def test_ucb_b2_guard_is_on_the_mean_cost() -> None:
     """The reference code compares the cost radius with the mean reward."""
     rich, poor = (2000.0, 200.0, 0.05, 0.9), (2000.0, 200.0, 0.9, 0.05)
     assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(seen(*rich))[0], rel=NEAR)
-    assert np.isfinite(twin.ucb_b2(seen(*rich))[0]) and np.isinf(
-        twin.ucb_b2(seen(*rich), guard="reward")[0]
-    )
-    assert score(policies.UCBB2(), *poor) == np.inf and np.isfinite(
-        twin.ucb_b2(seen(*poor), guard="reward")[0]
-    )
+    assert np.isfinite(twin.ucb_b2(seen(*rich))[0])
+    assert np.isinf(twin.ucb_b2(seen(*rich), guard="reward")[0])
+    assert score(policies.UCBB2(), *poor) == np.inf
+    assert np.isfinite(twin.ucb_b2(seen(*poor), guard="reward")[0])
 
 
 def test_pd_bwk_with_one_resource_has_no_weights() -> None:
@@ -228,13 +201,3 @@ def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
         found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4
     )
     assert (found[False].regret.values[..., -1] > 0.1).all()
-
-
-def test_the_pull_that_exceeds_the_budget_counts_or_forfeits() -> None:
-    arms = jb.environments.FiniteArms.empirical([[([0.75], [0.75])]])
-    for rule, reward in (("counts", 1.5), ("forfeits", 0.75)):
-        constraint = jb.TotalBudget(1.0, last_pull=rule)
-        result = jb.simulate(
-            policies.UCB1(), arms, constraint, key=jax.random.key(0), marks=1, engine="scan"
-        )
-        assert float(result.reward.values.ravel()[-1]) == reward

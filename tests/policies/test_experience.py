@@ -23,6 +23,7 @@ HISTORY = {
     "cost": [[20, 11, 0], [8, 15, 4]],
 }
 BUDGET = jb.TotalBudget(60.0, last_pull="counts")
+SPLIT = jb.policies.FixedSplit([1, 1, 1])
 
 
 def history_of(state: Any) -> History:
@@ -141,46 +142,22 @@ def test_batches_of_one_are_the_policy_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    ("wrong", "message"),
     [
         (
             lambda: History.of([1.5, 2], [1, 1], [1, 1]),
-            r"pulls: \[1.5, 2\] given; it must be whole numbers",
+            r"pulls: \[1.5, 2\] given; .* whole numbers",
         ),
-        (
-            lambda: History.of([1, 2], [1, 3], [1, 1]),
-            r"reward: \[1.0, 3.0\] given; it must be sums over the pulls",
-        ),
-        (
-            lambda: History.of([1, 2], [1], [1, 1]),
-            r"pulls, reward, cost: shapes \[2\] and \[1\] and \[2\] given",
-        ),
-        (
-            lambda: jb.simulate(
-                experienced(jb.policies.UCB1(), History.of([1], [1], [1])), ARMS, BUDGET, key=KEY
-            ),
-            "history: 1 arms given; it must have 3",
-        ),
-        (
-            lambda: jb.simulate(
-                experienced(jb.policies.FixedSplit([1, 1, 1]), History.of(**HISTORY)),
-                ARMS,
-                BUDGET,
-                key=KEY,
-            ),
-            "policy: 'FixedSplit' given; it must be a policy that adds up",
-        ),
-        (
-            lambda: jb.simulate(
-                InBatches(jb.policies.FixedSplit([1, 1, 1]), size=2), ARMS, BUDGET, key=KEY
-            ),
-            "policy: 'FixedSplit' given; it must be a policy that adds up",
-        ),
+        (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; .* sums over"),
+        (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\]"),
+        (experienced(jb.policies.UCB1(), History.of([1], [1], [1])), "history: 1 arms given; .* 3"),
+        (experienced(SPLIT, History.of(**HISTORY)), "policy: 'FixedSplit' given; .* that adds up"),
+        (InBatches(SPLIT, size=2), "policy: 'FixedSplit' given; it must be a policy that adds up"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_refusals(wrong: Any, message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        call()
+        jb.simulate(wrong, ARMS, BUDGET, key=KEY) if isinstance(wrong, jb.Policy) else wrong()
 
 
 @pytest.mark.integration

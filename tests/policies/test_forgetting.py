@@ -485,9 +485,8 @@ def test_the_twin_of_restarts() -> None:
         ):
             since, watched = t, {}
             begun.append(t)
-    assert begun and int(np.asarray(steps.after.restarts)[-1]) == len(
-        [t for t in begun if t < len(action)]
-    )
+    assert begun
+    assert int(np.asarray(steps.after.restarts)[-1]) == len([t for t in begun if t < len(action)])
 
 
 @pytest.mark.integration

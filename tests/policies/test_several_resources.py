@@ -281,9 +281,8 @@ def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str)
             *(policies.Discounted(FORGETFUL[name], gamma, per) for gamma in (1.0, 0.9)),
         )
     )
-    assert np.array_equal(own.action, found[0].action) and not np.array_equal(
-        own.action, found[1].action
-    )
+    assert np.array_equal(own.action, found[0].action)
+    assert not np.array_equal(own.action, found[1].action)
     mine, theirs = (getattr(x, "learnt", x) for x in (own.after, found[0].after.inner))
     jax.tree.map(np.testing.assert_array_equal, mine, _in_whole_pulls(theirs))
 

@@ -289,6 +289,8 @@ def test_warnings_in_clear_words() -> None:
         (BZoom(lam=0.5, lipschitz=0.0), "BZoom.lipschitz: 0.0 given; it must be a finite number above 0"),
         (BZoom(lam=0.5, lipschitz=1.0, capacity=0), "BZoom.capacity: 0 given; it must be a whole number from 1"),
         (SinglePhaseBZoom(budget=-1.0, lam=0.5, lipschitz=1.0), "SinglePhaseBZoom.budget: -1.0 given"),
+        *((kind(budget=[4.0, 0.5], lam=1.0, lipschitz=1.0), "budget: 0.5 given; it must be at least lam")
+          for kind in (SinglePhaseBZoom, SinglePhaseZooming)),
         (HOO(lam=0.5, nu=1.0, depth=15), "HOO.depth: 15 given; it must be a whole number from 1 to 14"),
         (StoOO(lam=0.5, nu=1.0, horizon=10.0, capacity=0), "StoOO.capacity: 0 given"),
         (OnPoints(UCB1(), points=[0.2, 0.2]), "OnPoints.points: two points of a set are equal"),
@@ -321,12 +323,3 @@ def test_on_points_plays_the_finite_bandit() -> None:
         state.pulls, jax.tree.map(lambda x: x[0, -1], steps.after).pulls + (np.arange(3) == arm)
     )
     assert isinstance(cost_valley([0.3], 0.5).at(points), FiniteArms)
-
-
-@pytest.mark.parametrize("kind", [SinglePhaseBZoom, SinglePhaseZooming])
-def test_a_budget_below_lambda_has_no_radius(kind: Any) -> None:
-    policy = kind(budget=[4.0, 0.5], lam=1.0, lipschitz=1.0)
-    with pytest.raises(
-        jb.InputError, match=rf"{kind.__name__}\.budget: 0\.5 given; it must be at least lam"
-    ):
-        lay_out(policy, cost_valley([0.3], lam=0.5), BUDGET, key=KEY, marks=1)

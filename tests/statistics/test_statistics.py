@@ -92,9 +92,8 @@ def test_over_is_said_by_the_caller() -> None:
     assert len(asked) == 11 and set(asked.values()) == {inspect.Parameter.empty}, asked
     x = array(np.arange(8.0)[:, None] * 4 + symmetric(8, 6) / 10, "instance", "replicate")
     drawn, given = mean(x, over="instance"), mean(x, over="replicate")
-    assert drawn.value == pytest.approx(given.value) and drawn.high - drawn.low > 20 * (
-        given.high - given.low
-    )
+    assert drawn.value == pytest.approx(given.value)
+    assert drawn.high - drawn.low > 20 * (given.high - given.low)
 
 
 def names(warnings: tuple[str, ...]) -> set[str]:
@@ -105,10 +104,6 @@ def holds(found: jb.statistics.Estimate, truth: float | np.ndarray = 0.0) -> flo
     """The share of experiments whose intervals, or whole curves, hold the truth."""
     inside = (found.low <= truth) & (truth <= found.high)
     return float(inside.all("mark").mean() if "mark" in inside.dims else inside.mean())
-
-
-def covered(found: jb.statistics.Estimate, truth: float) -> float:
-    return float(((found.low <= truth) & (truth <= found.high)).mean())
 
 
 def near(share: float, size: int, level: float = 0.95) -> bool:
@@ -133,7 +128,7 @@ def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> N
 def test_means_cover_skewed_laws() -> None:
     x = np.random.default_rng(1).exponential(size=(20, 4000))
     found = mean(array(x, "instance", "experiment"), over="instance")
-    assert found.value.dims == ("experiment",) and near(covered(found, 1.0), 4000)
+    assert found.value.dims == ("experiment",) and near(holds(found, 1.0), 4000)
     t = stats.t.ppf(0.975, 19) * x.std(0, ddof=1) / math.sqrt(20)
     assert np.mean(abs(x.mean(0) - 1) <= t) < 0.93  # Student's does not
 
@@ -142,7 +137,7 @@ def test_means_over_given_instances_with_two_runs_each_cover() -> None:
     rng = np.random.default_rng(2)
     x = rng.exponential(size=(19, 2, 2000)) + 100 * np.arange(19)[:, None, None]
     found = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
-    assert 0.94 < covered(found, 901.0) < 0.98 and found.units == 38
+    assert 0.94 < holds(found, 901.0) < 0.98 and found.units == 38
     assert abs(found.high - found.low).mean() < 2  # the spread between instances does not count
 
 
@@ -150,7 +145,7 @@ def test_means_over_given_instances_with_two_runs_each_cover() -> None:
 def test_quantiles_cover_heavy_tails(q: float) -> None:
     x = np.random.default_rng(3).pareto(0.8, size=(60, 3000))  # without a mean
     found = quantile(array(x, "instance", "experiment"), q, over="instance")
-    assert near(covered(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
+    assert near(holds(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
 
 
 def test_the_median_is_that_of_hettmansperger_and_sheather() -> None:
@@ -190,8 +185,8 @@ def test_the_worst_cover() -> None:
     found, share = (
         f(array(x, "instance", "experiment"), 0.1, over="instance") for f in (cvar, tail_share)
     )
-    assert 0.92 < covered(found, 1 + math.log(10)) < 0.98
-    assert 0.92 < covered(share, 0.1 * (1 + math.log(10))) < 0.98
+    assert 0.92 < holds(found, 1 + math.log(10)) < 0.98
+    assert 0.92 < holds(share, 0.1 * (1 + math.log(10))) < 0.98
     assert names(cvar(x[:, 0], 0.1, over="instance").warnings) == set()
 
 
@@ -203,10 +198,8 @@ def test_what_two_of_a_hundred_carry_is_said() -> None:
         "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it" in said
     )
     one = mean(array(np.r_[np.linspace(0, 1, 29), 100.0], "seed"), over="seed").warnings
-    assert (
-        names(one) == {"heavy tail", "one unit decides", "skewed"}
-        and "1 of 30 seeds carries 87%" in one[0]
-    )
+    assert names(one) == {"heavy tail", "one unit decides", "skewed"}
+    assert "1 of 30 seeds carries 87%" in one[0]
 
 
 def test_few_units_are_said_and_the_worst_of_many_samples() -> None:
@@ -235,16 +228,13 @@ def test_tame_laws_are_seldom_warned_of(law: str) -> None:
 def test_over_any_axis_and_what_is_left() -> None:
     x = array(np.random.default_rng(7).normal(size=(2, 3, 30)), "setting", "mark", "seed")
     found = mean(x.assign_coords(setting=["a", "b"]), over="seed")
-    assert found.value.dims == ("setting", "mark") and list(found.low["setting"].values) == [
-        "a",
-        "b",
-    ]
+    assert found.value.dims == ("setting", "mark")
+    assert list(found.low["setting"].values) == ["a", "b"]
     assert float(found.low[1, 2]) == pytest.approx(mean(x[1, 2].values, over="instance").low)
     twice = array(np.random.default_rng(8).normal(size=(30, 2)), "instance", "replicate")
     both = mean(twice, over="instance")
-    assert both.units == 30 and both.low == pytest.approx(
-        mean(twice.values.mean(1), over="instance").low
-    )
+    assert both.units == 30
+    assert both.low == pytest.approx(mean(twice.values.mean(1), over="instance").low)
 
 
 def test_blocks_of_places_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,17 +406,11 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
     [
         (
             lambda: mean(X, over="run"),
-            r"x: an array with axes \('instance', 'mark'\) given; it must have an axis 'run'",
+            r"x: an array with axes .* given; it must have an axis 'run'",
         ),
-        (
-            lambda: mean(np.ones((3, 2)), over="run"),
-            r"x: a plain array of shape \(3, 2\) given; it must be labelled",
-        ),
+        (lambda: mean(np.ones((3, 2)), over="run"), r"x: a plain array of shape \(3, 2\) given"),
         (lambda: mean("regret", over="instance"), "x: 'regret' given"),
-        (
-            lambda: mean([1.0, np.nan], over="run"),
-            "x: 'NaN or infinity' given; it must be finite numbers",
-        ),
+        (lambda: mean([1.0, np.nan], over="run"), "x: 'NaN or infinity' given; it must be finite"),
         (lambda: mean(np.array([]), over="instance"), "x: 'no unit' given"),
         (lambda: mean(X, level=1.0, over="instance"), "level: 1.0 given"),
         (lambda: quantile(X, 99, over="instance"), r"q: 99 given; it must be a number in \(0, 1\)"),

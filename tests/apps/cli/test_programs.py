@@ -5,13 +5,13 @@ should be.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from jaxbandits.apps._cli import console
+from tests.processes import python
 
 
 @pytest.fixture
@@ -54,13 +54,8 @@ def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(tmp_path.iterdir())) == 10
     (tmp_path / "new-cache").write_bytes(b"x" * 10)
     console._prune(tmp_path)
-    assert sorted(x.name for x in tmp_path.iterdir()) == [
-        "6-cache",
-        "7-cache",
-        "8-cache",
-        "9-cache",
-        "new-cache",
-    ]
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == [*(f"{i}-cache" for i in range(6, 10)), "new-cache"]
 
 
 @pytest.mark.integration
@@ -76,12 +71,8 @@ def test_a_second_command_compiles_nothing_and_damage_is_ignored(home: Path) -> 
 
     def compare(**more: str) -> tuple[str, int]:
         """What it printed, and how many programs it compiled."""
-        command = [sys.executable, "-c", count, "compare", "--arms", str(arms), "--budget", "20", "--runs", "4",
-                   "--policies", "c_ucb", "--out", str(home / "out")]  # fmt: skip
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **more}, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
+        words = f"compare --arms {arms} --budget 20 --runs 4 --policies c_ucb --out {home / 'out'}"
+        done = python(count, *words.split(), environ=more)
         *errors, last = done.stderr.splitlines()
         assert not errors, errors
         return done.stdout, int(last.split()[1])

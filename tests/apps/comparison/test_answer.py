@@ -12,7 +12,6 @@ import pytest
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.apps._cli.compare import chosen_policies, parser
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import Answer, answer_of, compare, report, write_report
 from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, Spread, money_over_budgets
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
@@ -29,6 +28,7 @@ from jaxbandits.apps.comparison.plan import (
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
+from tests.apps.commands import command
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 
@@ -49,9 +49,8 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         reward = comparison.data["reward"].values[row, 0]
         assert part.earned.mean == pytest.approx(reward.mean())
         ends = part.earned.low, part.earned.high  # of 40 runs the least and the most
-        assert ends == (reward.min(), reward.max()) and part.earned.coverage == pytest.approx(
-            39 / 41
-        )
+        assert ends == (reward.min(), reward.max())
+        assert part.earned.coverage == pytest.approx(39 / 41)
         assert sum(arm.share.mean for arm in part.arms[0]) == pytest.approx(1)
         assert sum(arm.pulls.mean for arm in part.arms[0]) == pytest.approx(
             comparison.data["pulls"].values[row, 0].mean()
@@ -127,11 +126,9 @@ def test_without_the_file_a_policy_plays_as_the_row_from_nothing_says(
 
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
-    assert (
-        isinstance(answer.check, NoiseCheck)
-        and answer.check.noise == "bernoulli"
-        and answer.check.runs == 40
-    )
+    assert isinstance(answer.check, NoiseCheck)
+    assert answer.check.noise == "bernoulli"
+    assert answer.check.runs == 40
     assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.played.labels)
     assert answer.check.same_best == (answer.check.ranking[0][0] == answer.settings[0].setting)
     best = answer.settings[0]
@@ -163,11 +160,9 @@ def test_the_words(answer: Answer) -> None:
     ):
         assert name in text
     assert "$10.25" in text  # what a conversion of Spring costs in the file
-    assert (
-        "means are estimates" in text
-        and "varies by 50% (stated" in text
-        and "Check: a click" in text
-    )
+    assert "means are estimates" in text
+    assert "varies by 50% (stated" in text
+    assert "Check: a click" in text
     assert "nan" not in text and text.count("warning") == 0
     assert report.closing(answer).startswith(f"In short: {best.setting} would have brought")
     assert len(report.GLOSSARY) == 6
@@ -216,41 +211,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [
-        "--arms",
-        "ads.csv",
-        "--budget",
-        "4",
-        "--policies",
-        "omega_ucb",
-        "--runs",
-        "40",
-        "--marks",
-        "5",
-    ]
-    assert main(["compare", *given, "--no-check", "--explain", "--out", "out"]) == 0
+    line = "compare --arms ads.csv --budget 4 --policies omega_ucb --runs 40 --marks 5"
+    assert command(f"{line} --no-check --explain --out out") == 0
     out, err = capsys.readouterr()
     assert err == "" and out.startswith("If you had run this again with $4 to spend:\n")
     assert "warning: the budget of 4 is about 3.9 clicks in 'ads': too few to learn anything" in out
-    assert (
-        "warning: the last click exceeds the budget: " in out
-        and "% more than 4 is spent on average" in out
-    )
+    assert "warning: the last click exceeds the budget: " in out
+    assert "% more than 4 is spent on average" in out
     assert "regret: what the best arm" in out and "Holm" not in out and "paired" not in out
     facts = json.loads(Path("out/answer.json").read_text())
-    assert (
-        facts["uncertainty"] == "means"
-        and facts["second_noise"] is None
-        and len(facts["warnings"]) == 2
-    )
+    assert facts["uncertainty"] == "means"
+    assert facts["second_noise"] is None
+    assert len(facts["warnings"]) == 2
     rows = Path("out/arms.csv").read_text().splitlines()
     assert len(rows) == 4 and rows[0].startswith("setting,instance,arm,reward_per_pull,")
     page = Path("out/report.html").read_text()
     assert "://" not in page and page.count("data:image/png;base64,") == 2
-    assert (
-        "If you had run this again with $4 to spend" in page
-        and "jaxbandits compare --arms ads.csv" in page
-    )
+    assert "If you had run this again with $4 to spend" in page
+    assert "jaxbandits compare --arms ads.csv" in page
 
 
 @pytest.mark.integration
@@ -265,11 +243,10 @@ def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixt
     assert said.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
     every.constraint = 0.5
     assert [type(x) for x in chosen_policies(every)[0]] == list(AVERAGE_COST_POLICIES.values())
-    quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
-    arms = ["compare", "--arms", "ads.csv", "--budget", "20"]
-    assert main([*arms, "--policies", "mine.py:Mine", "--alpha", "0.1", *quick]) == 0
+    line = "compare --arms ads.csv --budget 20 --runs 6 --marks 2 --no-answer --out out --policies"
+    assert command(f"{line} mine.py:Mine --alpha 0.1") == 0
     assert "Mine(alpha=0.1)" in capsys.readouterr().out
-    assert main([*arms, "--policies", "pacer", "--constraint", "average-cost:0.5", *quick]) == 0
+    assert command(f"{line} pacer --constraint average-cost:0.5") == 0
     out = capsys.readouterr().out
     assert "pacer(a=1) broke the bound of 0.5 a round on average in 6 of 6 runs" in out
 
@@ -296,34 +273,10 @@ def test_what_few_clicks_cannot_bear_is_said(
     Path("ads.csv").write_text(
         "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
     )
-    given = [
-        "--arms",
-        "ads.csv",
-        "--budget",
-        "100",
-        "--policies",
-        "omega_ucb",
-        "--runs",
-        "20",
-        "--growth",
-        "none",
-    ]
+    line = "compare --arms ads.csv --budget 100 --policies omega_ucb --runs 20 --growth none"
     told = {}
     for uncertainty in ("given", "means"):
-        assert (
-            main(
-                [
-                    "compare",
-                    *given,
-                    "--uncertainty",
-                    uncertainty,
-                    "--no-check",
-                    "--out",
-                    uncertainty,
-                ]
-            )
-            == 0
-        )
+        assert command(f"{line} --uncertainty {uncertainty} --no-check --out {uncertainty}") == 0
         told[uncertainty] = capsys.readouterr().out
     share = re.search(
         r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean",

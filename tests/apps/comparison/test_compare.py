@@ -155,10 +155,8 @@ def test_rows_of_the_table(together: Comparison) -> None:
         assert sorted((row["reward"] for row in block), reverse=True) == [
             row["reward"] for row in block
         ]
-        assert (
-            block[0]["difference"] == block[0]["difference_low"] == 0
-            and not block[0]["difference_clear"]
-        )
+        assert block[0]["difference"] == block[0]["difference_low"] == 0
+        assert not block[0]["difference_clear"]
         assert block[0]["difference_p"] == 1
         for row in block:
             assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
@@ -187,10 +185,8 @@ def test_rows_as_data_frames(together: Comparison) -> None:
     pandas = together.to_pandas()
     assert pandas.to_dict("records") == together.table()
     units = pandas.attrs["units"]
-    assert (
-        units["reward_low"] == units["difference"] == together.plan.table.reward_unit
-        and "difference_p" not in units
-    )
+    assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit
+    assert "difference_p" not in units
     assert set(units) <= set(pandas.columns)
 
 
@@ -256,6 +252,12 @@ def test_beta_noise_has_the_means() -> None:
     found = run_plan(plan).data
     each = (found["spent"] / found["pulls"]).mean()
     assert 0.19 < float(each) < 0.25
+    small = prepare(table(instance("ads", [0.2, 0.1], [0.5, 3e-4])), 20.0, UCB, noise="beta")
+    np.testing.assert_allclose(
+        small.worlds.groups[0].environment.values()[1], [[0.5, 3e-4]], atol=1e-5
+    )
+    with pytest.raises(InputError, match="noise: 'beta' given; it must be 'bernoulli' for a mean"):
+        prepare(table(instance("ads", [0.2, 0.1], [0.5, 1e-5])), 20.0, UCB, noise="beta")
 
 
 def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:

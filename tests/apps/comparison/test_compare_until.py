@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import (
     ArmsTable,
     Comparison,
@@ -24,6 +23,7 @@ from jaxbandits.apps.comparison import (
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.stopping import most_earned
 from jaxbandits.policies import OmegaUCB
+from tests.apps.commands import command
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
 TABLE = ArmsTable("means", (ADS,), (), "reward", "cost")
@@ -79,17 +79,13 @@ def test_the_words(clear: Comparison) -> None:
         "  who earns more in most runs is clear in 1 of 1 pairs; on average in "
     )
     table = sections["All settings, ranked"].text()
-    assert (
-        f"less in most runs (clear after {after})" in table
-        and "over all looks, all pairs and both claims" in table
-    )
+    assert f"less in most runs (clear after {after})" in table
+    assert "over all looks, all pairs and both claims" in table
     assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs, 'replicate')}"
     about = json.loads(json.dumps(clear.about()))["until"]
-    assert (
-        about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
-        and about["reached"]
-        and about["runs"] == runs
-    )
+    assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
+    assert about["reached"]
+    assert about["runs"] == runs
 
 
 def pairs(most: Any, average: Any) -> Any:
@@ -103,14 +99,11 @@ def pairs(most: Any, average: Any) -> Any:
 
 def test_what_counts_as_clear() -> None:
     ahead = pairs([[0, 5, 9], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 7, 0]])
-    assert (
-        StoppingRule("clear").is_reached(ahead)
-        and StoppingRule("best").is_reached(ahead)
-        and StoppingRule("best", "most runs").is_reached(ahead)
-    )
-    assert not StoppingRule("clear", "most runs").is_reached(ahead) and not StoppingRule(
-        "best", "average"
-    ).is_reached(ahead)
+    assert StoppingRule("clear").is_reached(ahead)
+    assert StoppingRule("best").is_reached(ahead)
+    assert StoppingRule("best", "most runs").is_reached(ahead)
+    assert not StoppingRule("clear", "most runs").is_reached(ahead)
+    assert not StoppingRule("best", "average").is_reached(ahead)
     # In a circle
     mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])
     assert StoppingRule("clear").is_reached(mixed) and not StoppingRule("best").is_reached(mixed)
@@ -162,22 +155,12 @@ def test_the_command(
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
-    given = [
-        "compare",
-        "--arms",
-        "arms.csv",
-        "--budget",
-        "20",
-        "--policies",
-        "omega_ucb",
-        "--marks",
-        "2",
-    ]
-    stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
-    assert main([*given, "--rho", "0.25,10000", *stop]) == 0
+    line = "compare --arms arms.csv --budget 20 --policies omega_ucb --marks 2 --until best"
+    stop = "--claim most-runs --max-runs 200 --no-answer"
+    assert command(f"{line} {stop} --rho 0.25,10000") == 0
     out = capsys.readouterr().out
     assert "until best: one setting is ahead of all others, clear (in most runs) after " in out
     assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["claim"] == "most runs"
-    assert main([*given, "--rho", "0.25", *stop]) == 2
+    assert command(f"{line} {stop} --rho 0.25") == 2
     err = capsys.readouterr().err
     assert "--until: 'best' given; it must be left out with one setting" in err

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_plan
 from jaxbandits.apps.comparison.answer import leading
 from jaxbandits.apps.comparison.plan import (
@@ -25,6 +24,7 @@ from jaxbandits.apps.comparison.plan import (
 )
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
+from tests.apps.commands import command
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
 NAMES = ("Spring", "Summer", "Autumn")
@@ -95,9 +95,8 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert (found.accounts.pulls[0, 0, :, 2] == 240).mean() > 0.5
     assert (found.data["regret"].values > -1e-3).all()
     free = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth="none")
-    assert (
-        free.plan.spending.supply.growth is None and (free.accounts.pulls[0, 0, :, 2] > 250).any()
-    )
+    assert free.plan.spending.supply.growth is None
+    assert (free.accounts.pulls[0, 0, :, 2] > 250).any()
     # Stock that nobody reaches changes nothing
     larger = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth=1e3)
     np.testing.assert_array_equal(larger.data["reward"], free.data["reward"])
@@ -138,16 +137,13 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     mixture = found.baselines.data["reward"].sel(setting=MIXTURE).values
     # All three are corners: cost per request is what the file's is
     hull = 300 * np.interp(spent / 600, cost, reward)
-    assert (
-        mixture.mean() == pytest.approx(hull, rel=0.02)
-        and mixture.mean() > found.data["reward"].values.mean()
-    )
+    assert mixture.mean() == pytest.approx(hull, rel=0.02)
+    assert mixture.mean() > found.data["reward"].values.mean()
     # what a run leaves of the money counts against it: all on the cheap model is far below the
     # program's value
     left = found.baselines.data["regret"].sel(setting=MIXTURE).values.mean(axis=(0, 1))
-    assert (abs(left) < 0.03 * hull).all() and found.data["regret"].values[
-        ..., -1
-    ].mean() > 0.03 * hull
+    assert (abs(left) < 0.03 * hull).all()
+    assert found.data["regret"].values[..., -1].mean() > 0.03 * hull
 
 
 @pytest.mark.parametrize(("text", "more", "problem"), [
@@ -175,11 +171,9 @@ def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:
 
 def test_an_average_cost_has_rounds_and_decisions_of_its_own(folder: Path) -> None:
     plan = prepare("ads.csv", 20.0, SUAK(c=0.5), runs=2, average_cost=0.5)
-    assert (
-        plan.spending.supply.growth is None
-        and plan.spending.supply.reason
-        and not plan.played.cadence.size
-    )
+    assert plan.spending.supply.growth is None
+    assert plan.spending.supply.reason
+    assert not plan.played.cadence.size
     for more in ({"growth": 2.0}, {"decide": 10}):
         with pytest.raises(InputError, match="left out"):
             prepare("ads.csv", 20.0, SUAK(c=0.5), average_cost=0.5, **more)
@@ -202,10 +196,8 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
         beside.baselines.data["reward"].values[-1:], bare.data["reward"].values
     )
     each = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
-    assert (
-        each.plan.played.cadence == Cadence()
-        and (each.data["reward"] != beside.data["reward"]).any()
-    )
+    assert each.plan.played.cadence == Cadence()
+    assert (each.data["reward"] != beside.data["reward"]).any()
     # After every click, by another program
     one = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)
     np.testing.assert_array_equal(one.data["reward"].values, each.data["reward"].values)
@@ -229,29 +221,11 @@ def test_the_split_of_the_first_day_and_what_to_do_then(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("days.csv").write_text(by_days())
-    given = [
-        "--arms",
-        "days.csv",
-        "--budget",
-        "270",
-        "--policies",
-        "omega_ucb,m_ucb",
-        "--runs",
-        "40",
-        "--marks",
-        "2",
-    ]
-    assert (
-        main(
-            ["compare", *given, "--known-after", "2", "--no-check", "--no-progress", "--out", "out"]
-        )
-        == 0
-    )
+    line = "compare --arms days.csv --budget 270 --policies omega_ucb,m_ucb --runs 40 --marks 2"
+    assert command(f"{line} --known-after 2 --no-check --no-progress --out out") == 0
     out, err = capsys.readouterr()
-    assert (
-        err == ""
-        and "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out
-    )
+    assert err == ""
+    assert "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out
     assert (
         "270: 0.951 times the file's money, and so of its time, in which an arm sells at most 2 times what it"
         in out
@@ -264,10 +238,8 @@ def test_the_split_of_the_first_day_and_what_to_do_then(
     # And the last click
     assert sum(map(sum, first["money"])) == pytest.approx(270 * first["share"], rel=0.1)
     assert sum(map(sum, first["pulls"])) == pytest.approx(30, rel=0.35)
-    assert (
-        "On the first day" not in out.split("\n")[0]
-        and "first day" in Path("out/report.html").read_text()
-    )
+    assert "On the first day" not in out.split("\n")[0]
+    assert "first day" in Path("out/report.html").read_text()
 
 
 def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folder: Path) -> None:

@@ -76,11 +76,9 @@ def test_no_draw_depends_on_other_instances_runs_or_policies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
-    assert (
-        few.worlds.noise == "clicks"
-        and len(few.worlds.groups) == 1
-        and few.worlds.posterior is not None
-    )
+    assert few.worlds.noise == "clicks"
+    assert len(few.worlds.groups) == 1
+    assert few.worlds.posterior is not None
     arms = few.worlds.arms(few.table, few.worlds.groups[0].rows, range(5))
     reward, cost = (x.reshape(2, 5, 4) for x in arms.values())
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
@@ -133,9 +131,8 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
         mean = (weight * center[i]).sum()
         sd = np.sqrt((weight * (1 / total[i] + (center[i] - mean) ** 2)).sum())
         logs = np.log(drawn.cost[:, i])
-        assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000) and logs.std() == pytest.approx(
-            sd, rel=0.03
-        )
+        assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000)
+        assert logs.std() == pytest.approx(sd, rel=0.03)
     assert found.cost_cv == 0.5 and found.cost_cv_from == "stated"
 
 
@@ -225,11 +222,9 @@ def test_no_draw_is_above_the_bound() -> None:
         assert drawn.reward.max() < reward_bound == 1
         assert drawn.cost.max() * spread < cost_bound
         highest, least, dearest = one.extremes()  # type: ignore[union-attr]
-        assert (
-            (drawn.reward <= highest).all()
-            and (least <= drawn.cost).all()
-            and (drawn.cost <= dearest).all()
-        )
+        assert (drawn.reward <= highest).all()
+        assert (least <= drawn.cost).all()
+        assert (drawn.cost <= dearest).all()
         assert dearest.max() * spread <= cost_bound * (1 + 1e-12)
 
 
@@ -239,9 +234,8 @@ def test_days_say_how_a_cost_varies() -> None:
     rows = Daily(day, clicks, np.array([1.0, 2.0, 1.0]), spent)
     assert day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
     found = posterior_of(table(counts("one", daily=(rows,) * 4)))
-    assert found.cost_cv_from == "days" and found.cost_cv == pytest.approx(
-        day_to_day_cost_cv([rows])
-    )
+    assert found.cost_cv_from == "days"
+    assert found.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
     # Conversions vary less than by chance: no less than a binomial law
     assert found.dispersion == 1.0
     assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
@@ -315,9 +309,8 @@ def test_clicks_keep_the_words_of_coins() -> None:
     np.testing.assert_array_equal(played[0][:, 0], played[2][:, 0])  # the same clicks convert
     np.testing.assert_array_equal(clicks.mean_cost, same.mean_cost)
     cost = played[2][:, 1] / 2**24 / (SPENT[1] / CLICKS[1] / 2)
-    assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000) and cost.std() == pytest.approx(
-        0.3, rel=0.05
-    )
+    assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000)
+    assert cost.std() == pytest.approx(0.3, rel=0.05)
     assert abs(cost - 1).max() < np.sqrt(3) * 0.3 + 1e-6
 
 

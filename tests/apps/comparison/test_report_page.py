@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandits.apps._cli.console import main
+from tests.apps.commands import command
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -73,19 +73,8 @@ def test_the_page_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         for n, ad in enumerate(("a", LONG, "c"))
     )
     Path("ads.csv").write_text(f"instance,name,clicks,spent,conversions\n{rows}")
-    given = [
-        "--arms",
-        "ads.csv",
-        "--budget",
-        "60",
-        "--policies",
-        "omega_ucb",
-        "--rho",
-        "0.25,1",
-        "--runs",
-        "20",
-    ]
-    assert main(["compare", *given, "--policy", "omega_ucb(rho=1)", "--out", "out"]) == 0
+    line = "compare --arms ads.csv --budget 60 --policies omega_ucb --rho 0.25,1 --runs 20"
+    assert command(f"{line} --policy omega_ucb(rho=1) --out out") == 0
     page = Path("out/report.html").read_text()
     assert "<b>east" not in page  # names are text
     for width in (1280, 390):

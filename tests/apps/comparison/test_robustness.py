@@ -44,9 +44,8 @@ def test_costs_that_vary_have_room_to(
     found = run_plan(plan)
     check = answer.check_noise(found)
     (look,) = played
-    assert not isinstance(check, str) and check.noise == look.worlds.noise == answer.other_noise(
-        plan
-    )
+    assert not isinstance(check, str)
+    assert check.noise == look.worlds.noise == answer.other_noise(plan)
     (instance,), (before,) = look.table.instances, plan.table.instances
     assert look.spending.scaled_budgets([instance]) == pytest.approx([20.0 / instance.cost_bound])
     if look.worlds.noise == "clicks":
@@ -79,11 +78,9 @@ def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
     found = run_plan(plan)
     first, second = plan.played.labels
     check = answer.check_noise(dataclasses.replace(found, broken=frozenset({second})))
-    assert (
-        not isinstance(check, str)
-        and [name for name, _ in check.ranking] == [first]
-        and check.same_best
-    )
+    assert not isinstance(check, str)
+    assert [name for name, _ in check.ranking] == [first]
+    assert check.same_best
 
 
 def test_a_skip_is_no_pull(counts: str) -> None:

@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import linprog
 
 import jaxbandits as jb
-from jaxbandits.apps._cli import compare as command
 from jaxbandits.apps.comparison import Comparison, answer_of, compare, prepare, read_arms
 from jaxbandits.policies import FixedSplit, OmegaUCB, PrimalDualBwK, ThompsonLP, UCBBwK
+from tests.apps.commands import command
 
 QUALITY, USD, TOKENS = (0.5, 0.7, 0.9), (0.002, 0.01, 0.04), (900, 700, 1500)
 COLUMNS, BUDGETS = {"name": "model", "cost": "usd", "cost2": "tokens"}, [1.5, 90_000.0]
@@ -56,9 +56,8 @@ def test_money_and_tokens_are_read_beside_each_other(tmp_path: Path) -> None:
         "model,reward,usd,tokens\na,1,0.1,5\na,0,0.1,\nb,1,0.2,7\nb,1,0.2,9\n"
     )
     gap = read_arms(tmp_path / "gap.csv", columns=COLUMNS)
-    assert any("1 row is a gap" in note for note in gap.notes) and gap.instances[0].mean_cost[
-        0
-    ].tolist() == [0.1, 5]
+    assert any("1 row is a gap" in note for note in gap.notes)
+    assert gap.instances[0].mean_cost[0].tolist() == [0.1, 5]
     (tmp_path / "counts.csv").write_text(
         "Campaign,Clicks,Cost,Conversions,Minutes\na,10,50,3,40\nb,8,90,6,20\n"
     )
@@ -82,9 +81,8 @@ def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(
     )
     found = played(path, columns=columns, uncertainty="given")
     spent = np.stack([found.data[x].values for x in ("spent", "spent2")], axis=-1)
-    assert (spent <= np.array(BUDGETS) * (1 + 1e-6)).all() and (
-        spent >= 0.9 * np.array(BUDGETS)
-    ).any(axis=-1).all()
+    assert (spent <= np.array(BUDGETS) * (1 + 1e-6)).all()
+    assert (spent >= 0.9 * np.array(BUDGETS)).any(axis=-1).all()
     (one,) = found.plan.table.instances
     fluid = -linprog(-one.mean_reward, A_ub=one.mean_cost.T, b_ub=BUDGETS).fun
     regret = found.data["regret"].values[..., -1]
@@ -103,10 +101,8 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     for name in ("reward", "regret", "pulls", "spent"):
         assert np.array_equal(plain.data[name], fine.data[name]), name
     assert np.array_equal(1024 * plain.data["spent2"], fine.data["spent2"])
-    assert (
-        plain.plan.worlds.posterior is not None
-        and len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
-    )
+    assert plain.plan.worlds.posterior is not None
+    assert len(np.unique(plain.accounts.mean_cost[0, :, 0, 1])) == 8
 
 
 def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
@@ -147,29 +143,17 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path, out = log(tmp_path / "log.csv"), tmp_path / "out"
-    given = [
-        "--arms",
-        str(path),
-        "--columns",
-        "name=model,cost=usd,cost2=tokens",
-        "--budget",
-        "1.5,90000",
-    ]
-    given += ["--policies", "all", "--runs", "20", "--out", str(out)]
-    assert command.run(command.parser().parse_args(given), given) == 0
+    line = f"compare --arms {path} --columns name=model,cost=usd,cost2=tokens --budget 1.5,90000"
+    assert command(f"{line} --policies all --runs 20 --out {out}") == 0
     said = capsys.readouterr().out
     assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, (
         said
     )
-    assert (
-        "budget 1.5 (cost) and 90000 (tokens) for each instance" in said
-        and "the file's best" in said
-    )
+    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in said
+    assert "the file's best" in said
     assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
     with (out / "arms.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert (
-        sum(float(row["spent2"]) for row in rows) <= 90_000 * 1.05
-        and "spent2" in (out / "table.csv").read_text()
-    )
+    assert sum(float(row["spent2"]) for row in rows) <= 90_000 * 1.05
+    assert "spent2" in (out / "table.csv").read_text()
     assert (out / "report.html").is_file()

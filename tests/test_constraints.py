@@ -19,7 +19,6 @@ from jaxbandits.testing import episode
 KEY = jax.random.key(7)
 MU = np.array([[0.3, 0.6, 0.9], [0.5, 0.2, 0.7]])
 RHO = np.array([[[0.2, 0.5], [0.6, 0.3], [0.9, 0.8]], [[0.4, 0.1], [0.3, 0.6], [0.5, 0.5]]])
-INT_FIELDS = ("reward", "spent", "rounds")
 
 
 @jb.pytree
@@ -140,7 +139,7 @@ def test_statistics_of_several_resources_are_those_of_each():
         for j in range(3):
             mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
             ours = arm_statistics.as_floats(change(both), jnp.int32(40))
-            for name in (
+            names = (
                 "n",
                 "reward",
                 "cost",
@@ -148,7 +147,8 @@ def test_statistics_of_several_resources_are_those_of_each():
                 "cost_rest",
                 "cost_spread",
                 "mean_reward",
-            ):
+            )
+            for name in names:
                 a, b = getattr(mine, name), getattr(ours, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
             # A reciprocal, for d at once
@@ -181,12 +181,9 @@ def test_average_costs_are_audited_every_round():
 def test_the_oracles_with_two_resources():
     environment = FiniteArms.bernoulli(MU, RHO)
     mu, rho = environment.values()
+    average = np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE
     for constraint, extra, c in (
-        (
-            jb.AverageCost([0.4, 0.35], rounds=10),
-            True,
-            np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE,
-        ),
+        (jb.AverageCost([0.4, 0.35], rounds=10), True, average),
         (jb.TotalBudget([80.0, 50.0], last_pull="counts"), False, np.array([80.0, 50.0])),
     ):
         rate = constraint.prepare(environment).best_rate(mu, rho)
@@ -230,9 +227,7 @@ def test_several_resources_are_columns_not_rows():
         Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2
     )
     table = result.to_pandas()
-    assert (
-        len(table) == 12
-        and {"spent_0", "spent_1"} <= set(table)
-        and not {"spent", "resource"} & set(table)
-    )
+    assert len(table) == 12
+    assert {"spent_0", "spent_1"} <= set(table)
+    assert not {"spent", "resource"} & set(table)
     assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()

@@ -34,15 +34,11 @@ def test_an_address_is_what_the_page_says() -> None:
 
 def test_it_is_the_draw_of_the_built_in_sampler() -> None:
     counts = Posterior(jnp.array([9, 4, 30]), jnp.array([3, 4, 11]), jnp.array([5, 0, 2]))
-    theta, _ = jb.policies.BudgetedThompson().draws(counts, KEY, jnp.int32(7))
-    own = draws.beta(
-        KEY,
-        jnp.int32(7),
-        streams.Role.THETA_REWARD,
-        1 + counts.rewards,
-        1 + counts.pulls - counts.rewards,
-    )
-    np.testing.assert_array_equal(theta, own)
+    theta = jb.policies.BudgetedThompson().draws(counts, KEY, jnp.int32(7))
+    roles = (streams.Role.THETA_REWARD, streams.Role.THETA_COST)
+    for drawn, role, hits in zip(theta, roles, counts[1:], strict=True):
+        own = draws.beta(KEY, jnp.int32(7), role, 1 + hits, 1 + counts.pulls - hits)
+        np.testing.assert_array_equal(drawn, own)
 
 
 @pytest.mark.parametrize("draw", ["uniform", "normal", "beta", "gamma"])

@@ -5,8 +5,6 @@ picture.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,6 +16,7 @@ import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._plots import _labels, _plain, empty_figure, encoded, line_chart
 from tests.contract.worlds import KEY
+from tests.processes import python
 
 X = np.linspace(10, 500, 20)
 WORDS = {
@@ -84,7 +83,7 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "jaxbandits._plots.encoded(jaxbandits._plots.line_chart(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    python(code)
 
 
 def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None:
@@ -102,7 +101,7 @@ def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None
         "    here = Drawing('line_chart', takes).draw()\n"
         "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == here\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    python(code)
 
 
 def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
@@ -161,9 +160,8 @@ def test_axes_say_where_they_are_logarithmic() -> None:
     figure.supxlabel("all")
     _files.finished(figure)
     labels = [text for part in (axes, other) for text in (part.get_xlabel(), part.get_ylabel())]
-    assert (
-        labels == ["ρ, log scale", "share (log)", "ρ", "regret"] and figure.get_supxlabel() == "all"
-    )
+    assert labels == ["ρ, log scale", "share (log)", "ρ", "regret"]
+    assert figure.get_supxlabel() == "all"
     other.set_xscale("log")
     assert _files.finished(figure).get_supxlabel() == "all, log scale"
 
@@ -205,9 +203,8 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     )
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
-        assert draw(path=path, width="column").get_size_inches()[
-            0
-        ] == 3.25 and path.read_bytes().startswith(b"%PDF")
+        assert draw(path=path, width="column").get_size_inches()[0] == 3.25
+        assert path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty_figure()[1], width="column")
     assert "OmegaUCB(ρ=0.25)" in {
@@ -218,9 +215,8 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         found.curve("OmegaUCB", found.cells()[0][0]),
     )
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
-    assert axes.get_xlabel() == "ρ, log scale" and star.get_xdata() == [
-        curve.parameters["rho"][curve.best]
-    ]
+    assert axes.get_xlabel() == "ρ, log scale"
+    assert star.get_xdata() == [curve.parameters["rho"][curve.best]]
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
         found.plot.sensitivity("alpha")
 

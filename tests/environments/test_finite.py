@@ -177,29 +177,50 @@ def test_absent_arms() -> None:
 ONES = np.ones((2, 5))
 
 
+NAN = float("nan")
+HALVES = [0.5, 0.5]
+bernoulli, beta, empirical = FiniteArms.bernoulli, FiniteArms.beta, FiniteArms.empirical
+generalised_bernoulli = FiniteArms.generalised_bernoulli
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: FiniteArms.bernoulli([0.5, 1.1], [0.5, 0.5]),
-        lambda: FiniteArms.bernoulli([0.5, 0.5], [0.5, np.inf]),
-        lambda: FiniteArms.bernoulli([], []),
-        lambda: FiniteArms.bernoulli(["a", "b"], [0.5, 0.5]),
-        lambda: FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], [False, False]),
-        lambda: FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], [True, True, True]),
-        lambda: FiniteArms.generalised_bernoulli(-ONES, ONES),
-        lambda: FiniteArms.generalised_bernoulli(ONES[:, :4], ONES[:, :4]),
-        lambda: FiniteArms.beta([0.0], [1.0], [1.0], [1.0]),
-        lambda: FiniteArms.beta([1.0, 2.0], [1.0], [1.0], [1.0]),
-        lambda: FiniteArms.empirical([[([0.5], [])]]),
-        lambda: FiniteArms.empirical([[([1.5], [0.5])]]),
-        lambda: FiniteArms.empirical([[([0.5], [np.nan])]]),
-        lambda: random_bernoulli(KEY, 3, 1.5),
+        (lambda: bernoulli([0.5, 1.5], HALVES), "mean_reward: 1.5 given; it must be"),
+        (lambda: bernoulli([0.5, NAN], HALVES), "mean_reward: nan given; it must be"),
+        (lambda: bernoulli(HALVES, [0.5, -0.1]), "mean_cost: -0.1 given; it must be"),
+        (lambda: bernoulli(HALVES, [0.5]), "mean_reward, mean_cost: shapes (2,) and (1,)"),
+        (lambda: bernoulli([], []), "mean_reward, mean_cost: shapes (0,) and (0,) given"),
+        (lambda: bernoulli(["a", "b"], HALVES), "mean_reward: ['a', 'b'] given"),
+        (lambda: bernoulli(HALVES, HALVES, [False] * 2), "present: an instance without"),
+        (lambda: bernoulli(HALVES, HALVES, [True] * 3), "present: shape (3,) given"),
+        (lambda: generalised_bernoulli(-ONES, ONES), "reward_weights: weights must be"),
+        (
+            lambda: generalised_bernoulli(*[ONES[:, :4]] * 2),
+            "reward_weights, cost_weights: shapes (2, 4)",
+        ),
+        (lambda: beta([0.0], [1.0], [1.0], [1.0]), "reward_alpha: 0.0 given; it must be"),
+        (
+            lambda: beta(HALVES, [1.0], [1.0], [1.0]),
+            "reward_alpha, reward_beta, cost_alpha, cost_b",
+        ),
+        (lambda: empirical([[([0.5], [])]]), "logs[0][0]: shapes (1,) and (0,) given"),
+        (lambda: empirical([[([1.5], [0.5])]]), "logs[0][0] rewards: 1.5 given; it must"),
+        (lambda: empirical([[([0.5], [NAN])]]), "logs[0][0] costs: nan given; it must be"),
+        (
+            lambda: random_bernoulli(KEY, 3, 1.5),
+            "arms: 1.5 given; it must be a whole number from 1",
+        ),
+        (
+            lambda: random_bernoulli(KEY, 0, 3),
+            "instances: 0 given; it must be a whole number from 1",
+        ),
     ],
 )
-def test_bad_parameters_are_refused_in_one_line(make: Any) -> None:
+def test_bad_parameters_are_refused_in_one_line(make: Any, message: str) -> None:
     with pytest.raises(jb.InputError) as refused:
         make()
-    assert "\n" not in str(refused.value)
+    assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("make", [random_bernoulli, random_generalised_bernoulli, random_beta])

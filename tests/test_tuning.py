@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps._cli.console import main
 from jaxbandits.gradients import adversarial, exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
 from jaxbandits.tuning import FILES, fixed_problem, random_problem, tune
+from tests.apps.commands import command
 
 KEY = jax.random.key(0)
 
@@ -130,39 +130,11 @@ def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
 @pytest.mark.integration
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    line = [
-        "tune",
-        "--policy",
-        "omega_ucb",
-        "--k",
-        "3",
-        "--budget",
-        "40",
-        "--steps",
-        "2",
-        "--instances",
-        "4",
-    ]
-    assert main([*line, "--fresh", "4", "--grid", "3", "--out", str(out)]) == 0
+    line = "tune --policy omega_ucb --k 3 --budget 40 --steps 2 --instances 4 --fresh 4 --grid 3"
+    assert command(f"{line} --out {out}") == 0
     said = capsys.readouterr().out
     assert "tuned: rho = " in said and "best of 3 grid values" in said
     assert all((out / name).stat().st_size > 0 for name in FILES)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--policy", "nobody"],
-        ["--policy", "bts"],
-        ["--policy", "omega_ucb", "--parameter", "alpha"],
-        ["--policy", "omega_ucb", "--grid", "1"],
-        ["--policy", "omega_ucb", "--arms", "nofile.csv"],
-    ],
-)
-def test_command_refuses_in_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("jaxbandits: error: ") and said.count("\n") == 1
 
 
 def test_one_constraint_serves_instances_that_are_drawn() -> None:

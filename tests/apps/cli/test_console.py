@@ -13,8 +13,8 @@ import pytest
 
 from jaxbandits.apps._cli.console import Parser, name_in, number_in, whole_in
 from jaxbandits.core.checks import InputError
+from tests.processes import ROOT, python
 
-ROOT = str(Path(__file__).parents[3])
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
 
 
@@ -61,7 +61,7 @@ def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[b
     return subprocess.Popen(
         [sys.executable, *of_python, "-m", "jaxbandits", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": ROOT},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -105,10 +105,9 @@ sys.exit(main(sys.argv[1:]))
 
 def test_ctrl_c_that_is_dropped_inside_a_callback_comes_again(tmp_path: Path) -> None:
     words = ["compare", "--arms", "-", "--budget", "5", "--policies", "bts", "--runs", "2"]
-    done = subprocess.run(
-        [sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=ARMS.encode()
-    )
-    errors = b"interrupted: 0 of 6 runs finished; nothing was written\n"  # two of the policy, four of fixed splits
+    done = python(LOST, *words, check=False, cwd=tmp_path, input=ARMS)
+    # two of the policy, four of fixed splits
+    errors = "interrupted: 0 of 6 runs finished; nothing was written\n"
     assert (done.returncode, done.stderr) == (130, errors)
     assert not list(tmp_path.iterdir())
 

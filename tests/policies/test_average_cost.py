@@ -26,7 +26,6 @@ from jaxbandits.policies import (
     PrimalDualTwoPhase,
     UCBSimplex,
 )
-from jaxbandits.testing import check_policy
 from tests.policies.reference import knapsack
 
 EPS, LONGEST = 2.0**-24, 20_000
@@ -195,10 +194,8 @@ def test_suak_against_its_twin(horizon):
         _, twin, actions = agree(
             SUAK(c=0.5, horizon=horizon), knapsack.SUAK(k, 0.5, T=horizon), instance, rounds
         )
-    assert (
-        twin.branch() in ("main", "skip_c")
-        and np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
-    )
+    assert twin.branch() in ("main", "skip_c")
+    assert np.sum(actions[-5000:] == 1) + np.sum(actions[-5000:] == 2) > 500
 
 
 def test_suak_in_odd_settings_against_its_twin():
@@ -275,17 +272,6 @@ ARMS = WithNullArm(FiniteArms.bernoulli([0.3, 0.6, 0.9], [0.1, 0.5, 0.8]))
 play = partial(jb.simulate, key=jax.random.key(1), replicates=40, marks=5)
 
 
-@pytest.mark.parametrize("name", PROMISING)
-@pytest.mark.integration
-def test_policy_keeps_the_contract(name):
-    arms = FiniteArms.bernoulli(
-        [[0.3, 0.6, 0.9], [0.6, 0.3, 0.9]],
-        [[0.1, 0.5, 0.8], [0.4, 0.1, 0.8]],
-        [[True] * 3, [True, True, False]],
-    )
-    check_policy(PROMISING[name], WithNullArm(arms), jb.AverageCost(c=0.4, rounds=80), key=KEY)
-
-
 def test_the_oracle_earns_the_lp_s_rate():
     result = play(
         FluidOracle([0.3, 0.6, 0.9], [0.1, 0.5, 0.8], c=0.4),
@@ -304,22 +290,13 @@ def test_the_oracle_earns_the_lp_s_rate():
     ("policy", "message"),
     [
         (SUAK(c=0.0), r"SUAK\.c: 0\.0 given; it must be a finite number above 0 and at most 1"),
+        (SUAK(c=0.4, horizon=0), r"SUAK\.horizon: 0\.0 given; it must be a finite whole number"),
+        (OnePhase(c=0.4, horizon=2.5), r"OnePhase\.horizon: 2\.5 given; it must be a finite whole"),
+        (PrimalDualTwoPhase(c=-1.0, horizon=10), r"PrimalDualTwoPhase\.c: -1\.0 given"),
+        (UCBSimplex(c=0.4, lam=-1.0), r"UCBSimplex\.lam: -1\.0 given; it must be a finite number"),
         (
-            SUAK(c=0.4, horizon=0),
-            r"SUAK\.horizon: 0\.0 given; it must be a finite whole number at least 1",
-        ),
-        (
-            Guarded(OnePhase(c=0.4, horizon=2.5)),
-            r"OnePhase\.horizon: 2\.5 given; it must be a finite whole number",
-        ),
-        (Guarded(PrimalDualTwoPhase(c=-1.0, horizon=10)), r"PrimalDualTwoPhase\.c: -1\.0 given"),
-        (
-            Guarded(UCBSimplex(c=0.4, lam=-1.0)),
-            r"UCBSimplex\.lam: -1\.0 given; it must be a finite number above 0",
-        ),
-        (
-            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1, 0.2, 0.3], c=0.4)),
-            r"FluidOracle\.mean_reward: 2\.0 given",
+            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1] * 3, c=0.4)),
+            r"FluidOracle\.mean_reward: 2\.0",
         ),
         (Guarded(SUAK(c=0.4), max_cost=0.0), r"Guarded\.max_cost: 0\.0 given"),
     ],
@@ -347,31 +324,14 @@ def test_several_resources_are_refused_by_policies_for_one():
 
 
 @pytest.mark.integration
-def test_costs_outside_the_unit_interval_and_arms_all_above_c():
-    with pytest.raises(
-        jb.InputError, match=r"mean_cost: 1\.2 given; it must be finite and in \[0, 1\]"
-    ):
-        FiniteArms.bernoulli([0.3, 0.6], [0.1, 1.2])
-    with pytest.raises(
-        jb.InputError, match=r"logs\[0\]\[0\] costs: -0\.1 given; it must be finite and in \[0, 1\]"
-    ):
-        FiniteArms.empirical([[([0.5], [-0.1])]])
+def test_arms_that_are_all_above_c():
     with pytest.raises(jb.InputError, match=r"c: 0\.05 given; it must be at least 0\.1, the smallest mean cost, or the "
                        r"environment a WithNullArm\(arms\)"):  # fmt: skip
         play(jb.policies.BGreedy(), ARMS.arms, jb.AverageCost(c=0.05, rounds=10))
     # With the null arm to mix with, no arm below c is a legal problem.
     result = play(SUAK(c=0.05), ARMS, jb.AverageCost(c=0.05, rounds=200))
-    assert (
-        result.best_rate[0] == pytest.approx(0.15, abs=1e-6) and float(result.violation.max()) == 0
-    )
-
-
-def test_a_constraint_that_tells_nothing_is_refused():
-    with pytest.raises(
-        jb.InputError,
-        match="constraint: it tells nothing of what is left; it must be one that does",
-    ):
-        play(SUAK(c=0.4), ARMS, jb.Horizon(10))
+    assert result.best_rate[0] == pytest.approx(0.15, abs=1e-6)
+    assert float(result.violation.max()) == 0
 
 
 def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:

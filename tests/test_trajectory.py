@@ -90,9 +90,8 @@ def test_the_bits_of_simulate(name: str) -> None:
         )
 
     lanes = jax.vmap(lane)(jnp.arange(3))
-    assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all() and not lanes.played[
-        :, -1
-    ].any()
+    assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all()
+    assert not lanes.played[:, -1].any()
     for r in range(3):
         played = int(lanes.played[r].sum())
         assert played == result.ledger["rounds"][0, row, r, -1] and lanes.played[r, :played].all()

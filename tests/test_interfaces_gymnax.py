@@ -30,18 +30,15 @@ def test_it_is_an_environment_of_gymnax() -> None:
 
     env = jb.interfaces.gymnax_environment(world("bernoulli"), BUDGET, key=KEY)
     params = env.default_params
-    assert isinstance(env, environment.Environment) and isinstance(
-        env.action_space(params), spaces.Discrete
-    )
+    assert isinstance(env, environment.Environment)
+    assert isinstance(env.action_space(params), spaces.Discrete)
     assert env.num_actions == env.action_space(params).n == 4 and env.name == "BudgetedBandit"
     space = env.observation_space(params)
     keys = jax.random.split(jax.random.key(0), 8)
     seen, states = jax.vmap(env.reset, in_axes=(0, None))(keys, params)
-    assert (
-        seen.shape == (8, *space.shape)
-        and seen.dtype == space.dtype
-        and bool(space.contains(seen[0]))
-    )
+    assert seen.shape == (8, *space.shape)
+    assert seen.dtype == space.dtype
+    assert bool(space.contains(seen[0]))
     with_null = jb.interfaces.gymnax_environment(
         world("null_arm"), jb.AverageCost(c=0.6, rounds=9), key=KEY
     )
@@ -50,14 +47,11 @@ def test_it_is_an_environment_of_gymnax() -> None:
     seen, after, reward, done, info = jax.vmap(lambda *given: step(env, *given, params))(
         jax.random.split(jax.random.key(1), 8), states, arms
     )
-    assert (
-        jax.tree.structure(after) == jax.tree.structure(states)
-        and done.dtype == bool
-        and reward.dtype == jnp.float32
-    )
-    assert np.array_equal(info["cost"], ticks.to_float(after.ledger.spent)) and np.array_equal(
-        info["discount"], 1.0 * ~done
-    )
+    assert jax.tree.structure(after) == jax.tree.structure(states)
+    assert done.dtype == bool
+    assert reward.dtype == jnp.float32
+    assert np.array_equal(info["cost"], ticks.to_float(after.ledger.spent))
+    assert np.array_equal(info["discount"], 1.0 * ~done)
 
 
 def test_episodes_end_and_begin_again_with_exact_accounts() -> None:

@@ -131,9 +131,8 @@ def test_the_last_pull_by_hand(last_pull: str, spent: float, reward: float, regr
 @pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
 def test_a_budget_spent_to_the_tick_earns_its_last_pull(last_pull: str) -> None:
     result = alternating(2.0, last_pull)
-    assert (result.spent.values[..., -1] == 2.0).all() and (
-        result.reward.values[..., -1] == 1.5
-    ).all()
+    assert (result.spent.values[..., -1] == 2.0).all()
+    assert (result.reward.values[..., -1] == 1.5).all()
     assert (result.rounds.values[..., -1] == 4).all()
     assert np.allclose(result.regret.values[..., -1], 0.5, atol=1e-12)
 
@@ -159,14 +158,6 @@ def test_marks_as_a_number() -> None:
     assert np.allclose(
         run(POLICIES[1], world("beta"), jb.Horizon(40), marks=4).marks, [1e-3, 1e-2, 1e-1, 1]
     )
-
-
-@pytest.mark.parametrize(
-    "marks", [0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True]
-)
-def test_bad_marks(marks: Any) -> None:
-    with pytest.raises(jb.InputError, match=r"^marks: "):
-        run(POLICIES[1], world("beta"), jb.Horizon(40), marks=marks)
 
 
 def test_the_round_cap() -> None:
@@ -244,10 +235,8 @@ def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
     assert [str(one.message) for one in found].count(
         f"{said}; see result.rounds and result.spent"
     ) == 1
-    assert (
-        sum("means nothing" in str(one.message) for one in found) == 1
-        and (result.rounds.values[..., -1] == 7).all()
-    )
+    assert sum("means nothing" in str(one.message) for one in found) == 1
+    assert (result.rounds.values[..., -1] == 7).all()
 
 
 def test_no_warning_for_lanes_that_ended_well() -> None:

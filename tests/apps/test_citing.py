@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.apps import citing
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from tests.test_provenance import played
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {
@@ -22,17 +24,9 @@ CLASSES = {
 
 # Ours, or everybody's: no paper to cite.
 OURS = {
-    *(
-        "BestRatioOracle",
-        "ContextualOracle",
-        "EvenPace",
-        "FixedSplit",
-        "InFlight",
-        "IndexPolicy",
-        "KnapsackOracle",
-        "MixturePolicy",
-    ),
-    *("RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
+    *("BestRatioOracle", "ContextualOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy"),
+    *("KnapsackOracle", "MixturePolicy", "RandomisedPolicy", "Schedule", "SoftIndex"),
+    "ZoomingPolicy",
 }
 ENTRIES = {key: entry for key, entry, _ in citing.papers()}
 
@@ -54,18 +48,15 @@ def test_every_policy_has_an_entry_and_every_paper_a_policy() -> None:
         assert all(
             re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")
         ), key
-        assert entry.count("{") == entry.count("}") and re.match(
-            r"@(article|inproceedings|misc)\{", entry
-        )
+        assert entry.count("{") == entry.count("}")
+        assert re.match(r"@(article|inproceedings|misc)\{", entry)
 
 
 def test_an_object_its_class_and_its_names_are_one() -> None:
     assert keys(jb.cite(policies.OmegaUCB(rho=[0.25, 1.0]))) == ["jaxbandits", "heyden2024"]
     for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items():
-        assert (
-            jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__)
-            and len(keys(jb.cite(name))) >= 2
-        )
+        assert jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__)
+        assert len(keys(jb.cite(name))) >= 2
     assert repr(jb.cite("bts")) == str(jb.cite("bts")) and jb.cite("bts").endswith("}\n")
     assert keys(jb.cite()) == ["jaxbandits"] == keys(jb.cite(policies.FixedSplit([1.0])))
 
@@ -88,6 +79,19 @@ def test_a_class_of_ones_own_has_its_parents() -> None:
     assert keys(jb.cite(RCB)) == ["jaxbandits"]
 
 
+def test_what_is_played_is_cited() -> None:
+    assert keys(jb.cite(played())) == ["jaxbandits", "heyden2024", "xia2017", "xia2015a"]
+    assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
+    cited = jb.cite(played())
+    assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
+    assert f"note    = {{Version {jb.__version__}, " in cited
+    assert f", source {played().about.code[:16]}}}" in cited
+    old = dataclasses.replace(
+        played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9")
+    )
+    assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
+
+
 @pytest.mark.parametrize("wrong", ["omega_ub", 3, jb.Horizon(3), jb.Policy.select])
 def test_what_is_no_policy(wrong: object) -> None:
     with pytest.raises(jb.InputError, match=r"^policy: .* given; it must be "):
@@ -98,7 +102,7 @@ def test_the_citation_file_says_the_same() -> None:
     yaml = pytest.importorskip("yaml")
     said = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert str(said["version"]) == jb.__version__ and f"version = {{{jb.__version__}}}" in jb.cite()
-    assert said["title"] in jb.cite()
+    assert said["title"] in jb.cite() and f"date    = {{{said['date-released']}}}" in jb.cite()
     references = {x["title"]: x for x in said["references"]}
     entries = {fields(entry)["title"]: (key, fields(entry)) for key, entry in ENTRIES.items()}
     assert len(references) == len(said["references"]) and references.keys() == entries.keys()
