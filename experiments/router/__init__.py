@@ -102,6 +102,12 @@ class World(NamedTuple):
         )
         return Split(train.prompts + test.prompts, quality, dollars)
 
+    @property
+    def rounds(self) -> np.ndarray:
+        """Requests at the marks of a run."""
+        parts = len(self.train.prompts), len(self.test.prompts)
+        return np.rint(marks(*parts) * sum(parts)).astype(int)
+
     def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
         """A table for each budget (an instance has orders of its own)."""
         quality, cost = (
@@ -421,14 +427,18 @@ def until(study: World, record: Judged, within: float = 0.01) -> list[str]:
     """Requests after which a window of some 100 requests never loses more than ``within`` to the
     mixture again.
     """
-    last = len(study.train.prompts)
-    rounds = np.rint(marks(last, len(study.test.prompts)) * (last + len(study.test.prompts)))
     losses = shortfall(study.both, study.budgets, *record.window.mean(axis=2))
-    ends = [np.append(-1, np.flatnonzero(x > within))[-1] for x in losses]
-    return [
-        "never" if i == len(rounds) - 1 else f"{int(rounds[i]) if i >= 0 else 0} requests"
-        for i in ends
-    ]
+    after = after_last(study, losses > within)
+    return ["never" if np.isinf(x) else f"{x:.0f} requests" for x in after]
+
+
+def after_last(study: World, fails: np.ndarray) -> np.ndarray:
+    """Requests after which it does not fail again, of ``[…, mark]``; ``inf`` where it does at the
+    last mark.
+    """
+    ends = np.concatenate([[0], study.rounds[:-1], [np.inf]])
+    marks_until = np.arange(1, fails.shape[-1] + 1)
+    return ends[np.where(fails, marks_until, 0).max(axis=-1)]
 
 
 def learners_(options: Options) -> list[Row]:
@@ -499,15 +509,14 @@ def _learning(options: Options, study: World, context: np.ndarray) -> Choices:
 
 def record_of(study: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
     """Results from the quality and the dollars of each round, ``[budget, order, round]``."""
-    parts = len(study.train.prompts), len(study.test.prompts)
-    rounds = np.rint(marks(*parts) * sum(parts)).astype(int)
     totals = [
-        np.cumsum(x, axis=-1)[..., rounds - 1] / s
+        np.cumsum(x, axis=-1)[..., study.rounds - 1] / s
         for x, s in ((quality, 1.0), (dollars, study.unit))
     ]
     ledger = {"reward": totals[0] * 2.0**24, "spent": totals[1] * 2.0**24}
-    ledger["rounds"] = np.broadcast_to(rounds, totals[0].shape)
-    return judged(study, {name: x[None] for name, x in ledger.items()}, 0, parts[0])
+    ledger["rounds"] = np.broadcast_to(study.rounds, totals[0].shape)
+    first = len(study.train.prompts)
+    return judged(study, {name: x[None] for name, x in ledger.items()}, 0, first)
 
 
 def _linear(study: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ model reads from a prompt.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +36,14 @@ def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
 
 
 def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> np.ndarray:
-    """Quality of the best fixed mixture at each of many budgets."""
-    return np.array(
-        [mixture(quality, dollars, float(b)).quality for b in np.ravel(budgets)]
-    ).reshape(np.shape(budgets))
+    """Quality of the best fixed :func:`mixture` at each of many budgets."""
+    r, c, b = np.append(quality, 0.0), np.append(dollars, 0.0), np.asarray(budgets, float)
+    best = np.where(c <= b[..., None], r, 0.0).max(axis=-1)
+    for j, k in itertools.permutations(range(r.size), 2):
+        if c[j] > c[k]:
+            value = r[k] + (b - c[k]) / (c[j] - c[k]) * (r[j] - r[k])
+            best = np.where((c[k] <= b) & (b < c[j]), np.maximum(best, value), best)
+    return best
 
 
 def by_price(quality: np.ndarray, dollars: np.ndarray, price: float) -> np.ndarray:

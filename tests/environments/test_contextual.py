@@ -5,6 +5,7 @@ absent arms.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import jax
@@ -149,13 +150,25 @@ def test_laws_without_end_are_sampled() -> None:
         assert sampled.contextual == pytest.approx(exact_value.contextual, abs=0.02)
 
 
+# Its best mixture is clearly best: else which one is depends on the sample
+UNLIKE = dataclasses.replace(
+    SPHERE, reward=LinearMeans.of([[0.5, 0.3, -0.1], [0.6, -0.3, 0.2], [0.2, 0.1, 0.1]])
+)
+
+
 @pytest.mark.parametrize("budget", [np.zeros(0), np.array([0.32]), None])
 def test_the_error_of_a_sampled_benchmark_is_its_spread(budget: Any) -> None:
-    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in SPHERE.sampled(2**14))
+    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in UNLIKE.sampled(2**14))
     parts = list(zip(reward, cost, strict=True))
     values = [fluid.context_value([parts[i], parts[i + 1]], budget) for i in range(63)]
-    spread = np.std([x.contextual for x in values], ddof=1)
-    assert np.mean([x.error for x in values]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 62))
+    for value, error in (("contextual", "error"), ("fixed", "fixed_error")):
+        spread = np.std([getattr(x, value) for x in values], ddof=1)
+        stated = np.mean([getattr(x, error) for x in values])
+        assert stated == pytest.approx(spread, rel=4 / np.sqrt(2 * 62)), value
+    if budget is not None and not budget.size:  # of the best arm alone
+        assert values[0].fixed_error == pytest.approx(parts[1][0][:, 1].std() / 16)
+    exact = fluid.context_value(parts[:1], budget)
+    assert exact.error == exact.fixed_error == 0
 
 
 @jb.pytree
@@ -176,11 +189,24 @@ def test_a_result_says_how_far_its_benchmark_may_be_off() -> None:
     result = jb.simulate(policy, SPHERE, limit, key=KEY, replicates=4, marks=[0.5, 1.0])
     with pytest.warns(UserWarning, match=message):
         assert np.isfinite(result.regret.values).all()
-    error = SPHERE.value_of_context(limit, samples=2**14)[0].error
-    stated = result.benchmark_error.values[0, 0]
-    np.testing.assert_allclose(stated, [[1000 * error, 2000 * error]] * 4, rtol=1e-6)
+    worth = SPHERE.value_of_context(limit, samples=2**14)[0]
+    for stated, error in (
+        (result.benchmark_error, worth.error),
+        (result.fixed_benchmark_error, worth.fixed_error),
+    ):
+        np.testing.assert_allclose(
+            stated.values[0, 0], [[1000 * error, 2000 * error]] * 4, rtol=1e-6
+        )
+    assert 0 < worth.fixed_error != worth.error
     title = result.plot.regret(over="replicate").axes[0].get_title()
     assert "sampled benchmark" in " ".join(title.split())
+    with warnings.catch_warnings():  # what contexts are worth is far more than chance
+        warnings.simplefilter("error")
+        assert (result.fixed_regret.values < 0).all()
+    always = jb.policies.FixedSplit([1.0, 0.0, 0.0])
+    result = jb.simulate(always, SPHERE, limit, key=KEY, replicates=4, marks=1)
+    with pytest.warns(UserWarning, match="fixed_regret: .* see result.fixed_benchmark_error"):
+        assert np.isfinite(result.fixed_regret.values).all()
 
 
 # --- Laws of contexts and outcomes

@@ -5,6 +5,7 @@ and its verdict.
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from scipy.optimize import linprog
 import jaxbandits as jb
 from experiments import router
 from experiments.common import Options
-from experiments.router import data, features, programs, rules
+from experiments.router import contexts, data, features, programs, rules
 from experiments.router.data import Split
 from jaxbandits.environments import FiniteArms, RequestTable, RowsInOrder, WithNullArm
 from jaxbandits.testing import check_policy
@@ -51,6 +52,10 @@ def test_the_best_mixture_and_its_price_are_the_solvers(budget: float) -> None:
             1 + 1e-9
         ) and plan.shares.sum() == pytest.approx(1)
         more = linprog(-quality, [dollars, np.ones(4)], [budget * 1.001, 1])
+        assert programs.frontier(quality, dollars, np.array([budget, 0.0])).tolist() == [
+            plan.quality,
+            0.0,
+        ]
         # Concave: the right slope
         assert plan.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
 
@@ -286,6 +291,46 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
         )
     # Every prompt once
     np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)
+
+
+def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> None:
+    """Windows that are made so that all that was gained is below or above the mixture by as much as
+    is said here, at the dollars of the budget.
+    """
+    rounds, orders = small.rounds, 40
+    size, lead = np.diff(rounds, prepend=0), np.full((7, 36), 0.01)
+    lead[:, :20] = np.linspace(-0.1, -0.002, 20)  # each window makes up for some of the last one
+    lead[1, 30], lead[2, -1], lead[3] = -0.001, -0.001, 0.01
+    total = []
+    for n, ahead in zip(rounds, lead.T, strict=True):
+        weight = np.repeat([min(n, 210) / 210, max(n - 210, 0) / 96], [210, 96])
+        means = (np.average(x, axis=0, weights=weight) for x in small.both[1:])
+        total.append(n * (programs.frontier(*means, small.budgets) + ahead))
+    quality = np.diff(np.array(total).T, prepend=0) / size
+    window = np.stack([quality, np.broadcast_to(small.budgets[:, None], (7, 36))])
+    window = np.repeat(window[:, :, None], orders, axis=2)
+    window[0, 4] += 0.1 * (-1.0) ** np.arange(orders)[:, None]  # half of them are far below
+    nothing = np.zeros((7, orders))
+    one = router.Judged(nothing, nothing, nothing, nothing, window)
+    as_good, after = contexts.soon(small, one)
+    a, b = rounds[19], rounds[30]
+    assert [after[i] for i in (0, 1)] == [f"{x} ({x} to {x})" for x in (a, b)]
+    assert [after[i] for i in (2, 3)] == ["never (never to never)", "0 (0 to 0)"]
+    assert after[4].endswith(" to never)") and not after[4].startswith("never")
+    assert [x.split(" (")[0] for x in as_good] == [
+        x.removesuffix(" requests") for x in router.until(small, one)
+    ]
+
+
+@pytest.mark.integration
+def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
+    hard = 1 - small.both.quality[:, :1]
+    asked: dict[int, float] = {4: 0.02}
+    rows = contexts.gaps(
+        Options(quick=True, out=tmp_path), small, "seen", contexts.pacer(small, ridge=1.0), hard, 0, 16, asked
+    )  # fmt: skip
+    assert float(rows[4].measured) > 0.02
+    assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
 
 
 @pytest.mark.integration
