@@ -32,16 +32,16 @@ def measured(names, arms, repeats, runs=1):
     compile, peak memory.
     """
     workers = {name: Worker("benchmarks.worker", name, arms, SHARES[name], runs) for name in names}
-    found = in_turn(workers, repeats)
+    outcomes = in_turn(workers, repeats)
     speeds = {
         name: [float(rounds) / float(seconds) for seconds, rounds in words]
-        for name, (words, _) in found.items()
+        for name, (words, _) in outcomes.items()
     }
     for name, worker in workers.items():
         ratio = statistics.median(
             a / b for a, b in zip(speeds[name], speeds["native"], strict=True)
         )
-        yield name, sorted(speeds[name]), ratio, worker.compile, found[name][1]
+        yield name, sorted(speeds[name]), ratio, worker.compile, outcomes[name][1]
 
 
 def engines(out, quick):
@@ -70,10 +70,10 @@ def lanes(out, quick):
     ]
     for runs in (1, 8):
         for arms in (10, 50, 100):
-            for name, (least, middle, most), ratio, *_ in measured(
+            for name, (slowest, middle, fastest), ratio, *_ in measured(
                 ("leap", "scan", "native"), arms, 3, runs
             ):
-                cells = (f"{speed:.4g}" for speed in (middle, least, most))
+                cells = (f"{speed:.4g}" for speed in (middle, slowest, fastest))
                 rows.append((256 * runs, arms, name, *cells, f"{ratio:.3g}"))
                 print(*rows[-1], flush=True)
     write(out / "lanes.csv", rows)
@@ -113,12 +113,12 @@ def growth(out, _):
         points = []
         for budget in [1.0, *(10.0**power for power in range(3, last + 1))]:
             limit = jb.TotalBudget(budget * smallest, last_pull="counts")
-            began = time.perf_counter()
+            start = time.perf_counter()
             result = jb.simulate(
                 jb.policies.OmegaUCB(), world, limit, key=jax.random.key(1), engine=engine
             )
             seconds, rounds = (
-                time.perf_counter() - began,
+                time.perf_counter() - start,
                 float(result.ledger["rounds"][..., -1].sum()),
             )
             if budget > 1:  # the first one compiles
@@ -144,14 +144,14 @@ def evaluation(out, quick):
     keep_programs()  # JAXBANDITS_CACHE=off for a cold run
     p, grid = jb.policies, 2.0 ** np.arange(-6, 2)
     policies = [p.OmegaUCB(rho=grid), p.OmegaStarUCB(rho=grid), p.MUCB(), p.CUCB(), p.IUCB()]
-    began = time.perf_counter()
+    first_start = time.perf_counter()
     rows = [("setting", "seconds", "rounds", "rounds_per_s")]
     for arms in (10, 50, 100):
-        made = {
+        worlds = {
             f"{name}-{arms}": law(jax.random.key(0), instances=100, arms=arms)
             for name, law in laws().items()
         }
-        for name, world in made.items():
+        for name, world in worlds.items():
             start = time.perf_counter()
             limit = jb.TotalBudget(
                 (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts"
@@ -164,7 +164,12 @@ def evaluation(out, quick):
             rows.append((name, f"{seconds:.1f}", f"{rounds:.0f}", f"{rounds / seconds:.4g}"))
             print(*rows[-1], flush=True)
     rows.append(
-        ("all, instances and compilation included", f"{time.perf_counter() - began:.1f}", "", "")
+        (
+            "all, instances and compilation included",
+            f"{time.perf_counter() - first_start:.1f}",
+            "",
+            "",
+        )
     )
     print(*rows[-1])
     write(out / "evaluation.csv", rows)

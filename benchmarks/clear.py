@@ -15,7 +15,7 @@ import xarray
 from scipy import stats
 
 import jaxbandits as jb
-from benchmarks.common import parts
+from benchmarks.common import run_parts
 from jaxbandits.apps.comparison import StoppingRule
 from jaxbandits.statistics import clear_pairs
 
@@ -29,7 +29,7 @@ def equal_laws(rng, runs):
 
 
 def equal_laws_lock_in(rng, runs, chance=0.05):
-    """The same, and each run of each locks in and loses 20 to 40."""
+    """Equal laws, in which a run locks in with a small chance and loses 20 to 40."""
     stuck = (rng.random((SETTINGS, runs)) < chance) * rng.uniform(20, 40, (SETTINGS, runs))
     return equal_laws(rng, runs) - stuck
 
@@ -52,8 +52,8 @@ def equal_means_skewed(rng, runs):
 def equal_medians(rng, runs):
     """The first gains 1 in one half of the runs and loses 9 in the other; the others have one law."""
     first = np.where(rng.random(runs) < 0.5, 1.0, -9.0)
-    others = rng.normal(0, 0.1, (SETTINGS - 1, runs))
-    return rng.normal(60, 3, (1, runs)) + np.vstack([first, others])
+    rest = rng.normal(0, 0.1, (SETTINGS - 1, runs))
+    return rng.normal(60, 3, (1, runs)) + np.vstack([first, rest])
 
 
 # law, and which claims are false in it: (more in most runs, more on average)
@@ -74,13 +74,13 @@ NULLS = {
 }
 
 
-def drawn(law, number):
+def data_set(law, number):
     """Data set ``number`` of a law, ``[setting, run]``, in [0, 100]."""
     return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND)
 
 
 def labelled(earned):
-    """With the axes that clear_pairs wants."""
+    """Earnings as an array with the dimensions that clear_pairs wants."""
     return xarray.DataArray(earned, dims=("setting", "replicate"))
 
 
@@ -95,8 +95,8 @@ def nulls(options):
     for law, (_, null) in NULLS.items():
         wrong = np.zeros((sets, 2), bool)
         for number in range(sets):
-            found = clear_pairs(labelled(drawn(law, number)), BOUND, over="replicate")
-            wrong[number] = [bool((part > 0).any()) for part in found]
+            pairs = clear_pairs(labelled(data_set(law, number)), BOUND, over="replicate")
+            wrong[number] = [bool((part > 0).any()) for part in pairs]
         counts = [
             str(int(wrong[:, i].sum())) if null[i] else f"({int(wrong[:, i].sum())}: true)"
             for i in (0, 1)
@@ -108,8 +108,8 @@ def nulls(options):
 
 
 def ads(options):
-    """Played to the end: after how many runs each claim is clear of each pair, where --until would
-    have stopped.
+    """Runs played to the end: after how many each claim is clear of each pair, and where --until
+    would have stopped.
     """
     policies = [
         jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]),
@@ -117,35 +117,35 @@ def ads(options):
         jb.policies.MUCB(),
     ]
     for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
-        began, rng = time.perf_counter(), np.random.default_rng(0)
-        found = jb.compare(
+        start, rng = time.perf_counter(), np.random.default_rng(0)
+        result = jb.compare(
             path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2
         )
-        earned, names = found.data["reward"].mean("instance"), list(found.plan.played.labels)
-        seconds, clear = time.perf_counter() - began, found.clear
+        earned, names = result.data["reward"].mean("instance"), list(result.plan.played.labels)
+        seconds, clear = time.perf_counter() - start, result.clear
         assert clear is not None
         pairs, bound = clear.pairs, clear.bound
         print(
-            f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)"
+            f"\n{path.name}, budget {budget:g}, {result.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)"
         )
         print(
             "\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|"
         )
         for i, j in itertools.combinations(range(len(names)), 2):
             cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
-            other = adastop(earned.values[i], earned.values[j], rng)
+            stop = adastop(earned.values[i], earned.values[j], rng)
             print(
-                f"| {' | '.join([names[i], names[j], *cells, f'after {other}' if other else 'not clear'])} |"
+                f"| {' | '.join([names[i], names[j], *cells, f'after {stop}' if stop else 'not clear'])} |"
             )
         print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
-        for chosen in (names, [names[1], *names[3:]]):
-            some = clear_pairs(earned.sel(setting=chosen), bound, over="replicate")
-            for what, claim in itertools.product(
+        for settings in (names, [names[1], *names[3:]]):
+            subset_pairs = clear_pairs(earned.sel(setting=settings), bound, over="replicate")
+            for target, claim in itertools.product(
                 ("best", "clear"), ("any", "most runs", "average")
             ):
-                runs, reached = stops(StoppingRule(what, claim, RUNS), some)
+                runs, is_clear = stops(StoppingRule(target, claim, RUNS), subset_pairs)
                 print(
-                    f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |"
+                    f"| {len(settings)} | {target} | {claim} | {runs} | {RUNS - runs if is_clear else 'not clear'} |"
                 )
 
 
@@ -154,7 +154,7 @@ def _clear(ahead, behind):
 
 
 def stops(until, pairs):
-    """After how many runs it stops, and whether it is clear then."""
+    """After how many runs the rule stops, and whether it is clear then."""
     size = until.batch(RUNS)
     for runs in range(size, RUNS + 1, size):
         if until.is_reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):
@@ -162,37 +162,39 @@ def stops(until, pairs):
     return RUNS, False
 
 
-def adastop(one, two, rng, size=20, looks=8, level=0.05, permutations=1000):
+def adastop(first, second, rng, size=20, looks=8, level=0.05, permutations=1000):
     """Runs after which AdaStop calls two settings different, 0 if it never does.
 
     Group sequential permutation test of the sum of differences, labels permuted within each batch,
     an equal part of the level spent at each look, as in Mathieu et al. (2023).
     """
-    kept, spent = np.zeros(permutations), 0.0
+    sums, spent = np.zeros(permutations), 0.0
     alive = np.ones(permutations, bool)
-    seen = 0.0
+    observed = 0.0
     for k in range(looks):
-        both = np.concatenate([x[k * size : (k + 1) * size] for x in (one, two)])
+        batch = np.concatenate([x[k * size : (k + 1) * size] for x in (first, second)])
         order = np.argsort(rng.random((permutations, 2 * size)), axis=1)
-        kept += both[order[:, :size]].sum(axis=1) - both[order[:, size:]].sum(axis=1)
-        seen += both[:size].sum() - both[size:].sum()
-        values = np.sort(np.abs(kept[alive]))
+        sums += batch[order[:, :size]].sum(axis=1) - batch[order[:, size:]].sum(axis=1)
+        observed += batch[:size].sum() - batch[size:].sum()
+        values = np.sort(np.abs(sums[alive]))
         above = np.arange(values.size)[::-1] / permutations
         within = spent + above <= level * (k + 1) / looks
         if within.any():
             edge, spent = values[within][0], spent + above[within][0]
-            if abs(seen) > edge:
+            if abs(observed) > edge:
                 return (k + 1) * size
-            alive &= np.abs(kept) <= edge
+            alive &= np.abs(sums) <= edge
     return 0
 
 
-def t_tests(one, two, looks=(20, 40, 80, 160)):
+def t_tests(first, second, looks=(20, 40, 80, 160)):
     """Whether paired t-tests over looks, at Bonferroni's level, call two settings different."""
-    return any(stats.ttest_rel(one[:runs], two[:runs]).pvalue < 0.05 / len(looks) for runs in looks)
+    return any(
+        stats.ttest_rel(first[:runs], second[:runs]).pvalue < 0.05 / len(looks) for runs in looks
+    )
 
 
-def others(options):
+def false_differences(options):
     """Two settings at a time: false claims about means among data sets of each law, by AdaStop and
     by t-tests.
     """
@@ -204,20 +206,25 @@ def others(options):
     for law, (_, null) in NULLS.items():
         if not null[1]:
             continue
-        found = np.zeros((sets, 3), bool)
+        calls = np.zeros((sets, 3), bool)
         for number in range(sets):
-            one, two = drawn(law, number)[:2]
-            average = clear_pairs(labelled(np.stack([one, two])), BOUND, over="replicate").average
-            found[number] = [
-                adastop(one, two, rng) > 0,
-                t_tests(one, two),
+            first, second = data_set(law, number)[:2]
+            average = clear_pairs(
+                labelled(np.stack([first, second])), BOUND, over="replicate"
+            ).average
+            calls[number] = [
+                adastop(first, second, rng) > 0,
+                t_tests(first, second),
                 bool((average > 0).any()),
             ]
-        print(f"| {law} | {' | '.join(str(int(n)) for n in found.sum(axis=0))} |", flush=True)
+        print(f"| {law} | {' | '.join(str(int(n)) for n in calls.sum(axis=0))} |", flush=True)
 
 
 if __name__ == "__main__":
     ads_file = {"type": Path, "metavar": "FILE", "help": "the Facebook file of ads"}
-    parts(
-        "benchmarks.clear", __doc__, {"nulls": nulls, "ads": ads, "adastop": others}, ads=ads_file
+    run_parts(
+        "benchmarks.clear",
+        __doc__,
+        {"nulls": nulls, "ads": ads, "adastop": false_differences},
+        ads=ads_file,
     )

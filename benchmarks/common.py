@@ -37,7 +37,7 @@ class Worker:
         self.compile = float(self._answer()[0])
 
     def run(self) -> list[str]:
-        """Of one run: seconds, and what it gave."""
+        """Seconds of one run, and the words that it printed."""
         print("run", file=self.process.stdin, flush=True)
         return self._answer()
 
@@ -56,31 +56,32 @@ class Worker:
 
 
 def in_turn(workers, repeats):
-    """Of each worker by name: the words of its runs, one run after the others', and its peak
-    memory; it is closed.
+    """By name of a worker: the words of its runs, one run after the others', and its peak memory.
+    Closes the workers.
     """
-    found: dict[str, list[list[str]]] = {name: [] for name in workers}
+    outcomes: dict[str, list[list[str]]] = {name: [] for name in workers}
     for _ in range(repeats):
         for name, worker in workers.items():
-            found[name].append(worker.run())
-    return {name: (found[name], worker.close()) for name, worker in workers.items()}
+            outcomes[name].append(worker.run())
+    return {name: (outcomes[name], worker.close()) for name, worker in workers.items()}
 
 
 def serve(warm, run):
     """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input, until
     there is no more.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     warm()
-    print(f"{time.perf_counter() - began:.3f}", flush=True)
+    print(f"{time.perf_counter() - start:.3f}", flush=True)
     for number, _ in enumerate(sys.stdin, start=1):
-        began = time.perf_counter()
-        given = run(number)
-        print(f"{time.perf_counter() - began:.6f} {given}", flush=True)
-    most = max(
-        resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        start = time.perf_counter()
+        output = run(number)
+        print(f"{time.perf_counter() - start:.6f} {output}", flush=True)
+    peak = max(
+        resource.getrusage(process).ru_maxrss
+        for process in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    print(f"{most / 1024:.0f}", flush=True)
+    print(f"{peak / 1024:.0f}", flush=True)
 
 
 def laws():
@@ -123,17 +124,17 @@ def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
         csv.writer(file).writerows(rows)
 
 
-def parts(prog, about, play, **more):
+def run_parts(prog, about, play, **options):
     """The command line of a program of several parts: ``--only PART``, ``--quick``, and those of
-    ``more``.
+    ``options``.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
     parser.add_argument("--only", choices=play, help="one part")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
-    for name, option in more.items():
+    for name, option in options.items():
         parser.add_argument(f"--{name}", **option)
-    options = parser.parse_args()
-    for name in [options.only] if options.only else play:
-        began = time.perf_counter()
-        play[name](options)
-        print(f"({name}: {time.perf_counter() - began:.0f} s)", file=sys.stderr)
+    arguments = parser.parse_args()
+    for name in [arguments.only] if arguments.only else play:
+        start = time.perf_counter()
+        play[name](arguments)
+        print(f"({name}: {time.perf_counter() - start:.0f} s)", file=sys.stderr)

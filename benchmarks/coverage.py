@@ -14,7 +14,7 @@ import functools
 import numpy as np
 import xarray
 
-from benchmarks.common import parts
+from benchmarks.common import run_parts
 from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance
 from jaxbandits.apps.comparison.worlds import posterior_of
 from jaxbandits.statistics import (
@@ -36,12 +36,12 @@ _AXES = ("instance", "experiment")
 def lock_in(chance):
     """Exp(1), and with a small chance a disaster of 20 to 60: a run that locks in on a wrong arm."""
 
-    def drawn(rng, shape):
+    def sample(rng, shape):
         return rng.exponential(size=shape) + (rng.random(shape) < chance) * rng.uniform(
             20, 60, size=shape
         )
 
-    return drawn, 1 + 40 * chance
+    return sample, 1 + 40 * chance
 
 
 def lognormal(sigma):
@@ -98,7 +98,7 @@ def table(title, columns, cell, names=LAWS):
 
 
 def sampled(law, shape, seed=0):
-    """Of a law, by its name; the same numbers for the same name, shape and seed."""
+    """Samples of a law, by its name; the same numbers for the same name, shape and seed."""
     return LAWS[law][0](np.random.default_rng([seed, *law.encode(), *shape]), shape)
 
 
@@ -107,14 +107,14 @@ def warned(doubts):
     return np.any([doubt.size > 0 for doubt in doubts], axis=0)
 
 
-def hits(found, truth):
+def hits(interval, truth):
     """Whether the interval holds the truth."""
-    return ((found.low <= truth) & (truth <= found.high)).values
+    return ((interval.low <= truth) & (truth <= interval.high)).values
 
 
-def one_sample(law, count, many, interval):
+def one_sample(law, count, samples, interval):
     """Whether the interval of each of many samples holds the mean, and whether it is warned of."""
-    x = sampled(law, (count, many))
+    x = sampled(law, (count, samples))
     covered = hits(interval(xarray.DataArray(x, dims=_AXES), over="instance"), LAWS[law][1])
     return covered, warned(doubts_of(x[None], "instance", "mean"))
 
@@ -166,11 +166,11 @@ def bands(size):
     def cell(law, count):
         noise = np.random.default_rng(1).normal(size=(count, size, 20)).cumsum(axis=2) / 10
         x = sampled(law, (count, size, 1)) * marks + noise
-        found = simultaneous_band(
+        band = simultaneous_band(
             xarray.DataArray(x, dims=(*_AXES, "mark")), over="instance", resamples=400
         )
         doubts = doubts_of(x[..., -1][None], "instance", "mean")
-        return Cell(law, count, hits(found, LAWS[law][1] * marks).all(axis=-1), warned(doubts))
+        return Cell(law, count, hits(band, LAWS[law][1] * marks).all(axis=-1), warned(doubts))
 
     table("simultaneous_band", (10, 20, 50, 100), cell)
 
@@ -229,48 +229,50 @@ def _worst(x):
 
 
 def alarms(size):
-    """Shares of samples of tame laws that are warned of, in percent; last for instances of equal
-    and unequal scales.
+    """Shares of samples of tame laws with a warning, in percent; last for instances of equal and
+    unequal scales.
     """
 
-    def one(law, count):
+    def alarm_share(law, count):
         return f"{100 * warned(doubts_of(sampled(law, (1, count, size)), 'instance', 'mean')).mean():.1f}"
 
-    def several(name, shape):
-        law, least = (
+    def stratified_alarm_share(name, shape):
+        law, smallest = (
             name.removesuffix(", equal").removesuffix(", by four"),
             0.5 if name.endswith("four") else 1.0,
         )
-        x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
+        x = np.linspace(smallest, 1 / smallest, shape[0])[:, None, None] * sampled(
+            law, (*shape, size)
+        )
         return f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}"
 
-    table("warned of, %", (11, 15, 20, 50, 100, 400), one, TAME)
+    table("warned of, %", (11, 15, 20, 50, 100, 400), alarm_share, TAME)
     names = [f"{law}, {scales}" for law in TAME for scales in ("equal", "by four")]
     table(
         "warned of, %, given instances × runs",
         ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30)),
-        several,
+        stratified_alarm_share,
         names,
     )
 
 
 def unwarned(size):
-    """Of the mean: coverage among the samples without a warning, where most of the samples of a
-    cell have one.
+    """Coverage of the mean among the samples without a warning, in cells where most samples have
+    one.
     """
 
     def cell(law, count):
-        covered, told = one_sample(law, count, 4 * size, mean)
-        cell = Cell(law, count, covered, told)
-        rest = 100 * covered[~told].mean() if (~told).sum() >= 100 else np.nan
+        covered, has_warning = one_sample(law, count, 4 * size, mean)
+        cell = Cell(law, count, covered, has_warning)
+        rest = 100 * covered[~has_warning].mean() if (~has_warning).sum() >= 100 else np.nan
         return "" if cell.rare or cell.warned < 50 else f"{rest:.1f} ({100 - cell.warned:.0f} %)"
 
     table("not warned of", (11, 15, 20, 50, 100, 200, 400), cell)
 
 
 def posterior(size):
-    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and the surest
-    arm: said, right.
+    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and of the surest
+    arm, its stated probability and how often it is the best.
     """
 
     def by_spread(rng, arms, spread, mean=0.03):
@@ -300,12 +302,12 @@ def posterior(size):
     }
 
     def cell(truth, arms):
-        rng, held, said, right = np.random.default_rng([5, arms]), [], [], []
+        rng, held, stated, right = np.random.default_rng([5, arms]), [], [], []
         for _ in range(max(20, size // arms)):
             rate = truths[truth](rng, arms)
             n = np.exp(rng.uniform(np.log(30), np.log(1000), arms)).round()
             x = rng.binomial(n.astype(int), rate).astype(float)
-            found = Instance(
+            instance = Instance(
                 "file",
                 tuple(map(str, range(arms))),
                 x / n,
@@ -315,14 +317,16 @@ def posterior(size):
                 None,
                 Evidence("counts", n, x, n.copy(), whole=True),
             )
-            file = ArmsTable("counts", (found,), (), "conversions", "spent", pull_unit="click")
-            drawn = posterior_of(file).instances[0].draw(0, 0, range(400)).reward
-            low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+            file = ArmsTable("counts", (instance,), (), "conversions", "spent", pull_unit="click")
+            rates = posterior_of(file).instances[0].draw(0, 0, range(400)).reward
+            low, high = np.quantile(rates, (0.025, 0.975), axis=0)
             held.append(((low <= rate) & (rate <= high)).mean())
-            best = np.bincount(drawn.argmax(1), minlength=arms) / 400
-            said.append(best.max())
+            best = np.bincount(rates.argmax(1), minlength=arms) / 400
+            stated.append(best.max())
             right.append(rate[best.argmax()] == rate.max())
-        return f"{100 * np.mean(held):.1f} ({100 * np.mean(said):.0f}, {100 * np.mean(right):.0f})"
+        return (
+            f"{100 * np.mean(held):.1f} ({100 * np.mean(stated):.0f}, {100 * np.mean(right):.0f})"
+        )
 
     table("coverage (said to be best, is), %", (3, 6, 10, 48, 150), cell, truths)
 
@@ -331,6 +335,7 @@ PARTS = (posterior, means, bootstrap, strata, bands, tails, alarms, unwarned)
 
 if __name__ == "__main__":
     play = {
-        part.__name__: lambda given, part=part: part(400 if given.quick else 4000) for part in PARTS
+        part.__name__: lambda options, part=part: part(400 if options.quick else 4000)
+        for part in PARTS
     }
-    parts("benchmarks.coverage", __doc__, play)
+    run_parts("benchmarks.coverage", __doc__, play)

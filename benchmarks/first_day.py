@@ -77,7 +77,7 @@ class Plan(NamedTuple):
 
     @property
     def lanes(self) -> tuple[int, ...]:
-        """How many are played at a time."""
+        """Numbers of lanes that play at a time."""
         if self.rehearsal:
             return 64, 128
         slow = (
@@ -99,15 +99,15 @@ class Plan(NamedTuple):
         """By the data sheet, bytes per second."""
         return next((rate for name, rate in KINDS.items() if name in self.kind), None)
 
-    def row(self, part: str, what: str, value: object, unit: str, **more: object) -> None:
-        """Write a row at once, and say it."""
+    def row(self, part: str, quantity: str, value: object, unit: str, **columns: object) -> None:
+        """Write a row at once, and print it."""
         cells = {
             "device": self.kind,
             "part": part,
-            "what": what,
+            "what": quantity,
             "value": value,
             "unit": unit,
-        } | more
+        } | columns
         path = self.out / "first_day.csv"
         new = not path.exists()
         with open(path, "a", newline="") as file:
@@ -122,7 +122,7 @@ class Plan(NamedTuple):
 
 
 def correctness(plan: Plan) -> bool:
-    """Is everything as it must be?"""
+    """All checks of correctness; False if bits differ or a score falls too far."""
     fine = True
     for law in laws():
         lanes, _, equal = both_engines(law, arms=10, budget=200, replicates=3, instances=32)
@@ -151,14 +151,14 @@ def _same_bits(plan: Plan) -> bool:
         jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9)
     )
     short, workers, fine = driver._SHORT, pool.usual_workers, True
-    for what, slots, least, number in (
+    for label, slots, shortest, number in (
         ("few slots", 4, 0, 2),
         ("batches", 16, short, 2),
         ("one worker", None, 0, 1),
     ):
-        driver._SHORT, pool.usual_workers = least, lambda devices, number=number: number  # type: ignore[misc]
+        driver._SHORT, pool.usual_workers = shortest, lambda devices, number=number: number  # type: ignore[misc]
         try:
-            found = jb.simulate(
+            result = jb.simulate(
                 jb.policies.OmegaUCB(),
                 arms,
                 limit,
@@ -168,8 +168,8 @@ def _same_bits(plan: Plan) -> bool:
             )
         finally:
             driver._SHORT, pool.usual_workers = short, workers
-        equal = digest(found) == usual
-        plan.row("correctness", what, "equal" if equal else "DIFFER", "bits", K=10, lanes=72)
+        equal = digest(result) == usual
+        plan.row("correctness", label, "equal" if equal else "DIFFER", "bits", K=10, lanes=72)
         fine &= equal
     return fine
 
@@ -182,22 +182,22 @@ def digest(result: jb.Result) -> bytes:
     )
 
 
-def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
+def resting_scores(plan: Plan, states: int = 1 << 18) -> bool:
     """Does no index fall by half of the leap engine's margin, from a round to the one that it aims
     at for the next?
 
     M-UCB and UCB-SC+ take differences of nearly equal numbers.
     """
-    drawn, fine = np.random.default_rng(0), True
-    pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
+    rng, fine = np.random.default_rng(0), True
+    pulls = np.rint(10 ** rng.uniform(0, 6, states)).astype(np.int64)
     reward, cost = (
-        ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2)
+        ticks.split((rng.random(states) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2)
     )
-    known = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)  # type: ignore[arg-type]
+    totals = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)  # type: ignore[arg-type]
     for policy in (jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(), jb.policies.UCBSCPlus()):
         worst = 0.0
         score = jax.jit(
-            lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t)
+            lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, totals), t)
         )
         for t in (10, 1000, 30_000, 1_000_000):
             rounds = jnp.int32(t), safe_round(jnp.int32(t + 1))
@@ -205,10 +205,10 @@ def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
             with np.errstate(invalid="ignore", divide="ignore"):  # of scores that are infinite
                 falls = (now - later) / np.abs(now)
             worst = max(worst, float(falls[np.isfinite(falls)].max()))
-        kept = worst < float(margin(policy)) / 2
-        said = (
+        is_safe = worst < float(margin(policy)) / 2
+        remark = (
             "below half the margin"
-            if kept
+            if is_safe
             else f"TOO MUCH: the margin is {float(margin(policy)):.2e}"
         )
         plan.row(
@@ -216,9 +216,9 @@ def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
             f"{type(policy).__name__} falls at rest",
             f"{worst:.2e}",
             "of itself",
-            verdict=said,
+            verdict=remark,
         )
-        fine &= kept
+        fine &= is_safe
     return fine
 
 
@@ -228,20 +228,20 @@ def _five_settings(plan: Plan) -> None:
     ten = e.random_bernoulli(key, instances=4, arms=10)
     counts, forfeits = (jb.TotalBudget(30.0, last_pull=kind) for kind in ("counts", "forfeits"))
     valley = e.cost_valley([0.35, 0.6], lam=0.3)
-    played = {
+    cases = {
         "omega_ucb": (p.OmegaUCB(), ten, counts),
         "rcucb": (p.RCUCB("legal"), e.g1(), jb.Horizon(100)),
         "b_zoom": (p.SinglePhaseBZoom(budget=40.0, lam=0.3, lipschitz=5.0), valley, forfeits),
         "suak": (p.SUAK(c=0.5), e.WithNullArm(ten), jb.AverageCost(c=0.5, rounds=200)),
         "rcb": (p.rcb_air(beta=1.0), e.Reservoir.ratio(key, instances=4, capacity=64), forfeits),
     }
-    for name, (policy, environment, constraint) in played.items():
+    for name, (policy, environment, constraint) in cases.items():
         result = jb.simulate(policy, environment, constraint, key=key, replicates=4, marks=2)
-        done = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
+        ended = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
         plan.row(
             "correctness",
             name,
-            f"{done:.3g}",
+            f"{ended:.3g}",
             "of lanes ended as they should",
             lanes=result.ended.size,
         )
@@ -251,7 +251,7 @@ def _beside_cpu(plan: Plan) -> None:
     """The mean reward of some cells here and on the CPU, with keys of their own, in standard
     errors.
     """
-    p, e, rounds, drawn = jb.policies, jb.environments, plan.rounds, np.random.default_rng(0)
+    p, e, rounds, rng = jb.policies, jb.environments, plan.rounds, np.random.default_rng(0)
     arms, limit = world(4, 10, rounds)
     usual, cheap = (e.FiniteArms.bernoulli([0.5, 0.8], [0.3, cost]) for cost in (0.9, 0.09))
     changing, budget = (
@@ -260,9 +260,9 @@ def _beside_cpu(plan: Plan) -> None:
     )
     two = e.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
     requests = e.RequestTable.of(
-        drawn.random((64, 3)) * [0.4, 0.6, 0.9], drawn.random((64, 3)) * [0.1, 0.3, 0.9]
+        rng.random((64, 3)) * [0.4, 0.6, 0.9], rng.random((64, 3)) * [0.1, 0.3, 0.9]
     )
-    played: list[tuple[Any, Any, Any]] = [
+    cases: list[tuple[Any, Any, Any]] = [
         ([p.OmegaUCB(rho=[0.25, 1.0]), p.MUCB(), p.BudgetedThompson(), p.UCB1()], arms, limit),
         (
             [p.Windowed(p.OmegaUCB(), window=rounds // 4), p.Discounted(p.OmegaUCB(), gamma=0.99)],
@@ -277,16 +277,16 @@ def _beside_cpu(plan: Plan) -> None:
         ([p.OmegaUCB()], requests, jb.TotalBudget(0.2 * rounds, last_pull="counts")),
     ]
     cells: list[list[np.ndarray]] = [[], []]
-    for policies, environment, ends in played:
+    for policies, environment, ends in cases:
         for side, seed, devices in ((0, 3, None), (1, 4, jax.local_devices(backend="cpu"))):
             key = jax.random.key(seed)
-            found = jb.simulate(
+            result = jb.simulate(
                 policies, environment, ends, key=key, replicates=64, marks=1, devices=devices
             )
-            cells[side].append(found.reward.values[..., -1].reshape(-1, 64))
-    here, there = map(np.concatenate, cells)
-    error = np.sqrt((here.var(axis=-1, ddof=1) + there.var(axis=-1, ddof=1)) / 64)
-    z = (here.mean(axis=-1) - there.mean(axis=-1)) / error
+            cells[side].append(result.reward.values[..., -1].reshape(-1, 64))
+    on_device, on_cpu = map(np.concatenate, cells)
+    error = np.sqrt((on_device.var(axis=-1, ddof=1) + on_cpu.var(axis=-1, ddof=1)) / 64)
+    z = (on_device.mean(axis=-1) - on_cpu.mean(axis=-1)) / error
     within = (
         "within chance"
         if (np.abs(z) < 4).all() and np.sqrt(np.mean(z**2)) < 1.6
@@ -311,17 +311,20 @@ def _pure_functions(plan: Plan) -> None:
     equal = int(lane.played.sum()) == int(whole.ledger["rounds"][0, 1, 2, -1])
     plan.row("correctness", "rollout and simulate", "equal" if equal else "DIFFER", "rounds")
     soft = jb.policies.SoftElim(theta=0.5)
-    found = jb.gradients.policy_score.estimate(
+    estimate = jb.gradients.policy_score.estimate(
         soft, arms, jb.Horizon(20), wrt="theta", key=key, replicates=64
     )
-    slope, error = found.gradient["theta"].ravel()[0], found.standard_error["theta"].ravel()[0]
-    said = "finite" if np.isfinite([slope, error]).all() else "NOT finite"
+    slope, error = (
+        estimate.gradient["theta"].ravel()[0],
+        estimate.standard_error["theta"].ravel()[0],
+    )
+    remark = "finite" if np.isfinite([slope, error]).all() else "NOT finite"
     plan.row(
         "correctness",
         "a gradient of SoftElim's regret",
         f"{slope:.3g} ± {error:.2g}",
         "per theta",
-        verdict=said,
+        verdict=remark,
     )
 
 
@@ -329,34 +332,39 @@ def _pure_functions(plan: Plan) -> None:
 
 
 def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
-    """Random Bernoulli arms, and a budget that pays so many pulls at the mean cost, and more cheap
-    ones.
+    """Random Bernoulli arms, and a budget that pays for ``rounds`` pulls at the mean cost."""
+    environment = jb.environments.random_bernoulli(
+        jax.random.key(0), instances=instances, arms=arms
+    )
+    return environment, jb.TotalBudget(
+        rounds * np.mean(environment.values()[1], axis=1), last_pull="counts"
+    )
+
+
+def throughput(plan: Plan) -> bool:
+    """Rounds per second of scan, leap, BTS and a textbook loop; the bytes that they move beside a
+    plain copy.
     """
-    made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=arms)
-    return made, jb.TotalBudget(rounds * np.mean(made.values()[1], axis=1), last_pull="counts")
-
-
-def speed(plan: Plan) -> bool:
-    """Rounds per second of scan, leap, BTS and a textbook loop; what they move beside a plain copy."""
     copied = copy_rate(plan.copied)
     stated = plan.bandwidth()
-    said = (
+    remark = (
         f"{copied / stated:.2f} of the data sheet" if stated else "a kind without a data sheet here"
     )
-    plan.row("speed", "copy", f"{copied:.3g}", "bytes/s", verdict=said)
+    plan.row("speed", "copy", f"{copied:.3g}", "bytes/s", verdict=remark)
     omega, thompson = jb.policies.OmegaUCB(rho=RHO), jb.policies.BudgetedThompson()
     kinds = (("scan", omega, "scan"), ("leap", omega, "leap"), ("bts", thompson, "scan"))
     for arms in (10, 100):
         for lanes in plan.lanes:
             plays = {
-                name: ours(plan, policy, engine, arms, lanes) for name, policy, engine in kinds
+                name: library_run(plan, policy, engine, arms, lanes)
+                for name, policy, engine in kinds
             }
             if lanes <= 1 << 14:
-                plays["textbook"] = plain(plan, arms, lanes)
+                plays["textbook"] = textbook_run(plan, arms, lanes)
             for name, play in plays.items():
                 rate, compiling = timed(play)
                 idle_ = f"{idle_share(lambda play=play: play(4)):.2f}"
-                of = {
+                columns = {
                     "K": arms,
                     "lanes": lanes,
                     "compile_s": f"{compiling:.1f}",
@@ -367,7 +375,7 @@ def speed(plan: Plan) -> bool:
                     name,
                     f"{rate:.4g}",
                     "rounds/s",
-                    **of,
+                    **columns,
                     verdict=verdict(name, arms, rate, copied),
                 )
     return True
@@ -379,28 +387,28 @@ def copy_rate(size: int) -> float:
     move = jax.jit(lambda x: x + 1.0)
     seconds = []
     for _ in range(6):
-        began = time.perf_counter()
+        start = time.perf_counter()
         x = jax.block_until_ready(move(x))
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return 2 * size / statistics.median(seconds[1:])
 
 
 def verdict(name: str, arms: int, rate: float, copied: float) -> str:
-    """What share of a copy's bandwidth a round's bytes are moved at."""
-    if (moved := BYTES.get((name, arms))) is None:
+    """The rate at which a round's bytes move, as a share of a copy's, beside the estimate."""
+    if (bytes_moved := BYTES.get((name, arms))) is None:
         return ""
-    share = rate * moved / copied
-    held = "the estimate held" if 0.25 <= share <= 1.2 else "the estimate did NOT hold"
-    return f"{share:.2f} of the copy's bytes/s; {held} (0.25 to 1.2)"
+    share = rate * bytes_moved / copied
+    outcome = "the estimate held" if 0.25 <= share <= 1.2 else "the estimate did NOT hold"
+    return f"{share:.2f} of the copy's bytes/s; {outcome} (0.25 to 1.2)"
 
 
 def timed(play: Any) -> tuple[float, float]:
     """Rounds a second, the median of three, and the seconds that the first run took beyond that."""
     seconds, rates = [], []
     for seed in range(4):
-        began = time.perf_counter()
+        start = time.perf_counter()
         rounds = play(seed)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
         rates.append(rounds / seconds[-1])
     return statistics.median(rates[1:]), max(seconds[0] - statistics.median(seconds[1:]), 0.0)
 
@@ -413,10 +421,10 @@ def idle_share(play: Any) -> float:
         with jax.profiler.trace(folder):
             play()
         # Another jax may write none: the rate counts more
-        written = list(Path(folder).rglob("*.trace.json.gz"))
+        traces = list(Path(folder).rglob("*.trace.json.gz"))
         return (
-            idle(json.loads(gzip.decompress(written[0].read_bytes()))["traceEvents"])
-            if written
+            idle(json.loads(gzip.decompress(traces[0].read_bytes()))["traceEvents"])
+            if traces
             else float("nan")
         )
 
@@ -439,45 +447,55 @@ def idle(events: list[dict[str, Any]]) -> float:
     return 1 - busy / (until - spans[0][0])
 
 
-def ours(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
-    """One run of all lanes: its rounds."""
-    made, limit = world(min(lanes, 64), arms, plan.rounds)
-    more: dict[str, Any] = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
+def library_run(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
+    """A function that plays all lanes once and gives their rounds."""
+    environment, limit = world(min(lanes, 64), arms, plan.rounds)
+    keywords: dict[str, Any] = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
     def play(seed: int) -> float:
-        result = jb.simulate(policy, made, limit, key=jax.random.key(seed), **more)
+        result = jb.simulate(policy, environment, limit, key=jax.random.key(seed), **keywords)
         return float(result.ledger["rounds"][..., -1].sum())
 
     return play
 
 
-def plain(plan: Plan, arms: int, lanes: int) -> Any:
-    """vmap and scan, keys split, floats summed."""
-    made, limit = world(64, arms, plan.rounds)
-    reward, cost = (jnp.asarray(np.resize(x, (lanes, arms)), jnp.float32) for x in made.values())
+def textbook_run(plan: Plan, arms: int, lanes: int) -> Any:
+    """The same as a textbook loop: vmap and scan, keys split, floats summed."""
+    environment, limit = world(64, arms, plan.rounds)
+    reward, cost = (
+        jnp.asarray(np.resize(x, (lanes, arms)), jnp.float32) for x in environment.values()
+    )
     budget = jnp.asarray(np.resize(np.asarray(limit.budget), lanes), jnp.float32)
-    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, most=2 * plan.rounds)
+    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, max_rounds=2 * plan.rounds)
 
 
 # --- memory
 
 
-def memory(plan: Plan) -> bool:
+def slot_memory(plan: Plan) -> bool:
     """The most memory in use while so many slots play, beside what the pool expects of them."""
     device = jax.local_devices()[0]
     for lanes in plan.lanes:
-        made, limit = world(64, 100, min(plan.rounds, 100))
+        environment, limit = world(64, 100, min(plan.rounds, 100))
         policy = jb.policies.OmegaUCB(rho=RHO)
-        more: dict[str, Any] = {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
-        (task,) = lay_out(policy, made, limit, key=jax.random.key(0), **more).tasks
+        keywords: dict[str, Any] = {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
+        (task,) = lay_out(policy, environment, limit, key=jax.random.key(0), **keywords).tasks
         expected = pool.STATES.get(device.platform, pool.STATES["tpu"]) * driver.state_bytes(
             task, lanes
         )
-        jb.simulate(policy, made, limit, key=jax.random.key(0), slots=lanes, **more)
+        jb.simulate(policy, environment, limit, key=jax.random.key(0), slots=lanes, **keywords)
         peak = (device.memory_stats() or {}).get("peak_bytes_in_use")
-        said = "unknown here" if peak is None else f"{peak / expected:.2f} of what the pool expects"
+        remark = (
+            "unknown here" if peak is None else f"{peak / expected:.2f} of what the pool expects"
+        )
         plan.row(
-            "memory", "scan", f"{expected:.4g}", "bytes expected", K=100, lanes=lanes, verdict=said
+            "memory",
+            "scan",
+            f"{expected:.4g}",
+            "bytes expected",
+            K=100,
+            lanes=lanes,
+            verdict=remark,
         )
     return True
 
@@ -486,12 +504,12 @@ def memory(plan: Plan) -> bool:
 
 
 def graphs(plan: Plan) -> bool:
-    """Each kind in a process of its own, since one that aborts takes its process along."""
+    """Each kind of graph in a process of its own, since one that aborts takes its process along."""
     for name in ("scan", "leap", "bts"):
-        words = ["--part", f"graph:{name}", "--out", str(plan.out)]
-        words += ["--rehearse", plan.kind] if plan.rehearsal else []
-        words += ["--abort", plan.abort] if plan.abort else []
-        code = child(words, os.environ | {GRAPHS: "1"}, timeout=300)
+        arguments = ["--part", f"graph:{name}", "--out", str(plan.out)]
+        arguments += ["--rehearse", plan.kind] if plan.rehearsal else []
+        arguments += ["--abort", plan.abort] if plan.abort else []
+        code = child_process(arguments, os.environ | {GRAPHS: "1"}, timeout=300)
         if code:
             plan.row("graphs", f"{name}, one graph", "died", f"exit status {code}")
     return True
@@ -505,16 +523,18 @@ def graph(plan: Plan, name: str) -> bool:
         os.abort()
     policy = jb.policies.BudgetedThompson() if name == "bts" else jb.policies.OmegaUCB(rho=RHO)
     lanes = plan.lanes[-2]
-    rate, compiling = timed(ours(plan, policy, "leap" if name == "leap" else "scan", 100, lanes))
-    of = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
-    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **of)
+    rate, compiling = timed(
+        library_run(plan, policy, "leap" if name == "leap" else "scan", 100, lanes)
+    )
+    columns = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
+    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **columns)
     return True
 
 
 # --- the plan
 
 
-PARTS = {"correctness": correctness, "speed": speed, "memory": memory, "graphs": graphs}
+PARTS = {"correctness": correctness, "speed": throughput, "memory": slot_memory, "graphs": graphs}
 
 
 def forecast(plan: Plan, part: str) -> float:
@@ -524,11 +544,11 @@ def forecast(plan: Plan, part: str) -> float:
     A program is 7 s: compiled ahead of time 5 on the mean (tables/cuda.csv), the rest is Python's
     and a margin.
     """
-    several = len(plan.lanes)
+    sizes = len(plan.lanes)
     programs = {
         "correctness": 31,
-        "speed": 2 * (4 * several - (max(plan.lanes) > 1 << 14)),
-        "memory": several,
+        "speed": 2 * (4 * sizes - (max(plan.lanes) > 1 << 14)),
+        "memory": sizes,
     }
     seconds = 7.0 * programs.get(part, 6)  # graphs: three processes, which begin by importing jax
     if plan.rehearsal:
@@ -542,7 +562,7 @@ def forecast(plan: Plan, part: str) -> float:
 
 
 class Memory(NamedTuple):
-    """Bytes at most."""
+    """Upper bounds, in bytes."""
 
     host: float
     device: float  # 0 where the device is the host
@@ -570,19 +590,25 @@ def memory_of(plan: Plan, part: str) -> Memory:
 
 
 def announcement(plan: Plan, part: str, expected: Memory) -> str:
-    """What a part will take, before it does; jax holds most of a GPU from its first array on."""
+    """What a part will take, printed before it starts; jax holds most of a GPU from its first array
+    on.
+    """
     text = f"{part}: about {forecast(plan, part):.0f} s; "
     text += f"at most {expected.host / 1e9:.1f} GB of the host's memory"
     if not expected.device:
         return text
-    held = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    reserved = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
     text += f" and {expected.device / 1e9:.1f} GB of the device's"
-    if held is None or os.environ.get(PREALLOCATE, "").lower() in ("false", "0"):
+    if reserved is None or os.environ.get(PREALLOCATE, "").lower() in ("false", "0"):
         return text
-    return f"{text}, of which jax holds {held / 1e9:.0f} GB at once (not with {PREALLOCATE}=false)"
+    return (
+        f"{text}, of which jax holds {reserved / 1e9:.0f} GB at once (not with {PREALLOCATE}=false)"
+    )
 
 
-def child(words: list[str], environment: dict[str, str], timeout: float | None = None) -> int:
+def child_process(
+    words: list[str], environment: dict[str, str], timeout: float | None = None
+) -> int:
     """The exit status of this command with other options, in a process that ends with this one."""
     command = [sys.executable, "-m", "benchmarks.first_day", *words, "--parent", str(os.getpid())]
     return subprocess.run(command, env=environment, timeout=timeout).returncode
@@ -608,32 +634,34 @@ def main() -> int:
     )
     parser.add_argument("--abort", help=argparse.SUPPRESS)
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.parent is not None:
-        end_with(given.parent)
+    arguments = parser.parse_args()
+    if arguments.parent is not None:
+        end_with(arguments.parent)
     environment = dict(os.environ)
-    if given.part is None:  # the device's memory is the parts': this process only asks what it is
+    if (
+        arguments.part is None
+    ):  # the device's memory is the parts': this process only asks what it is
         os.environ[PREALLOCATE] = "false"
-    if given.rehearse is None and jax.devices()[0].platform == "cpu":
-        where = "--rehearse KIND plays the plan on the CPU, in small sizes"
-        parser.exit(2, f"first_day: jax sees no accelerator here; {where}\n")
-    given.out.mkdir(parents=True, exist_ok=True)
-    kind = given.rehearse or jax.devices()[0].device_kind
-    plan = Plan(kind, given.rehearse is not None, given.out, given.abort)
-    if given.part and given.part.startswith("graph:"):
-        return int(not graph(plan, given.part.removeprefix("graph:")))
-    if given.part:
-        return int(not play(plan, given.part))
+    if arguments.rehearse is None and jax.devices()[0].platform == "cpu":
+        hint = "--rehearse KIND plays the plan on the CPU, in small sizes"
+        parser.exit(2, f"first_day: jax sees no accelerator here; {hint}\n")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    kind = arguments.rehearse or jax.devices()[0].device_kind
+    plan = Plan(kind, arguments.rehearse is not None, arguments.out, arguments.abort)
+    if arguments.part and arguments.part.startswith("graph:"):
+        return int(not graph(plan, arguments.part.removeprefix("graph:")))
+    if arguments.part:
+        return int(not play(plan, arguments.part))
     print(f"{kind}, jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
     codes = []
     for part in PARTS:
-        began = time.perf_counter()
-        codes.append(child(["--part", part, *sys.argv[1:]], environment))
+        start = time.perf_counter()
+        codes.append(child_process(["--part", part, *sys.argv[1:]], environment))
         died = (
             f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
         )
-        print(f"{part}: {time.perf_counter() - began:.0f} s{died}", flush=True)
-    print(f"written to {given.out}/first_day.csv")
+        print(f"{part}: {time.perf_counter() - start:.0f} s{died}", flush=True)
+    print(f"written to {arguments.out}/first_day.csv")
     return int(any(codes))
 
 
@@ -642,8 +670,10 @@ def play(plan: Plan, part: str) -> bool:
     expected = memory_of(plan, part)
     print(announcement(plan, part, expected), flush=True)
     fine = PARTS[part](plan)
-    whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    peak = 1024.0 * max(resource.getrusage(who).ru_maxrss for who in whose)  # Linux counts in KiB
+    scopes = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    peak = 1024.0 * max(
+        resource.getrusage(scope).ru_maxrss for scope in scopes
+    )  # Linux counts in KiB
     share = f"{peak / expected.host:.2f} of what was said"
     plan.row(part, "host", f"{peak:.4g}", "bytes", verdict=share)
     return fine

@@ -60,10 +60,10 @@ def _serve(file: str, seconds: float, pause: float, out: Any, barrier: Any, seed
     until = due + seconds
     while (due := due + rng.expovariate(1 / pause) if pause else time.monotonic()) < until:
         time.sleep(max(due - time.monotonic(), 0))
-        began = time.perf_counter()
+        start = time.perf_counter()
         if ticket := agent.choose():
             agent.learn(ticket, reward=rng.random(), cost=0.0013)
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - start)
     out.put(times)
 
 
@@ -94,7 +94,7 @@ def _crowd(processes: int, seconds: float, pause: float) -> list[float]:
 
 
 def speed() -> None:
-    """As fast as it goes."""
+    """Pairs of choose and learn a second, as fast as processes can."""
     slowest = math.inf
     for processes in (1, 4, 8):
         rows = _crowd(processes, 8.0, 0.0)
@@ -108,7 +108,7 @@ def speed() -> None:
 
 
 def latency() -> None:
-    """Of requests that come by chance, 200 a second."""
+    """Times of pairs that come at random, 200 a second."""
     rows = _crowd(4, 20.0, 4 / 200)
     times = {q: 1e3 * rows[int(q * len(rows))] for q in (0.5, 0.9, 0.99, 0.999)}
     summary = ", ".join(f"{100 * q:g} % {time:.2f} ms" for q, time in times.items())
@@ -118,7 +118,7 @@ def latency() -> None:
 
 
 def restart(requests: int, picture: str | None) -> None:
-    """An agent of a file with so many requests: what it takes to make one, and the file."""
+    """Seconds to start from a file with so many requests, and its bytes a request."""
     points = []
     with tempfile.TemporaryDirectory() as folder:
         file, now, done = Path(folder) / "agent.db", [0.0], 0
@@ -129,10 +129,10 @@ def restart(requests: int, picture: str | None) -> None:
                 agent.learn(agent.choose(), reward=0.5, cost=0.0013)
                 done += 1
             agent._ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            began = time.perf_counter()
+            start = time.perf_counter()
             again = gateway(file, clock=lambda: now[0], budgets=[Budget(10**6, "day")])
             again.choose(available=["small"])
-            points.append((count, time.perf_counter() - began, file.stat().st_size / count))
+            points.append((count, time.perf_counter() - start, file.stat().st_size / count))
             again.cancel(again.open()[-1])
             done += 1
             print(
@@ -152,7 +152,7 @@ def restart(requests: int, picture: str | None) -> None:
 
 
 def kills() -> None:
-    """The test of it, with its numbers."""
+    """Run the test that kills processes, and print its numbers."""
     from tests.apps.live import test_file
 
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def kills() -> None:
 
 
 def cents() -> None:
-    """As many requests as divide."""
+    """A budget of n prices, in whole cents, pays for n requests exactly."""
     wrong = 0
     for price in range(1, 31):
         for times in range(1, 11):
@@ -317,16 +317,16 @@ def money(days: int = 12, rate: int = 2000) -> None:
         "bound/mean  hold   lost   account  billed  worst day  overspent by account  turned away  quality a request"
     )
     for ratio in (5, 15, 50):
-        for hold, lost in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
-            runs = [_days(ratio, hold, lost, days, rate, seed) for seed in range(3)]
+        for hold, charge in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
+            runs = [_days(ratio, hold, charge, days, rate, seed) for seed in range(3)]
             mean = [statistics.mean(x) for x in zip(*runs, strict=True)]
             error = statistics.stdev([x[0] for x in runs]) / len(runs) ** 0.5
-            head = f"{ratio:10}  {hold!s:5}  {lost:5}  {mean[0]:.3f} ± {error:.3f}  {mean[1]:.3f}"
+            head = f"{ratio:10}  {hold!s:5}  {charge:5}  {mean[0]:.3f} ± {error:.3f}  {mean[1]:.3f}"
             worst = f"{max(x[2] for x in runs):.4f}  {max(x[3] for x in runs):.4f}"
             print(f"{head}  {worst}  {mean[4]:.3f}  {mean[5]:.3f}", flush=True)
 
 
-def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
+def _days(ratio: int, hold: Any, charge: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
     grant, rng, now = 0.006 * rate, random.Random(seed), [0.0]
     waiting: list[
         tuple[float, jb.live.Ticket, float, float]
@@ -337,7 +337,7 @@ def _days(ratio: int, hold: Any, lost: str, days: int, rate: int, seed: int) -> 
         "budgets": [Budget(grant, "day")],
         "key": jax.random.key(seed),
     }
-    agent = gateway(None, clock=lambda: now[0], hold=hold, lost=lost, **settings)
+    agent = gateway(None, clock=lambda: now[0], hold=hold, lost=charge, **settings)
     billed, quality, refused, requests = dict.fromkeys(range(days), 0.0), 0.0, 0, 0
     for request in range(days * rate):
         now[0] = request * DAY / rate

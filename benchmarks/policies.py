@@ -65,19 +65,19 @@ def item(out, _):
     policies_page.picture(rows, out / "policies.png")
 
 
-def one(name, arms):
-    """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop
-    counts.
+def compare_policy(name, arms):
+    """Print a row for each engine that can play a policy, timed in turn with each of its loops; the
+    fastest loop counts.
     """
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             play(0, 1e-3)
         except jb.InputError as refused:
             assert "engine" in str(refused), refused
             continue
-        compile_seconds = time.perf_counter() - began
+        compile_seconds = time.perf_counter() - start
         for loop in loops:
             loop(0, 1e-3)
         share, shares = long_enough(play), [long_enough(loop) for loop in loops]
@@ -89,22 +89,22 @@ def one(name, arms):
         fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
         if name != "suak_without_program":
             agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
-        speed, other = statistics.median(ours), statistics.median(theirs[fastest])
+        speed, native_speed = statistics.median(ours), statistics.median(theirs[fastest])
         ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
-        cells = f"{speed:.4g}", f"{other:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
+        cells = f"{speed:.4g}", f"{native_speed:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
         print(",".join((name, engine, str(arms or ""), *cells)), flush=True)
 
 
 def long_enough(play):
-    """The share of the budget with which a run takes about SECONDS: the start of a shorter one
+    """The share of the budget with which a run takes about SECONDS; in a shorter run its start
     would count.
     """
     share = 0.01
     while True:
         play(0, share)  # which may compile
-        began = time.perf_counter()
+        start = time.perf_counter()
         play(0, share)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         # And no guess from a shorter run: time need not be linear
         if seconds > 0.7 * SECONDS or share == LARGEST:
             return share
@@ -113,17 +113,17 @@ def long_enough(play):
 
 def speed_of(play, seed, share):
     """Rounds per second."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     rounds, _ = play(seed, share)
-    return float(rounds.sum()) / (time.perf_counter() - began)
+    return float(rounds.sum()) / (time.perf_counter() - start)
 
 
 def agree(name, engine, play, loop, share):
     """Do both play the same policy? Rewards a round over the instances, at the same share of the
     budget.
     """
-    (rounds, mine), (others, other) = play(1, share), loop(1, share)
-    difference = mine / rounds - other / others
+    (rounds, reward), (loop_rounds, loop_reward) = play(1, share), loop(1, share)
+    difference = reward / rounds - loop_reward / loop_rounds
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:
         print(
@@ -133,7 +133,7 @@ def agree(name, engine, play, loop, share):
 
 def jobs(name, arms, engine):
     """``play(seed, share)`` of ours and of the loops: rounds and rewards of each lane."""
-    made = {
+    setup = {
         "primal_dual_bwk_2": _several,
         "primal_dual_bwk_5": _several,
         "suak": _suak,
@@ -142,7 +142,7 @@ def jobs(name, arms, engine):
         "b_zoom": _b_zoom,
         "rcb_air": _rcb_air,
     }.get(name, _finite)
-    policy, world, limit, *loops = made(name, arms)
+    policy, world, limit, *loops = setup(name, arms)
 
     def play(seed, share):
         result = jb.simulate(policy, world, limit(share), key=jax.random.key(seed), engine=engine)
@@ -169,21 +169,21 @@ def _budget(budget):
 
 def _finite(name, arms):
     world, reward, cost = _bernoulli(arms)
-    least = cost.min(axis=1)
-    budget = ROUNDS * least
+    cheapest = cost.min(axis=1)
+    budget = ROUNDS * cheapest
     cls: Any = POLICIES[name]
     of_lane, constant = np.zeros(LANES, np.float32), np.float32(0)
     if name in ("budget_ucb", "ucb_bv1"):
-        policy, of_lane = cls(min_cost=least[None, :]), least
+        policy, of_lane = cls(min_cost=cheapest[None, :]), cheapest
     elif name == "pd_bwk":
         policy = cls.for_budget(budget, arms)
         of_lane = np.broadcast_to(policy.c_rad, (1, LANES))[0].astype(np.float32)
     else:
         policy = cls()
-    for given in ("rho", "alpha", "factor", "a", "epsilon"):
-        constant = np.float32(getattr(policy, given, constant))
+    for parameter in ("rho", "alpha", "factor", "a", "epsilon"):
+        constant = np.float32(getattr(policy, parameter, constant))
     if name == "bts":
-        loops = [thompson.loop(beta) for beta in thompson.WAYS.values()]
+        loops = [thompson.sampling_loop(beta) for beta in thompson.WAYS.values()]
     elif name in own.LOOPS:
         loops = [own.LOOPS[name]]
     else:
@@ -196,7 +196,7 @@ def _finite(name, arms):
     return policy, world, _budget(budget), *map(native, loops)
 
 
-def _many(share, arms):
+def _rounds_of(share, arms):
     return max(int(share * ROUNDS), arms)
 
 
@@ -213,54 +213,66 @@ def _suak(name, arms):
 
     def native(seed, share):
         return own.suak(
-            reward, cost, np.full(LANES, _many(share, arms)), c, np.zeros(LANES, np.float32), seed
+            reward,
+            cost,
+            np.full(LANES, _rounds_of(share, arms)),
+            c,
+            np.zeros(LANES, np.float32),
+            seed,
         )
 
     policy = (jb.policies.SUAK if name == "suak" else WithoutProgram)(c=float(c))
     with_null = jb.environments.WithNullArm(world)
-    return policy, with_null, lambda share: jb.AverageCost(float(c), _many(share, arms)), native
+    return (
+        policy,
+        with_null,
+        lambda share: jb.AverageCost(float(c), _rounds_of(share, arms)),
+        native,
+    )
 
 
 def _several(name, arms):
-    """The number of resources ends the name."""
+    """A policy for several resources; the last part of its name is their number."""
     d = int(name.rsplit("_", 1)[1])
-    drawn = np.random.default_rng(0)
-    means = drawn.uniform(0.1, 1, (LANES, arms)), drawn.uniform(0.1, 1, (LANES, arms, d))
+    rng = np.random.default_rng(0)
+    means = rng.uniform(0.1, 1, (LANES, arms)), rng.uniform(0.1, 1, (LANES, arms, d))
     world, policy = jb.environments.FiniteArms.bernoulli(*means), jb.policies.PrimalDualBwK()
     reward, cost = (x.astype(np.float32) for x in world.values())
 
     def limit(share):
         return jb.TotalBudget(
-            np.full(d, _many(share, arms) / 2), last_pull="counts", rounds=_many(share, arms)
+            np.full(d, _rounds_of(share, arms) / 2),
+            last_pull="counts",
+            rounds=_rounds_of(share, arms),
         )
 
     def native(seed, share):
-        most = _many(share, arms)
+        horizon = _rounds_of(share, arms)
         return own.primal_dual_bwk(
-            reward, cost, np.full((LANES, d), most / 2), most, np.float32(0.5), seed
+            reward, cost, np.full((LANES, d), horizon / 2), horizon, np.float32(0.5), seed
         )
 
     return policy, world, limit, native
 
 
 def _rcucb(_, arms):
-    drawn = np.random.default_rng(0)
-    rewards, seconds = drawn.random((LANES, arms, 20)), drawn.gamma(2.0, 0.25, (LANES, arms, 20))
+    rng = np.random.default_rng(0)
+    rewards, seconds = rng.random((LANES, arms, 20)), rng.gamma(2.0, 0.25, (LANES, arms, 20))
     limits = np.arange(1, 11) / 10
     logs = [list(zip(r, s, strict=True)) for r, s in zip(rewards, seconds, strict=True)]
     linear = jb.environments.Linear
     world = jb.environments.row_arms(logs, limits=limits, cost=linear(0.1), penalty=linear(0.5))
-    rows, times, most, fines = (
+    rows, times, caps, fines = (
         x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)
     )
 
     def native(seed, share):
-        return own.rcucb(rows, times, most, np.float32(0.1), fines, _many(share, arms), seed)
+        return own.rcucb(rows, times, caps, np.float32(0.1), fines, _rounds_of(share, arms), seed)
 
     return (
         jb.policies.RCUCB(survival="legal"),
         world,
-        lambda share: jb.Horizon(_many(share, arms)),
+        lambda share: jb.Horizon(_rounds_of(share, arms)),
         native,
     )
 
@@ -299,4 +311,4 @@ def _rcb_air(*_):
 
 
 if __name__ == "__main__":
-    one(sys.argv[1], int(sys.argv[2]) or None)
+    compare_policy(sys.argv[1], int(sys.argv[2]) or None)

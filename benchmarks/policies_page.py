@@ -10,60 +10,60 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def kept():
+def native_rows():
     """The rows behind the page."""
     with open(DOCS / "policies_beside_native.csv", newline="") as file:
         return list(csv.reader(file))[1:]
 
 
 def rendered(page):
-    """The page with its table as the rows say."""
+    """The page with its table made anew from the rows."""
     lines = page.split("\n")
     first = next(i for i, line in enumerate(lines) if line.startswith("| policy | leap, K = 10"))
     last = next(i for i in range(first, len(lines)) if not lines[i].startswith("|"))
-    return "\n".join([*lines[:first], *page_table(kept()), *lines[last:]])
+    return "\n".join([*lines[:first], *page_table(native_rows()), *lines[last:]])
 
 
 def page_table(rows):
     """The table of docs/benchmarks.md, of rows of policies.csv."""
-    shown = [
+    lines = [
         "| policy | leap, K = 10 | scan, K = 10 | native | leap, K = 100 | scan, K = 100 | native |",
         "|---" * 7 + "|",
     ]
-    ratio = {(name, engine, many): float(cells[2]) for name, engine, many, *cells in rows}
+    ratio = {(name, engine, width): float(cells[2]) for name, engine, width, *cells in rows}
     native: dict[tuple[str, str], float] = {}
-    for name, _, many, _, other, *_ in rows:
-        native[name, many] = max(float(other) / 1e6, native.get((name, many), 0))
+    for name, _, width, _, native_speed, *_ in rows:
+        native[name, width] = max(float(native_speed) / 1e6, native.get((name, width), 0))
     for name in dict.fromkeys(row[0] for row in rows):
         sizes = ("10", "100") if (name, "10") in native else ("",)
         cells = []
-        for many in sizes:
-            engines = [ratio.get((name, engine, many)) for engine in ("leap", "scan")]
+        for width in sizes:
+            engines = [ratio.get((name, engine, width)) for engine in ("leap", "scan")]
             cells += ["" if x is None else f"{x:.2g}" for x in engines] + [
-                f"{native[name, many]:.3g}"
+                f"{native[name, width]:.3g}"
             ]
         title = f"`{name}`" if len(sizes) == 2 else f"`{name}` (no fixed K)"
-        shown.append(f"| {title} | {' | '.join(cells + [''] * (6 - len(cells)))} |")
-    return shown
+        lines.append(f"| {title} | {' | '.join(cells + [''] * (6 - len(cells)))} |")
+    return lines
 
 
 def picture(rows, path):
     """Ratios on a log axis, a row for each policy; leap and scan, K = 10 and 100."""
     from matplotlib.figure import Figure
 
-    chosen = list(dict.fromkeys(row[0] for row in rows))
+    names = list(dict.fromkeys(row[0] for row in rows))
     looks = {"leap": ("o", "#0072B2"), "scan": ("s", "#E69F00")}
-    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(chosen)), layout="constrained")
+    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(names)), layout="constrained")
     axes = figure.subplots()
     for engine, (marker, colour) in looks.items():
-        for many, filled in (("10", True), ("100", False), ("", True)):
-            mine = [row for row in rows if row[1] == engine and row[2] == many]
-            if mine:
-                label = f"{engine}, K = {many}" if many else None
-                at = [chosen.index(row[0]) for row in mine]
+        for width, filled in (("10", True), ("100", False), ("", True)):
+            points = [row for row in rows if row[1] == engine and row[2] == width]
+            if points:
+                label = f"{engine}, K = {width}" if width else None
+                at = [names.index(row[0]) for row in points]
                 face = colour if filled else "white"
                 axes.plot(
-                    [float(row[5]) for row in mine],
+                    [float(row[5]) for row in points],
                     at,
                     marker,
                     color=colour,
@@ -74,7 +74,7 @@ def picture(rows, path):
     axes.axvline(1, color="#666666", linewidth=1)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_yticks(range(len(chosen)), chosen, fontsize=8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("rounds per second, as a multiple of the Numba loop's (256 lanes, two cores)")
     axes.grid(axis="x", alpha=0.3)
@@ -85,4 +85,4 @@ def picture(rows, path):
 if __name__ == "__main__":
     page = DOCS / "benchmarks.md"
     page.write_text(rendered(page.read_text(encoding="utf-8")), encoding="utf-8")
-    picture(kept(), DOCS / "images" / "policies.png")
+    picture(native_rows(), DOCS / "images" / "policies.png")

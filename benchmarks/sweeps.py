@@ -30,9 +30,9 @@ LANES, BLOCK = 10_000, 0.5  # seconds of a block
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
-def command(out, *more, file="sweep_rho.py"):
+def command(out, *options, file="sweep_rho.py"):
     words = ["sweep", str(EXAMPLES / file), "--out", str(out), "--no-progress"]
-    return [sys.executable, "-m", "jaxbandits", *words, *more]
+    return [sys.executable, "-m", "jaxbandits", *words, *options]
 
 
 def contents(folder):
@@ -44,22 +44,23 @@ def contents(folder):
 
 
 def blocks(folder):
-    """How many are there."""
+    """The number of blocks in a sweep's folder."""
     return len(list(Path(folder, "blocks").glob("*.npz")))
 
 
-def killed(out, many, *on, startup=0.0):
-    """Some time after a new block the caller or, with an engine, a worker of it is killed.
+def killed(out, kills, *on, startup=0.0):
+    """Kill the caller or, with an engine, one of its workers, some time after each new block; then
+    compare the bytes with those of a whole run.
 
     With ``startup``, every other time the caller is killed within so many seconds of its start.
     """
-    began = time.time()
+    start = time.time()
     subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
     whole, total = contents(out / "whole"), blocks(out / "whole")
-    print(f"uninterrupted, in one process: {time.time() - began:.0f} s, {total} blocks", flush=True)
+    print(f"uninterrupted, in one process: {time.time() - start:.0f} s, {total} blocks", flush=True)
     moments, process, done = random.Random(0), None, [0]
     hit = {"caller": 0, "worker": 0} if on else {"caller": 0}
-    while sum(hit.values()) < many:
+    while sum(hit.values()) < kills:
         if process is None:
             process = subprocess.Popen([*command(out / "killed"), *on], stdout=subprocess.DEVNULL)
         if startup and len(done) % 2:
@@ -70,9 +71,9 @@ def killed(out, many, *on, startup=0.0):
             time.sleep(moments.uniform(0.0, 0.5))
         if process.poll() is not None:
             raise SystemExit(f"the sweep ended before kill {sum(hit.values()) + 1}")
-        whom = moments.choice(list(hit))
-        hit[whom] += 1
-        if whom == "worker":
+        victim = moments.choice(list(hit))
+        hit[victim] += 1
+        if victim == "worker":
             os.kill(moments.choice(children(process.pid)), signal.SIGKILL)
         else:
             process.kill()
@@ -85,13 +86,13 @@ def killed(out, many, *on, startup=0.0):
     same = contents(out / "killed") == whole
     bytes_ = "the same bytes" if same else "THE BYTES DIFFER"
     print(
-        f"blocks after each of {many} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}"
+        f"blocks after each of {kills} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}"
     )
     return 0 if same else 1
 
 
 def spec(lanes=LANES, budget=20_000.0, engine="auto"):
-    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as make the lanes."""
+    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as ``lanes`` needs."""
     import jax
     import numpy as np
 
@@ -111,14 +112,14 @@ def swept(engine, budget, on="here"):
     """A worker: one sweep after another; CPU seconds of all its processes, and a digest."""
     from jaxbandits.sweeps import open_engine, sweep
 
-    made = spec(budget=float(budget), engine=engine)
+    sweep_spec = spec(budget=float(budget), engine=engine)
     with open_engine(on) if on != "here" else contextlib.nullcontext() as executor:
 
         def run(_):
             before = cpu_seconds(os.getpid())
-            found = sweep(dataclasses.replace(made, block_seconds=BLOCK), executor=executor)
+            result = sweep(dataclasses.replace(sweep_spec, block_seconds=BLOCK), executor=executor)
             used = cpu_seconds(os.getpid()) - before
-            return f"{used} {hashlib.sha256(found.data['regret'].values.tobytes()).hexdigest()}"
+            return f"{used} {hashlib.sha256(result.data['regret'].values.tobytes()).hexdigest()}"
 
         # The same number of blocks, so that each worker gets some and compiles.
         small = dataclasses.replace(
@@ -129,23 +130,22 @@ def swept(engine, budget, on="here"):
 
 def compared(title, ways, repeats):
     """Runs of each worker in turn: medians, and how many times as fast as the first one each is."""
-    found = {
+    outcomes = {
         name: list(zip(*words, strict=True)) for name, (words, _) in in_turn(ways, repeats).items()
     }
-    digests = {digest for *_, some in found.values() for digest in some if digest != "-"}
+    digests = {digest for *_, bits in outcomes.values() for digest in bits if digest != "-"}
     same = "the same bits" if len(digests) == 1 else "BITS DIFFER"
     print(f"{title}, 10⁴ lanes, load {os.getloadavg()[0]:.1f}; {same}")
     first: list[float] = []
-    for name, (seconds, cores, _) in found.items():
-        took, used = (list(map(float, x)) for x in (seconds, cores))
-        first = first or took
-        ratios = [one / mine for one, mine in zip(first, took, strict=True)]
-        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        median = (
-            f"median {statistics.median(took):.2f} s, {statistics.median(ratios):.2f} times as fast"
-        )
+    for name, (seconds, cores, _) in outcomes.items():
+        walls, used = (list(map(float, x)) for x in (seconds, cores))
+        first = first or walls
+        ratios = [baseline / duration for baseline, duration in zip(first, walls, strict=True)]
+        listing = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        median = f"median {statistics.median(walls):.2f} s, "
+        median += f"{statistics.median(ratios):.2f} times as fast"
         print(
-            f"  {name:13} {median} ({shown}); {statistics.median(used):.2f} s of CPU time",
+            f"  {name:13} {median} ({listing}); {statistics.median(used):.2f} s of CPU time",
             flush=True,
         )
     return 0 if len(digests) == 1 else 1
@@ -178,13 +178,13 @@ def scaling(out):
 
 
 def foretold(lanes, budget):
-    """A worker: plays one sweep, and says how many MiB were foretold for it."""
+    """A worker: plays one sweep, and prints the forecast of its memory in MiB."""
     from jaxbandits.sweeps import sweep
     from jaxbandits.sweeps.spec import forecast, make_plan
 
-    made = spec(lanes=int(lanes), budget=float(budget))
-    told = forecast(make_plan(made)).memory / 2**20
-    serve(lambda: sweep(made), lambda _: told)
+    sweep_spec = spec(lanes=int(lanes), budget=float(budget))
+    expected = forecast(make_plan(sweep_spec)).memory / 2**20
+    serve(lambda: sweep(sweep_spec), lambda _: expected)
 
 
 def memory(out):
@@ -197,9 +197,9 @@ def memory(out):
         (100_000, 200.0),
     ):
         worker = Worker("benchmarks.sweeps", "foretold", lanes, budget)
-        told, used = float(worker.run()[1]), worker.close()
+        expected, used = float(worker.run()[1]), worker.close()
         print(
-            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {told:.0f} foretold",
+            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {expected:.0f} foretold",
             flush=True,
         )
     return 0
@@ -209,24 +209,24 @@ def figure4(out):
     """28,800 runs at the full budget, whole commands, compilation included: this process and
     engines, in turn.
     """
-    found = {}
+    files = {}
     for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")
-        began, on = time.perf_counter(), ["--on", name] if name != "here" else []
+        start, on = time.perf_counter(), ["--on", name] if name != "here" else []
         subprocess.run(
             command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL
         )
-        found[name] = contents(folder)
-        same = "the same bytes" if found[name] == found["here"] else "THE BYTES DIFFER"
-        print(f"figure 4, {name}: {time.perf_counter() - began:.0f} s, {same}", flush=True)
+        files[name] = contents(folder)
+        same = "the same bytes" if files[name] == files["here"] else "THE BYTES DIFFER"
+        print(f"figure 4, {name}: {time.perf_counter() - start:.0f} s, {same}", flush=True)
     return 0
 
 
 def cpu_seconds(pid):
-    """Of a process and all below it that live (on Linux)."""
+    """CPU seconds of a process and of its living descendants (on Linux)."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    mine = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-    return mine + sum(map(cpu_seconds, children(pid)))
+    seconds = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds + sum(map(cpu_seconds, children(pid)))
 
 
 def children(pid):
@@ -256,10 +256,10 @@ def main():
     parser.add_argument(
         "--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)"
     )
-    given = parser.parse_args()
-    out = given.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
+    options = parser.parse_args()
+    out = options.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
     out.mkdir(parents=True, exist_ok=True)
-    return ITEMS[given.item](out)
+    return ITEMS[options.item](out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How the same is usually written in JAX, and in NumPy: what users compare with."""
+"""The usual way to write ω-UCB in JAX and in NumPy, which users compare with."""
 
 from functools import partial
 
@@ -35,14 +35,16 @@ def chunk(carry, mean_reward, mean_cost, budget, rho):
     """1024 rounds of all lanes."""
 
     def lane(carry, mean_reward, mean_cost, budget):
-        one = partial(step, mean_reward=mean_reward, mean_cost=mean_cost, budget=budget, rho=rho)
-        return jax.lax.scan(one, carry, None, length=1024)[0]
+        round_step = partial(
+            step, mean_reward=mean_reward, mean_cost=mean_cost, budget=budget, rho=rho
+        )
+        return jax.lax.scan(round_step, carry, None, length=1024)[0]
 
     return jax.vmap(lane)(carry, mean_reward, mean_cost, budget)
 
 
-def run_textbook(mean_reward, mean_cost, budget, rho, seed, most=None):
-    """Rounds played in all lanes, until every budget is spent or ``most`` rounds a lane are done."""
+def run_textbook(mean_reward, mean_cost, budget, rho, seed, max_rounds=None):
+    """Rounds played in all lanes, until every budget is spent or ``max_rounds`` rounds a lane are done."""
     lanes, width = mean_reward.shape
     zero = jnp.zeros((lanes, width), jnp.float32)
     keys = jax.random.split(jax.random.key(seed), lanes)
@@ -51,7 +53,7 @@ def run_textbook(mean_reward, mean_cost, budget, rho, seed, most=None):
     while True:
         carry = chunk(carry, mean_reward, mean_cost, budget, rho)
         done += 1024
-        if bool((carry[4] >= budget).all()) or (most and done >= most):
+        if bool((carry[4] >= budget).all()) or (max_rounds and done >= max_rounds):
             return float(carry[5].sum())
 
 

@@ -26,7 +26,7 @@ def instances(arms):
 
 
 def ours(engine, arms, share, runs):
-    """A callable that plays everything once."""
+    """A function that plays everything once."""
     world, _, _, budget = instances(arms)
 
     def run(seed, part=share):
@@ -45,7 +45,7 @@ def native(arms, share, runs):
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, none, budget = (
+    play, lane_numbers, budget = (
         index.loop(index.omega_ucb),
         np.zeros(runs * LANES, np.float32),
         np.tile(budget, runs),
@@ -53,7 +53,7 @@ def native(arms, share, runs):
     tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):
-        return float(play(*tables, part * budget, np.float32(RHO), none, seed)[0].sum())
+        return float(play(*tables, part * budget, np.float32(RHO), lane_numbers, seed)[0].sum())
 
     return run
 
@@ -64,7 +64,9 @@ def textbook(arms, share, runs):
     rewards, costs, limits = (jnp.asarray(x, jnp.float32) for x in (reward, cost, budget))
 
     def run(seed, part=share):
-        return run_textbook(rewards, costs, limits, RHO, seed, most=max(int(part * ROUNDS), 1))
+        return run_textbook(
+            rewards, costs, limits, RHO, seed, max_rounds=max(int(part * ROUNDS), 1)
+        )
 
     return run
 

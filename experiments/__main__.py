@@ -50,21 +50,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--data", type=Path, default=Path("../shared/data"), metavar="DIR", help="real data files"
     )
-    given = parser.parse_args(arguments)
-    if given.list:
+    options = parser.parse_args(arguments)
+    if options.list:
         print("\n".join(NAMES))
         return 0
-    if given.name is None:
+    if options.name is None:
         parser.error("NAME: none given; it must be one of " + ", ".join(NAMES))
-    began = time.perf_counter()
+    start = time.perf_counter()
     keep_programs()
     try:
-        experiment = named(given.name)
-        out = given.out or Path("jaxbandits-out") / given.name
-        experiment.run(Options(given.quick, given.full, given.only, out, given.data))
+        experiment = named(options.name)
+        out = options.out or Path("jaxbandits-out") / options.name
+        experiment.run(Options(options.quick, options.full, options.only, out, options.data))
     except InputError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    print(f"{given.name}: {time.perf_counter() - began:.0f} s, results in {out}")
+    print(f"{options.name}: {time.perf_counter() - start:.0f} s, results in {out}")
     return 0
 
 

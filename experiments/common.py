@@ -1,4 +1,4 @@
-"""What all experiments share: options and items, runs that are kept, rows of summary.csv with
+"""What all experiments share: options and items, runs on disk, rows of summary.csv with
 verdicts.
 """
 
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What the command line said: quick or full, or with neither a size in between."""
+    """The command line's options: quick or full, or with neither a size in between."""
 
     quick: bool = False
     full: bool = False
@@ -55,8 +55,8 @@ class Options:
         """The value for this size."""
         return quick if self.quick else full if self.full else usual
 
-    def kept(self, name: str) -> Path | None:
-        """Where a run of this size is kept, for the same command to go on with; a quick one is not."""
+    def run_path(self, name: str) -> Path | None:
+        """Where the same command finds a run of this size again; None for a quick one: it is not saved."""
         return (
             None
             if self.quick
@@ -77,7 +77,7 @@ class Experiment:
     name: str
     items: Mapping[str, Item]
     not_in_quick: Collection[str] = ()  # left out by --quick, unless asked for by --only
-    # Does the verdict of this row hold at any size? What others say about the published sizes is
+    # Does the verdict of this row hold at any size? A statement about the published sizes is
     # neither shown nor refuted by smaller ones, so it is unclear without --full.
     any_size: Callable[[Row], bool] = lambda row: True
     closing: Callable[[], list[Row]] = list  # rows about the whole run
@@ -85,9 +85,9 @@ class Experiment:
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @staticmethod
-    def of(name: str, items: Iterable[Item], **more: Any) -> Experiment:
-        """Of items that are called as their functions."""
-        return Experiment(name, {item.__name__: item for item in items}, **more)
+    def of(name: str, items: Iterable[Item], **fields: Any) -> Experiment:
+        """An experiment whose items bear the names of their functions."""
+        return Experiment(name, {item.__name__: item for item in items}, **fields)
 
     def run(self, options: Options) -> list[Row]:
         """Run the chosen items, write summary.csv after each, and give its rows.
@@ -95,38 +95,34 @@ class Experiment:
         With ``--only``, what other items wrote to the same folder earlier stays in summary.csv.
         """
         if options.only:
-            chosen = [name for name in self.items if name.startswith(options.only)]
+            selection = [name for name in self.items if name.startswith(options.only)]
         else:
-            chosen = [
+            selection = [
                 name for name in self.items if not (options.quick and name in self.not_in_quick)
             ]
-        if not chosen:
+        if not selection:
             raise bad("--only", options.only, f"one of {listed(str(options.only), self.items)}")
         options.out.mkdir(parents=True, exist_ok=True)
         before = options.out / "summary.csv"
         rows = read_summary(before) if options.only and before.is_file() else []
-        rows = [each for each in rows if each.made_by in set(self.items) - set(chosen)]
-        for name in chosen:
-            missing, began = options.data / self.needs.get(name, ""), time.perf_counter()
+        rows = [line for line in rows if line.made_by in set(self.items) - set(selection)]
+        for name in selection:
+            missing, start = options.data / self.needs.get(name, ""), time.perf_counter()
             if name in self.needs and not missing.exists():
                 print(f"{self.name} {name}: skipped, {missing} is not there", flush=True)
             else:
-                found = [each._replace(made_by=name) for each in self.items[name](options)]
-                rows += (
-                    found
-                    if options.full
-                    else [each if self.any_size(each) else _unclear(each) for each in found]
-                )
-                print(f"{self.name} {name}: {time.perf_counter() - began:.0f} s", flush=True)
+                for item_row in self.items[name](options):
+                    line = item_row._replace(made_by=name)
+                    if not (options.full or self.any_size(line)):
+                        note = f"{line.note}; not --full".removeprefix("; ")
+                        line = line._replace(verdict="unclear", note=note)
+                    rows.append(line)
+                print(f"{self.name} {name}: {time.perf_counter() - start:.0f} s", flush=True)
             write_summary(options.out, rows)
         if closing := self.closing():
             rows += closing
             write_summary(options.out, rows)
         return rows
-
-
-def _unclear(row: Row) -> Row:
-    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
 
 
 def write_summary(out: Path, rows: Iterable[Row]) -> None:
@@ -148,28 +144,28 @@ def swept(options: Options, name: str, **spec: Any) -> xarray.Dataset:
     Its folder is ``OUT/runs/SIZE/NAME``: a sweep that was stopped goes on there, and a finished one
     is only read.
     """
-    began = clocks()
-    found = jb.sweep(
-        jb.Sweep(title=name, **spec), options.kept(name), progress=sys.stderr.isatty()
+    start = clocks()
+    data = jb.sweep(
+        jb.Sweep(title=name, **spec), options.run_path(name), progress=sys.stderr.isatty()
     ).data
-    return found.assign_attrs(_told(name, began, found["rounds"].values))
+    return data.assign_attrs(_effort(name, start, data["rounds"].values))
 
 
 def simulated(
-    options: Options, name: str, *what: Any, **how: Any
+    options: Options, name: str, *setup: Any, **keywords: Any
 ) -> tuple[jb.Result, dict[str, float]]:
-    """:func:`jb.simulate` for what no sweep gives (pulls of each arm, numbers of instances), kept
-    as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds.
+    """:func:`jb.simulate` for results that no sweep has (pulls of each arm, numbers of instances),
+    saved as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds.
     """
-    began, path = clocks(), options.kept(f"{name}.npz")
+    start, path = clocks(), options.run_path(f"{name}.npz")
     if path and path.is_file():
         result = jb.Result.load(path)
     else:
-        result = jb.simulate(*what, progress=sys.stderr.isatty(), **how)
+        result = jb.simulate(*setup, progress=sys.stderr.isatty(), **keywords)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
             result.save(path)
-    return result, _told(name, began, result.ledger["rounds"])
+    return result, _effort(name, start, result.ledger["rounds"])
 
 
 def clocks() -> np.ndarray:
@@ -177,15 +173,15 @@ def clocks() -> np.ndarray:
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def _told(name: str, began: np.ndarray, rounds: np.ndarray) -> dict[str, float]:
-    """What it took: ``seconds`` by the wall clock and of the ``processor``, and ``rounds``."""
-    (took, processor), count = clocks() - began, float(np.nansum(rounds[..., -1]))
-    print(f"  {name}: {count:.3g} rounds in {took:.1f} s", flush=True)
-    return {"seconds": float(took), "processor": float(processor), "rounds": count}
+def _effort(name: str, start: np.ndarray, rounds: np.ndarray) -> dict[str, float]:
+    """``seconds`` by the wall clock and of the ``processor`` since ``start``; ``rounds`` played."""
+    (seconds, processor), count = clocks() - start, float(np.nansum(rounds[..., -1]))
+    print(f"  {name}: {count:.3g} rounds in {seconds:.1f} s", flush=True)
+    return {"seconds": float(seconds), "processor": float(processor), "rounds": count}
 
 
 BY_CONSTRUCTION = "by construction"
-OURS = "(ours)"  # in place of what was published, where the question is ours
+OURS = "(ours)"  # in place of a published value, where the question is ours
 
 
 def row(
@@ -195,11 +191,11 @@ def row(
     """A row; text and whole numbers stand as they are, other numbers are rounded to ``digits``
     (errors to two).
 
-    ``holds``: is what was published true here? None: unclear, or nothing was published;
-    :data:`BY_CONSTRUCTION` where it could not be otherwise. ``note``: how it was measured, and when
+    ``holds``: is the published statement true here? None: unclear, or nothing was published;
+    :data:`BY_CONSTRUCTION` where it could not be otherwise. ``note``: the measurement, and when
     the verdict is yes.
     """
-    said = (
+    verdict = (
         holds
         if isinstance(holds, str)
         else "unclear"
@@ -208,20 +204,20 @@ def row(
         if holds
         else "no"
     )
-    return Row(item, str(published), _text(measured, digits), _text(error, ".2g"), said, note)
+    return Row(item, str(published), _text(measured, digits), _text(error, ".2g"), verdict, note)
 
 
 def mean_row(
-    item: str, samples: Any, published: Any = "", *, digits: str = ".5g", **more: Any
+    item: str, samples: Any, published: Any = "", *, digits: str = ".5g", **keywords: Any
 ) -> Row:
     """A :func:`row` whose measured value is the mean of samples."""
     mean, se = mean_se(samples)
-    return row(item, mean, se, published=published, digits=digits, **more)
+    return row(item, mean, se, published=published, digits=digits, **keywords)
 
 
-def difference_row(item: str, more: Any, note: str) -> Row:
+def difference_row(item: str, differences: Any, note: str) -> Row:
     """Mean of paired differences with its sign, ± the 95 % of a normal law."""
-    mean, se = mean_se(more)
+    mean, se = mean_se(differences)
     return row(item, f"{mean:+.4f}", f"±{1.96 * se:.4f}", note=note)
 
 
@@ -268,21 +264,27 @@ def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2
     return between(value - errors * error, value + errors * error, low, high)
 
 
-def between(low: Any, high: Any, least: float, most: float) -> bool | None:
+def between(low: Any, high: Any, floor: float, ceiling: float) -> bool | None:
     """Does an interval lie between two limits? no if it lies outside, None if it holds one of them."""
-    return True if least <= low and high <= most else False if high < least or low > most else None
+    return (
+        True
+        if floor <= low and high <= ceiling
+        else False
+        if high < floor or low > ceiling
+        else None
+    )
 
 
 def clopper_pearson(hits: int, runs: int, level: float = 0.05) -> tuple[float, float]:
-    """Exact bounds of a probability, each alone at ``level``."""
-    least = float(stats.beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
-    return least, float(stats.beta.ppf(1 - level, hits + 1, runs - hits))
+    """Exact one-sided bounds of a probability, each at ``level``."""
+    lower = float(stats.beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+    return lower, float(stats.beta.ppf(1 - level, hits + 1, runs - hits))
 
 
 def all_of(answers: Iterable[bool | None]) -> bool | None:
-    """A statement about several things: no if one is a no, yes if all are a yes, else unclear."""
-    found = [None if each is None else bool(each) for each in answers]
-    return False if False in found else None if None in found else True
+    """A statement about several cases: no if one is a no, yes if all are a yes, else unclear."""
+    verdicts = [None if answer is None else bool(answer) for answer in answers]
+    return False if False in verdicts else None if None in verdicts else True
 
 
 def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:

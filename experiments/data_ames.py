@@ -40,7 +40,7 @@ def configurations() -> list[tuple[float, ...]]:
     return list(itertools.product(*GRID.values()))
 
 
-def features(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def ames_features(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """(X, price) of ames_raw.csv."""
     import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -60,7 +60,7 @@ def run_split(job: tuple[str, int]) -> list[tuple[float, float]]:
     """(reward, seconds) of every configuration on one split."""
     from sklearn.ensemble import RandomForestRegressor  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    x, y = features(Path(job[0]))
+    x, y = ames_features(Path(job[0]))
     order = np.random.default_rng(job[1]).permutation(y.size)
     train, test = np.split(order, [int(0.7 * y.size)])
     spread = y.max() - y.min()
@@ -72,9 +72,9 @@ def run_split(job: tuple[str, int]) -> list[tuple[float, float]]:
             "min_samples_split": int(node),
         }
         forest = RandomForestRegressor(**sizes, max_samples=share, n_jobs=1, random_state=job[1])
-        began = time.perf_counter()
+        start = time.perf_counter()
         forest.fit(x[train], y[train])
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         rmse = float(np.sqrt(np.mean((forest.predict(x[test]) - y[test]) ** 2)))
         rows.append((min(max(1 - rmse / spread, 0.0), 1.0), seconds))
     return rows
@@ -85,29 +85,29 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
-    chosen: Any = parser.parse_args(arguments)
-    source = chosen.data / "ames" / "ames_raw.csv"
+    options: Any = parser.parse_args(arguments)
+    source = options.data / "ames" / "ames_raw.csv"
     if not source.exists():
         raise SystemExit(
-            f"--data: {chosen.data} given; it must be a folder that holds ames/ames_raw.csv"
+            f"--data: {options.data} given; it must be a folder that holds ames/ames_raw.csv"
         )
-    began = time.perf_counter()
+    start = time.perf_counter()
     table = []
     with ProcessPoolExecutor(2) as pool:
         for split, rows in enumerate(
             pool.map(run_split, [(str(source), s) for s in range(SPLITS)])
         ):
             table.append(rows)
-            print(f"split {split + 1} of {SPLITS}, {time.perf_counter() - began:.0f} s", flush=True)
+            print(f"split {split + 1} of {SPLITS}, {time.perf_counter() - start:.0f} s", flush=True)
     values = np.asarray(table)  # [split, configuration, 2]
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez(
-        chosen.out,
+        options.out,
         configurations=np.array(configurations()),
         reward=values[..., 0].T,
         seconds=values[..., 1].T,
     )
-    print(f"wrote {chosen.out}: {values.shape[1]} configurations × {values.shape[0]} splits")
+    print(f"wrote {options.out}: {values.shape[1]} configurations × {values.shape[0]} splits")
 
 
 if __name__ == "__main__":

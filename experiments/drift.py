@@ -50,12 +50,15 @@ POLICIES: dict[str, Any] = {
     "BTS": BudgetedThompson(),
     "m-UCB": MUCB(),
 }
-# A half-life that forgets nothing; a change that nobody lives to see
+# Number of arms; a half-life that forgets nothing; a first change that comes after every run's end
 ARMS, NEVER, STANDS = (5, 1e9, 10**8)
-FOUND, HELD = 35, 36  # seeds: of what the lines are found on, and of what they are held against
+FIT_SEED, TEST_SEED = (
+    35,
+    36,
+)  # seeds of the worlds that the lines are fitted on, and of those that test them
 
 
-def world(seed: int, instances: int, length: float, segments: int) -> Piecewise:
+def changing_arms(seed: int, instances: int, length: float, segments: int) -> Piecewise:
     """Five Bernoulli arms with uniform means (costs from 0.1 on), drawn anew every ``length``
     rounds on average.
 
@@ -74,15 +77,15 @@ def world(seed: int, instances: int, length: float, segments: int) -> Piecewise:
     return Piecewise.bernoulli(reward, 0.1 + 0.9 * cost, at=at)
 
 
-def played(
-    options: Options, name: str, policy: Any, there: Piecewise, budget: float, seed: int
+def regret_shares(
+    options: Options, name: str, policy: Any, environment: Piecewise, budget: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(regret as a share of the best possible reward, rounds), ``[setting, instance]`` each: one
-    run of each.
+    """(regret as a share of the best possible reward, rounds) of a single run, each ``[setting,
+    instance]``.
     """
-    how: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
+    keywords: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
     result, _ = simulated(
-        options, name, policy, there, jb.TotalBudget(budget, last_pull="counts"), **how
+        options, name, policy, environment, jb.TotalBudget(budget, last_pull="counts"), **keywords
     )
     share = result.regret.values / (result.ledger["moving:expected_clock"] / 2**24)
     return share[:, :, 0, 0], result.ledger["rounds"][:, :, 0, 0]
@@ -92,36 +95,36 @@ def played(
 
 
 class Line(NamedTuple):
-    """Of one policy, budget and half-life: the fewest changes in a run from which on it loses less
-    than without.
+    """Of one policy, budget and half-life: the fewest changes in a run from which on it has less
+    regret than without forgetting.
     """
 
-    at: float  # changes in a run of average length; 0 or ∞ where the grid ends before
+    changes: float  # changes in a run of average length; 0 or ∞ where the grid ends before
     low: float  # 95 %, bootstrap over instances
     high: float
 
 
-def crossing(changes: np.ndarray, more: np.ndarray) -> float:
-    """Where ``more`` [change], what is lost in addition, is positive for good as changes become
-    rarer; linear in ln.
+def crossing(changes: np.ndarray, excess: np.ndarray) -> float:
+    """The number of changes below which ``excess`` [change], the additional regret, stays positive;
+    linear in ln changes.
     """
-    below = np.flatnonzero(more < 0)
+    below = np.flatnonzero(excess < 0)
     if not below.size:
         return np.inf
     last = int(below[-1])
     if last + 1 == len(changes):
         return 0.0
-    share = more[last] / (more[last] - more[last + 1])
+    share = excess[last] / (excess[last] - excess[last + 1])
     return float(np.exp(np.log(changes[last]) * (1 - share) + np.log(changes[last + 1]) * share))
 
 
-def line(changes: np.ndarray, more: np.ndarray) -> Line:
-    """The crossing of the means of ``more`` [change, instance]."""
+def line(changes: np.ndarray, excess: np.ndarray) -> Line:
+    """The crossing of the means of ``excess`` [change, instance]."""
     rng = np.random.default_rng(0)
-    chosen = rng.integers(0, more.shape[1], (1000, more.shape[1]))
-    many = [crossing(changes, more[:, rows].mean(axis=1)) for rows in chosen]
-    low, high = np.quantile(many, [0.025, 0.975], method="nearest")
-    return Line(crossing(changes, more.mean(axis=1)), float(low), float(high))
+    resamples = rng.integers(0, excess.shape[1], (1000, excess.shape[1]))
+    crossings = [crossing(changes, excess[:, rows].mean(axis=1)) for rows in resamples]
+    low, high = np.quantile(crossings, [0.025, 0.975], method="nearest")
+    return Line(crossing(changes, excess.mean(axis=1)), float(low), float(high))
 
 
 SEGMENTS = 48
@@ -140,50 +143,50 @@ def pays(options: Options) -> list[Row]:
     forgetting = [Discounted.half_life(POLICIES[name], [*halves, NEVER]) for name in names]
     rows: list[Row] = []
     picture, axes = figure(len(names), len(budgets), (4.6 * len(budgets), 3.5 * len(names)))
-    found = {}
+    outcomes = {}
     for budget in budgets:
-        each = [
-            played(
+        runs = [
+            regret_shares(
                 options,
                 f"{budget:g}, {n:g}",
                 forgetting,
-                world(FOUND, instances, n, SEGMENTS),
+                changing_arms(FIT_SEED, instances, n, SEGMENTS),
                 budget,
-                FOUND,
+                FIT_SEED,
             )
             for n in [*(shares * budget), STANDS]
         ]
-        shape = (len(each), len(names), len(halves) + 1, instances)
-        found[budget] = [np.stack(x).reshape(shape) for x in zip(*each, strict=True)]
+        shape = (len(runs), len(names), len(halves) + 1, instances)
+        outcomes[budget] = [np.stack(x).reshape(shape) for x in zip(*runs, strict=True)]
     for ((p, name), budget), axis in zip(
         itertools.product(enumerate(names), budgets), axes, strict=True
     ):
-        lost, rounds = (x[:, p] for x in found[budget])  # [change, half-life, instance]
-        more, length = lost[:, :-1] - lost[:, -1:], float(rounds[:, -1].mean())
+        regret, rounds = (x[:, p] for x in outcomes[budget])  # [change, half-life, instance]
+        excess, length = regret[:, :-1] - regret[:, -1:], float(rounds[:, -1].mean())
         changes = length / (shares * budget)
-        how = f"{name}, budget {budget:g}"
+        case = f"{name}, budget {budget:g}"
         note = f"share of the best possible reward; {instances} instances, one run each, paired"
         for (i, n), (j, h) in itertools.product(enumerate([*changes, 0.0]), enumerate(halves)):
-            item = f"pays: {how}, {n:.2g} changes a run, half-life {h:g}: regret − without"
-            rows.append(mean_row(item, more[i, j], digits="+.4f", note=note, published=OURS))
-        lines = [line(changes, more[:-1, j]) for j in range(len(halves))]
-        for h, at in zip(halves, lines, strict=True):
+            item = f"pays: {case}, {n:.2g} changes a run, half-life {h:g}: regret − without"
+            rows.append(mean_row(item, excess[i, j], digits="+.4f", note=note, published=OURS))
+        lines = [line(changes, excess[:-1, j]) for j in range(len(halves))]
+        for h, threshold in zip(halves, lines, strict=True):
             item, ends = (
-                f"pays: {how}: half-life {h:g} pays from … changes a run on",
+                f"pays: {case}: half-life {h:g} pays from … changes a run on",
                 "0: from the fewest, inf: never",
             )
-            error = f"{at.low:.2g} to {at.high:.2g}"
+            error = f"{threshold.low:.2g} to {threshold.high:.2g}"
             rows.append(
                 row(
                     item,
-                    at.at,
+                    threshold.changes,
                     error,
                     digits=".2g",
                     note=f"95 %; {length:.0f} rounds a run; {ends}",
                 )
             )
-        rows += held(options, name, budget, halves, lines, length, instances)
-        drawn(axis, changes, halves, more.mean(axis=-1), lines)
+        rows += confirmations(options, name, budget, halves, lines, length, instances)
+        draw_map(axis, changes, halves, excess.mean(axis=-1), lines)
         axis.set_title(
             f"{name.replace('1/4', '¼')}, budget {budget:,.0f} (some {length:,.0f} rounds)",
             fontsize=9,
@@ -193,7 +196,7 @@ def pays(options: Options) -> list[Row]:
     return rows
 
 
-def held(
+def confirmations(
     options: Options,
     name: str,
     budget: float,
@@ -202,30 +205,37 @@ def held(
     length: float,
     instances: int,
 ) -> list[Row]:
-    """Does what the lines say hold in other worlds: does it pay with twice as many changes, and
+    """Do the lines hold in other worlds: does forgetting pay with twice as many changes, and
     cost with half?
     """
     rows = []
-    for h, found in zip(halves, lines, strict=True):
-        if found.low <= 0 or found.high == np.inf:
+    for h, threshold in zip(halves, lines, strict=True):
+        if threshold.low <= 0 or threshold.high == np.inf:
             continue
-        answers, told = [], []
+        answers, differences = [], []
         for factor, sign in ((2.0, -1), (0.5, 1)):
-            there = world(HELD, instances, length / (found.at * factor), SEGMENTS)
-            both = Discounted.half_life(POLICIES[name], [h, NEVER])
-            lost, _ = played(
-                options, f"held {name}, {budget:g}, {h:g}, {factor:g}", both, there, budget, HELD
+            environment = changing_arms(
+                TEST_SEED, instances, length / (threshold.changes * factor), SEGMENTS
             )
-            mean, se = mean_se(more := lost[0] - lost[1])
-            answers.append(is_above(sign * more))
-            told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {found.at * factor:.2g}")
+            policies = Discounted.half_life(POLICIES[name], [h, NEVER])
+            regret, _ = regret_shares(
+                options,
+                f"held {name}, {budget:g}, {h:g}, {factor:g}",
+                policies,
+                environment,
+                budget,
+                TEST_SEED,
+            )
+            mean, se = mean_se(excess := regret[0] - regret[1])
+            answers.append(is_above(sign * excess))
+            differences.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {threshold.changes * factor:.2g}")
         item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at twice the line's changes, costs at half"
         note = f"two standard errors, {instances} other worlds of another key"
         rows.append(
             row(
                 item,
-                "; ".join(told),
-                published=f"{found.at:.2g}",
+                "; ".join(differences),
+                published=f"{threshold.changes:.2g}",
                 holds=common.all_of(answers),
                 note=note,
             )
@@ -233,11 +243,11 @@ def held(
     return rows
 
 
-def drawn(
-    axis: Any, changes: np.ndarray, halves: np.ndarray, more: np.ndarray, lines: list[Line]
+def draw_map(
+    axis: Any, changes: np.ndarray, halves: np.ndarray, excess: np.ndarray, lines: list[Line]
 ) -> None:
     """One map: changes in a run × half-life, and the line."""
-    percent, x, y = 100 * more.T, np.arange(len(changes) + 1), np.arange(len(halves))
+    percent, x, y = 100 * excess.T, np.arange(len(changes) + 1), np.arange(len(halves))
     axis.imshow(percent, cmap="RdBu_r", vmin=-20, vmax=20, origin="lower", aspect="auto")
     for i, j in itertools.product(x, y):
         colour = "white" if abs(percent[j, i]) > 14 else "black"
@@ -248,12 +258,15 @@ def drawn(
     def place(at: float) -> float:
         return float(np.interp(-np.log(max(at, 1e-9)), -np.log(changes), x[:-1]))
 
-    for j, found in zip(y, lines, strict=True):
-        if 0 < found.at < np.inf:
+    for j, threshold in zip(y, lines, strict=True):
+        if 0 < threshold.changes < np.inf:
             axis.plot(
-                [place(found.low), place(found.high)], [j - 0.32] * 2, color="black", linewidth=1
+                [place(threshold.low), place(threshold.high)],
+                [j - 0.32] * 2,
+                color="black",
+                linewidth=1,
             )
-            axis.plot(place(found.at), j - 0.32, color="black", marker="o", markersize=3)
+            axis.plot(place(threshold.changes), j - 0.32, color="black", marker="o", markersize=3)
     axis.grid(False)
     name_ticks(axis, x, [f"{n:.2g}" for n in changes] + ["0"])
     axis.set_yticks(y, [f"{h:,.0f}" for h in halves])
@@ -265,7 +278,7 @@ def drawn(
 
 
 def ways(options: Options) -> list[Row]:
-    """ω-UCB that forgets in several ways, over the time between changes."""
+    """ω-UCB with several ways to forget, over the time between changes."""
     instances, budget = options.pick(8, 64, 256), options.pick(100.0, 2000.0, 2000.0)
     lengths = [
         *options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]),
@@ -273,7 +286,7 @@ def ways(options: Options) -> list[Row]:
     ]
     # A run's, about
     segments, inner, rounds = (int(6 * budget / lengths[0]), OmegaUCB(rho=0.25), 3.45 * budget)
-    every: dict[str, Any] = {
+    policies: dict[str, Any] = {
         "never": inner,
         "half-life 128": Discounted.half_life(inner, 128),
         "half-life 512": Discounted.half_life(inner, 512),
@@ -291,18 +304,22 @@ def ways(options: Options) -> list[Row]:
         "restart, CUSUM": Restarting(inner, CUSUM(threshold=8.0), explore=0.02),
         "restart, Page–Hinkley": Restarting(inner, PageHinkley(threshold=8.0), explore=0.02),
     }
-    names = list(every)[: options.pick(6, None, None)]
-    lost = {name: np.zeros((len(lengths), instances)) for name in names}
+    names = list(policies)[: options.pick(6, None, None)]
+    regret = {name: np.zeros((len(lengths), instances)) for name in names}
     rows: list[Row] = []
     for i, n in enumerate(lengths):
-        there = world(FOUND, instances, n, segments)
+        environment = changing_arms(FIT_SEED, instances, n, segments)
         for name in names:
-            lost[name][i] = played(options, f"ways {name}, {n}", every[name], there, budget, FOUND)[
-                0
-            ][0]
+            regret[name][i] = regret_shares(
+                options, f"ways {name}, {n}", policies[name], environment, budget, FIT_SEED
+            )[0][0]
     limit = jb.TotalBudget(budget, last_pull="counts")
     exact = jb.simulate(
-        Schedule(*there.best_schedule(limit)), there, limit, key=jax.random.key(FOUND), marks=1
+        Schedule(*environment.best_schedule(limit)),
+        environment,
+        limit,
+        key=jax.random.key(FIT_SEED),
+        marks=1,
     )
     worst = float(np.abs(exact.regret).max())
     rows.append(
@@ -310,7 +327,7 @@ def ways(options: Options) -> list[Row]:
     )
     picture, axes = figure(1, 1, (8, 4.8))
     dashes = itertools.cycle(["-", "--", ":"])
-    for name, samples in lost.items():
+    for name, samples in regret.items():
         x = np.arange(len(lengths)) + 0.03 * (names.index(name) - 4)
         intervals(
             axes[0],
@@ -323,11 +340,11 @@ def ways(options: Options) -> list[Row]:
             linewidth=1.2,
         )
         for i, n in enumerate(lengths):
-            when = "standing" if n == STANDS else f"a change in {n}"
+            pace = "standing" if n == STANDS else f"a change in {n}"
             note = f"share of the best possible reward; ω-UCB, budget {budget:g}, {instances} instances"
             rows.append(
                 mean_row(
-                    f"ways: {name}, {when}: regret",
+                    f"ways: {name}, {pace}: regret",
                     samples[i],
                     digits=".4f",
                     note=note,
@@ -335,8 +352,10 @@ def ways(options: Options) -> list[Row]:
                 )
             )
             if name != "never":
-                more = samples[i] - lost["never"][i]
-                rows.append(difference_row(f"ways: {name}, {when}: − never", more, "paired, 95 %"))
+                excess = samples[i] - regret["never"][i]
+                rows.append(
+                    difference_row(f"ways: {name}, {pace}: − never", excess, "paired, 95 %")
+                )
     name_ticks(
         axes[0], np.arange(len(lengths)), ["never" if n == STANDS else f"{n:,}" for n in lengths]
     )
@@ -367,23 +386,23 @@ def rho(options: Options) -> list[Row]:
     rows: list[Row] = []
     picture, axes = figure(1, len(lengths), (4 * len(lengths), 4))
     for n, axis in zip(lengths, axes, strict=True):
-        there = world(FOUND, instances, n, segments)
-        lost = played(options, f"rho, {n}", policy, there, budget, FOUND)[0]
-        lost = lost.reshape(len(widths), len(halves), instances)
-        when = "never" if n == STANDS else f"every {n:,} rounds"
+        environment = changing_arms(FIT_SEED, instances, n, segments)
+        regret = regret_shares(options, f"rho, {n}", policy, environment, budget, FIT_SEED)[0]
+        regret = regret.reshape(len(widths), len(halves), instances)
+        pace = "never" if n == STANDS else f"every {n:,} rounds"
         for j, h in enumerate(halves):
             label = "forgets nothing" if h == NEVER else f"half-life {h:g}"
             x = np.arange(len(widths)) + 0.04 * j
-            intervals(axis, x, 100 * lost[:, j], label=label, capsize=2, marker="o", markersize=3)
+            intervals(axis, x, 100 * regret[:, j], label=label, capsize=2, marker="o", markersize=3)
             for i, width in enumerate(widths):
-                item = f"rho: {when}, ρ = {width:g}, {label}: regret"
-                rows.append(mean_row(item, lost[i, j], digits=".4f", published=OURS))
-        without, with_ = lost[:, -1], lost[1, :-1]
-        best = int(without.mean(axis=1).argmin()), int(with_.mean(axis=1).argmin())
+                item = f"rho: {pace}, ρ = {width:g}, {label}: regret"
+                rows.append(mean_row(item, regret[i, j], digits=".4f", published=OURS))
+        standing, forgetting = regret[:, -1], regret[1, :-1]
+        best = int(standing.mean(axis=1).argmin()), int(forgetting.mean(axis=1).argmin())
         note = f"best of {len(widths)} ρ ({widths[best[0]]:g}) − best half-life at ρ = ¼ ({halves[best[1]]:g}); paired"
         rows.append(
             difference_row(
-                f"rho: {when}: ρ alone − forgetting", without[best[0]] - with_[best[1]], note
+                f"rho: {pace}: ρ alone − forgetting", standing[best[0]] - forgetting[best[1]], note
             )
         )
         name_ticks(axis, np.arange(len(widths)), ["1/16", "1/4", "1", "4"])
@@ -391,7 +410,7 @@ def rho(options: Options) -> list[Row]:
             xlabel="ρ",
             ylabel="regret, % of the best possible",
             ylim=(0, None),
-            title=f"changes: {when}",
+            title=f"changes: {pace}",
         )
     save(
         picture,
@@ -413,21 +432,21 @@ def prices(options: Options) -> list[Row]:
     does not.
     """
     days, a_day, runs = options.pick((4, 60, 3), (28, 500, 10), (28, 500, 40))
-    week, rng = days // 4 * a_day, np.random.default_rng(FOUND)
+    week, rng = days // 4 * a_day, np.random.default_rng(FIT_SEED)
 
     def back_ends(factor: float) -> FiniteArms:
         share = rng.gamma(4.0, 0.25, (4, 400)).clip(0.05, 2.5) / 2.5  # tokens of an answer
         cost = np.array(PRICE)[:, None] * share * np.array([1, 1, 1, factor])[:, None]
-        judged = [(np.arange(400) < 400 * q).astype(float) for q in QUALITY]
-        return FiniteArms.empirical([list(zip(judged, cost, strict=True))])
+        correct = [(np.arange(400) < 400 * q).astype(float) for q in QUALITY]
+        return FiniteArms.empirical([list(zip(correct, cost, strict=True))])
 
     usual = back_ends(1.0)
-    rng = np.random.default_rng(FOUND)  # the same answers at another price
+    rng = np.random.default_rng(FIT_SEED)  # the same answers at another price
     cheap = back_ends(0.1)
     moving = Piecewise.of([usual, cheap, usual], at=[week + 1, 2 * week + 1])
     mean = usual.values()[1][0]
     pacer = PricePacer()
-    every: dict[str, Any] = {
+    policies: dict[str, Any] = {
         "never": pacer,
         "window, 1 day": Windowed(pacer, window=a_day),
         "window, 3 days": Windowed(pacer, window=3 * a_day),
@@ -436,11 +455,11 @@ def prices(options: Options) -> list[Row]:
             pacer, CUSUM(threshold=4.0, slack=0.02), explore=0.01, whole=False
         ),
     }
-    every = dict(list(every.items())[: options.pick(2, None, None)])
+    policies = dict(list(policies.items())[: options.pick(2, None, None)])
     late = Delayed(moving, FixedDelay(5), room=8)
     limit = jb.Renewing(amount=[[0.08 * a_day]], every=[1], requests=[a_day] * days)
     quality: dict[str, np.ndarray] = {}
-    for name, policy in every.items():
+    for name, policy in policies.items():
         in_flight = InFlight(policy, bound=np.minimum(np.asarray(PRICE) * 1.000001, 1.0))
         marks = np.arange(1, days + 1) / days
         result, _ = simulated(
@@ -449,7 +468,7 @@ def prices(options: Options) -> list[Row]:
             in_flight,
             late,
             limit,
-            key=jax.random.key(FOUND),
+            key=jax.random.key(FIT_SEED),
             replicates=runs,
             marks=marks,
         )
@@ -461,18 +480,18 @@ def prices(options: Options) -> list[Row]:
     for name, x in quality.items():
         intervals(axes[0], np.arange(1, days + 1), x.T, label=name, capsize=2, linewidth=1.2)
         for i in range(4):
-            what = ("before", "price at a tenth", "first week after", "second week after")[i]
+            period = ("before", "price at a tenth", "first week after", "second week after")[i]
             note = f"{runs} runs, {a_day} requests a day, 0.08 to spend on each; mean prices {mean.round(3).tolist()}"
             rows.append(
                 mean_row(
-                    f"prices: {name}, {what}: quality", weeks[name][:, i], digits=".4f", note=note
+                    f"prices: {name}, {period}: quality", weeks[name][:, i], digits=".4f", note=note
                 )
             )
             if name != "never":
                 gain = weeks[name][:, i] - weeks["never"][:, i]
                 rows.append(
                     difference_row(
-                        f"prices: {name}, {what}: − never", gain, "paired over runs, 95 %"
+                        f"prices: {name}, {period}: − never", gain, "paired over runs, 95 %"
                     )
                 )
     axes[0].axvspan(days / 4 + 0.5, days / 2 + 0.5, color="grey", alpha=0.15, linewidth=0)

@@ -74,10 +74,10 @@ def intervals(axis: Any, x: Any, samples: Any, **style: Any) -> None:
 def boxes(axis: Any, samples: Iterable[Any], colours: Iterable[str]) -> None:
     """A box for each of several samples: quartiles, and whiskers to the ends."""
     values = list(samples)
-    shown = axis.boxplot(
+    artists = axis.boxplot(
         values, positions=range(len(values)), whis=(0, 100), patch_artist=True, widths=0.6
     )
-    for box, median, colour in zip(shown["boxes"], shown["medians"], colours, strict=True):
+    for box, median, colour in zip(artists["boxes"], artists["medians"], colours, strict=True):
         box.set(facecolor=colour, alpha=0.5)
         median.set(color="black")
 

@@ -75,8 +75,8 @@ def instances() -> FiniteArms:
 @functools.cache
 def truth(policy: str, constraint: str) -> GradientEstimate:
     """The exact value and gradient of all instances."""
-    chosen, wrt = POLICIES[policy]
-    return exact.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=MEANS + wrt)
+    learner, wrt = POLICIES[policy]
+    return exact.estimate(learner, instances(), CONSTRAINTS[constraint], wrt=MEANS + wrt)
 
 
 @functools.cache
@@ -94,21 +94,20 @@ def smoothed_truth(constraint: str) -> GradientEstimate:
 def exact_smoothed(
     omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float
 ) -> GradientEstimate:
-    """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ
-    e^{σε}.
+    """The exact gradient by ρ of the smoothed regret of ω-UCB, which ``smoothed`` estimates without
+    bias. The regret is a step function of ε in ρ e^{σε}.
 
     Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) −
     Φ(ε_j)) and ∂R_σ/∂ ln ρ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
     """
     reward, cost = arms.values()
-    values: dict[
-        bytes, np.ndarray
-    ] = {}  # regret [I] by a digest of all that the policy decides, so that each is one
+    # Regret [I] by a digest of all decisions of the policy: values of ρ that decide alike share one
+    values: dict[bytes, np.ndarray] = {}
 
     @functools.cache
     def decisions(epsilon: float) -> bytes:
-        there = dataclasses.replace(omega, rho=float(omega.rho) * math.exp(sigma * epsilon))
-        ends = oracles.play_out(exact.choice_of(there), reward.shape[1], **clock, costs=True)
+        perturbed = dataclasses.replace(omega, rho=float(omega.rho) * math.exp(sigma * epsilon))
+        ends = oracles.play_out(exact.choice_of(perturbed), reward.shape[1], **clock, costs=True)
         digest = hashlib.sha256(
             b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))
         ).digest()
@@ -116,13 +115,13 @@ def exact_smoothed(
             values[digest] = oracles.evaluate(ends, reward, cost).regret
         return digest
 
-    todo = [(float(a), float(b)) for a, b in itertools.pairwise(np.linspace(-5, 5, 65))]
+    intervals = [(float(a), float(b)) for a, b in itertools.pairwise(np.linspace(-5, 5, 65))]
     value, slope = (x * values[decisions(-5.0)] for x in (1.0, 0.0))
-    while todo:
-        a, b = todo.pop()
+    while intervals:
+        a, b = intervals.pop()
         if decisions(a) != decisions(b):
             if b - a >= width:
-                todo += [(a, (a + b) / 2), ((a + b) / 2, b)]
+                intervals += [(a, (a + b) / 2), ((a + b) / 2, b)]
                 continue
             jump = values[decisions(b)] - values[decisions(a)]
             value += jump * stats.norm.sf((a + b) / 2)
@@ -140,17 +139,19 @@ AGAIN = jax.random.key(20261122)
 
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played
-    again, blind.
+    """All unbiased estimators on all instances and constraints. A comparison beyond 3.5 errors is
+    played again with another key.
     """
-    rows, every, repeated = [], [], []
+    rows, all_z, repeated = [], [], []
     for name, play in _plays(options).items():
         z = play(KEY)
-        again = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
-        rows.append(judged(f"unbiased: {name}", z, again))
-        every.append(z)
-        repeated.append(again)
-    whole = judged("unbiased: largest |z| of all", np.concatenate(every), np.concatenate(repeated))
+        replayed = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
+        rows.append(agreement(f"unbiased: {name}", z, replayed))
+        all_z.append(z)
+        repeated.append(replayed)
+    whole = agreement(
+        "unbiased: largest |z| of all", np.concatenate(all_z), np.concatenate(repeated)
+    )
     size = f"{options.pick(*RUNS)} runs on each of {INSTANCES} instances"
     return [*rows, whole._replace(note=f"{whole.note}; {size}")]
 
@@ -169,8 +170,8 @@ def _plays(options: Options) -> dict[str, Callable[[Any], np.ndarray]]:
                     play = functools.partial(_z_values, estimator, policy, constraint, names, sizes)
                     plays[f"{name}: {policy}, {constraint}"] = play
         if not options.quick:
-            many = {**sizes, "directions": options.pick(*RUNS), "sigma": SIGMA}
-            play = functools.partial(_z_values, smoothed, "ω-UCB", constraint, ("rho",), many)
+            smoothing = {**sizes, "directions": options.pick(*RUNS), "sigma": SIGMA}
+            play = functools.partial(_z_values, smoothed, "ω-UCB", constraint, ("rho",), smoothing)
             plays[f"smoothed: ω-UCB, {constraint}"] = play
     return plays
 
@@ -180,41 +181,52 @@ def _z_values(
     policy: str,
     constraint: str,
     wrt: tuple[str, ...],
-    how: dict[str, Any],
+    sizes: dict[str, Any],
     key: Any,
 ) -> np.ndarray:
-    """(estimate − exact) / standard error of all gradients and of the value."""
-    chosen = POLICIES[policy][0]
-    got = estimator.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **how)
-    must = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
-    parts = [(got.gradient[name] - must.gradient[name]) / got.standard_error[name] for name in wrt]
+    """(estimate − exact) / standard error, of all gradients and of the value."""
+    learner = POLICIES[policy][0]
+    estimate = estimator.estimate(
+        learner, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **sizes
+    )
+    target = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
+    z_gradients = [
+        (estimate.gradient[name] - target.gradient[name]) / estimate.standard_error[name]
+        for name in wrt
+    ]
     return np.concatenate(
-        [x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]]
+        [
+            x.ravel()
+            for x in [
+                *z_gradients,
+                (estimate.value - target.value) / estimate.standard_error["value"],
+            ]
+        ]
     )
 
 
-def judged(item: str, z: np.ndarray, again: np.ndarray) -> Row:
-    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played
-    with another key.
+def agreement(item: str, z: np.ndarray, replayed: np.ndarray) -> Row:
+    """yes: no comparison is beyond 3.5 errors, or those that are pass a Bonferroni test at 1 % when
+    played with another key.
 
     So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
     """
-    most, note = (
+    largest, note = (
         np.abs(z).max(),
         f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}",
     )
-    said, holds = f"|z| ≤ {SUSPECT}, or not again", True
-    if again.size:
-        limit = float(stats.norm.isf(0.005 / again.size))
-        holds = bool((np.abs(again) < limit).all())
-        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(
-            f"{x:.2f}" for x in again
+    statement, holds = f"|z| ≤ {SUSPECT}, or not again", True
+    if replayed.size:
+        limit = float(stats.norm.isf(0.005 / replayed.size))
+        holds = bool((np.abs(replayed) < limit).all())
+        note += f"; beyond {SUSPECT}: {replayed.size}, with another key " + ", ".join(
+            f"{x:.2f}" for x in replayed
         )
         note += f" (allowed {limit:.2f})"
-    return row(item, most, published=said, holds=holds, note=note, digits=".2f")
+    return row(item, largest, published=statement, holds=holds, note=note, digits=".2f")
 
 
-class Line(NamedTuple):
+class ErrorCurve(NamedTuple):
     """An estimator whose error is drawn over the number of runs."""
 
     estimator: Any
@@ -226,28 +238,28 @@ class Line(NamedTuple):
 
     def estimate(self, constraint: str, size: int) -> GradientEstimate:
         """From ``size`` runs on every instance."""
-        more = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
-        more |= {"wrt": self.wrt, "key": KEY, "replicates": size}
+        keywords = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
+        keywords |= {"wrt": self.wrt, "key": KEY, "replicates": size}
         return self.estimator.estimate(
-            POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **more
+            POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **keywords
         )
 
 
-LINES = {
-    "score_function, leave one out": Line(
+CURVES = {
+    "score_function, leave one out": ErrorCurve(
         score_function, "ω-UCB", MEANS[0], {"baseline": "leave_one_out"}, BLUE, "o"
     ),
-    "score_function, no baseline": Line(
+    "score_function, no baseline": ErrorCurve(
         score_function, "ω-UCB", MEANS[0], {"baseline": "none"}, SKY, "s"
     ),
-    "policy_score, self-play": Line(
+    "policy_score, self-play": ErrorCurve(
         policy_score, "SoftElim", "theta", {"baseline": "self_play"}, VERMILION, "^"
     ),
-    "policy_score, no baseline": Line(
+    "policy_score, no baseline": ErrorCurve(
         policy_score, "SoftElim", "theta", {"baseline": "none"}, ORANGE, "v"
     ),
-    "smoothed": Line(smoothed, "ω-UCB", "rho", {"sigma": SIGMA}, GREEN, "D"),
-    "straight_through": Line(straight_through, "SoftElim", "theta", {}, PINK, "X"),
+    "smoothed": ErrorCurve(smoothed, "ω-UCB", "rho", {"sigma": SIGMA}, GREEN, "D"),
+    "straight_through": ErrorCurve(straight_through, "SoftElim", "theta", {}, PINK, "X"),
 }
 
 
@@ -256,22 +268,22 @@ def errors(options: Options) -> list[Row]:
     sizes = np.array(options.pick([64, 1024], [64, 256, 1024, 4096], [64, 256, 1024, 4096, 16384]))
     constraint, rows = "horizon 12", []
     picture, axes = figure(1, 2, (11, 4.6))
-    for name, line in LINES.items():
-        exactly = (
+    for name, curve in CURVES.items():
+        exact_estimate = (
             smoothed_truth(constraint)
-            if line.estimator is smoothed
-            else truth(line.policy, constraint)
+            if curve.estimator is smoothed
+            else truth(curve.policy, constraint)
         )
-        must = exactly.gradient[line.wrt]
-        found = [line.estimate(constraint, int(size)) for size in sizes]
+        target = exact_estimate.gradient[curve.wrt]
+        estimates = [curve.estimate(constraint, int(size)) for size in sizes]
         rms = [
-            np.sqrt(((got.gradient[line.wrt] - must) ** 2).mean() / (must**2).mean())
-            for got in found
+            np.sqrt(((estimate.gradient[curve.wrt] - target) ** 2).mean() / (target**2).mean())
+            for estimate in estimates
         ]
-        biased = line.estimator is straight_through
+        biased = curve.estimator is straight_through
         style = {
-            "color": line.colour,
-            "marker": line.marker,
+            "color": curve.colour,
+            "marker": curve.marker,
             "linestyle": "--" if biased else "-",
             "label": name,
         }
@@ -287,8 +299,8 @@ def errors(options: Options) -> list[Row]:
             close, note = abs(slope + 0.5) < 0.15, f"{note}; yes: within 0.15"
             rows.append(row(item, slope, published="−0.5", holds=close, note=note, digits=".2f"))
         if name in ("policy_score, self-play", "straight_through"):
-            mean, se = (np.array([x[line.wrt].ravel()[0] for x in of])
-                        for of in ([x.gradient for x in found], [x.standard_error for x in found]))  # fmt: skip
+            mean = np.array([x.gradient[curve.wrt].ravel()[0] for x in estimates])
+            se = np.array([x.standard_error[curve.wrt].ravel()[0] for x in estimates])
             axes[1].errorbar(sizes * (1.06 if biased else 1), mean, 1.96 * se, capsize=3, **style)
     title = f"{INSTANCES} random instances, horizon 12"
     axes[0].set(xlabel="runs on every instance", ylabel="rms error / rms gradient", title=title)
@@ -309,28 +321,28 @@ def bias(options: Options) -> list[Row]:
     gradient's size.
     """
     rows = []
-    given: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
+    sampling: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
     for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
-        must = truth("SoftElim", constraint).gradient["theta"]
+        target = truth("SoftElim", constraint).gradient["theta"]
         for relax in (0.3, 1.0, 3.0):
             world, accountant = instances(), CONSTRAINTS[constraint]
-            got = straight_through.estimate(
-                ELIM, world, accountant, wrt="theta", relax=relax, **given
+            estimate = straight_through.estimate(
+                ELIM, world, accountant, wrt="theta", relax=relax, **sampling
             )
-            gap, se = got.gradient["theta"] - must, got.standard_error["theta"]
+            gap, se = estimate.gradient["theta"] - target, estimate.standard_error["theta"]
             rows.append(
                 _bias_row(
                     f"bias: straight_through, SoftElim, {constraint}, relax = {relax:g}",
                     gap,
                     se,
-                    must,
+                    target,
                 )
             )
         for sigma in (0.1, 0.3, 1.0):
-            gap = _smoothed_gradient(constraint, sigma) - must
+            gap = _smoothed_gradient(constraint, sigma) - target
             rows.append(
                 _bias_row(
-                    f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, must
+                    f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, target
                 )
             )
     return rows
@@ -342,18 +354,18 @@ def _smoothed_gradient(constraint: str, sigma: float) -> np.ndarray:
     total = np.zeros((1, INSTANCES))
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
         factor = float(np.exp(sigma * node))
-        there = dataclasses.replace(ELIM, theta=ELIM.theta * factor)
-        found = exact.estimate(there, instances(), CONSTRAINTS[constraint], wrt="theta")
-        total += weight * factor * found.gradient["theta"]
+        perturbed = dataclasses.replace(ELIM, theta=ELIM.theta * factor)
+        estimate = exact.estimate(perturbed, instances(), CONSTRAINTS[constraint], wrt="theta")
+        total += weight * factor * estimate.gradient["theta"]
     return total
 
 
-def _bias_row(item: str, gap: np.ndarray, se: np.ndarray, must: np.ndarray) -> Row:
-    scale = np.sqrt((must**2).mean())
-    same = (np.sign(must + gap) == np.sign(must)).mean()
+def _bias_row(item: str, gap: np.ndarray, se: np.ndarray, target: np.ndarray) -> Row:
+    scale = np.sqrt((target**2).mean())
+    right_sign = (np.sign(target + gap) == np.sign(target)).mean()
     level = np.sqrt(max(float((gap**2 - se**2).mean()), 0.0)) / scale
     note = f"rms bias / rms gradient over {gap.size} instances, noise removed"
-    note += f"; sign right in {same:.0%}; mean {gap.mean():+.3g}"
+    note += f"; sign right in {right_sign:.0%}; mean {gap.mean():+.3g}"
     return row(item, level, f"{np.sqrt((se**2).mean()) / scale:.3f}", note=note, digits=".3f")
 
 
@@ -379,10 +391,10 @@ RUNS_200 = {
 def exact_digits(options: Options) -> list[Row]:
     """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
     rows = []
-    for (n, theta), must in TABLE.items():
-        found = played(soft_elim(theta), n)
-        got = (found.regret[0], found.by_parameter[0, 0], *found.by_mean_reward[0])
-        for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), got, must, strict=True):
+    for (n, theta), printed in TABLE.items():
+        solution = exact_value(soft_elim(theta), n)
+        values = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
+        for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), values, printed, strict=True):
             rows.append(_digits(f"exact: SoftElim n = {n}, θ = {theta:g}: {name}", a, b, 6e-9))
     for n, (at, regret) in BEST.items():
         low, high = 0.3, 0.6
@@ -390,24 +402,24 @@ def exact_digits(options: Options) -> list[Row]:
             middle = (low + high) / 2
             low, high = (
                 (middle, high)
-                if played(soft_elim(middle), n).by_parameter[0, 0] < 0
+                if exact_value(soft_elim(middle), n).by_parameter[0, 0] < 0
                 else (low, middle)
             )
         rows.append(_digits(f"exact: best θ, n = {n}", low, at, 6e-7))
         rows.append(
             _digits(
                 f"exact: regret at the best θ, n = {n}",
-                played(soft_elim(low), n).regret[0],
+                exact_value(soft_elim(low), n).regret[0],
                 regret,
                 6e-9,
             )
         )
-    found = played(ucb1(2.0), 20)
-    got = (found.regret[0], *found.by_mean_reward[0])
-    for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), got, UCB1_20, strict=True):
+    solution = exact_value(ucb1(2.0), 20)
+    values = (solution.regret[0], *solution.by_mean_reward[0])
+    for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), values, UCB1_20, strict=True):
         rows.append(_digits(f"exact: UCB1 n = 20: {name}", a, b, 6e-9))
     count = len(
-        {round(float(played(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)}
+        {round(float(exact_value(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)}
     )
     item = "exact: UCB1, different regrets of 41 constants in [1.9, 2.1]"
     note = "a step function: its gradient is 0 almost everywhere"
@@ -422,12 +434,14 @@ def exact_digits(options: Options) -> list[Row]:
             )
         )
     arms = FiniteArms.bernoulli(PAIR, np.full((1, 2), 0.5))
-    mine = exact.estimate(SoftElim(0.5), arms, jb.Horizon(20), wrt="theta").gradient["theta"][0, 0]
+    derivative = exact.estimate(SoftElim(0.5), arms, jb.Horizon(20), wrt="theta").gradient["theta"][
+        0, 0
+    ]
     item, note = "exact: the library's SoftElim n = 20, θ = 0.5: ∂/∂θ", "means rounded to 2⁻²⁴"
-    return [*rows, _digits(item, mine, TABLE[20, 0.5][1], 1e-6, note)]
+    return [*rows, _digits(item, derivative, TABLE[20, 0.5][1], 1e-6, note)]
 
 
-def played(choose: oracles.Choice, n: int) -> oracles.Exact:
+def exact_value(choose: oracles.Choice, n: int) -> oracles.Exact:
     """The exact value of n rounds on the two arms."""
     return oracles.evaluate(oracles.play_out(choose, 2, n), PAIR, np.ones((1, 2)))
 
@@ -474,23 +488,31 @@ def monte_carlo(options: Options) -> list[Row]:
         (UCB1(), {"UCB1": (9.98, 0.02)}),
     ):
         result = jb.simulate(policy, arms, jb.Horizon(200), key=KEY, replicates=runs, marks=1)
-        for i, (name, (must, error)) in enumerate(published.items()):
+        for i, (name, (published_mean, error)) in enumerate(published.items()):
             mean, se = mean_se(result.regret.values[i, ..., -1].ravel())
-            z = abs(mean - must) / np.hypot(se, error)
+            z = abs(mean - published_mean) / np.hypot(se, error)
             item, note = (
                 f"monte_carlo: {name}, n = 200, regret",
                 f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3",
             )
-            said = f"{must} ± {error}"
+            reference = f"{published_mean} ± {error}"
             rows.append(
-                row(item, mean, f"{se:.3f}", published=said, holds=z < 3, note=note, digits=".3f")
+                row(
+                    item,
+                    mean,
+                    f"{se:.3f}",
+                    published=reference,
+                    holds=z < 3,
+                    note=note,
+                    digits=".3f",
+                )
             )
     return rows
 
 
-def _digits(item: str, got: float, must: float, within: float, note: str = "") -> Row:
-    held, note = abs(got - must) < within, note or f"yes: within {within:g}"
-    return row(item, got, published=f"{must:.10g}", holds=held, note=note, digits=".10f")
+def _digits(item: str, value: float, printed: float, tolerance: float, note: str = "") -> Row:
+    holds, note = abs(value - printed) < tolerance, note or f"yes: within {tolerance:g}"
+    return row(item, value, published=f"{printed:.10g}", holds=holds, note=note, digits=".10f")
 
 
 def maps(options: Options) -> list[Row]:
@@ -532,11 +554,11 @@ def maps(options: Options) -> list[Row]:
         picture, axes[3], high, by_cost, f"{ours}: ∂ regret / ∂ μ^c₁", ("μ^c₁", "μ^c₂"), signed=True
     )
     save(picture, options.out / "maps.png")
-    most, gap = np.abs(by_reward).max(), _gap(low, regret, by_reward)
+    steepest, gap = np.abs(by_reward).max(), _gap(low, regret, by_reward)
     return [
         row("maps: largest difference of ∂R/∂μ₁ and slopes of R on the grid", gap, published="small", digits=".3g",
             holds=gap < 0.05, note="share of the largest gradient, away from the kink; yes: below 5 %"),
-        row("maps: largest |∂R/∂μ₁| of SoftElim", most, note="beside the kink μ₁ = μ₂"),
+        row("maps: largest |∂R/∂μ₁| of SoftElim", steepest, note="beside the kink μ₁ = μ₂"),
         row("maps: largest |∂R/∂μ^c₁| of ω-UCB", np.abs(by_cost).max(), note="beside the kink of equal ratios"),
     ]  # fmt: skip
 
@@ -545,8 +567,8 @@ def _map(
     picture: Any, axis: Any, grid: np.ndarray, values: np.ndarray, title: str, labels: tuple[str, str], *,
     signed: bool = False,
 ) -> None:  # fmt: skip
-    most = np.abs(values).max()
-    shades = {"cmap": "PuOr", "vmin": -most, "vmax": most} if signed else {"cmap": "viridis"}
+    limit = np.abs(values).max()
+    shades = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if signed else {"cmap": "viridis"}
     mesh = axis.pcolormesh(grid, grid, values, shading="nearest", rasterized=True, **shades)
     axis.grid(False)
     axis.set(xlabel=labels[0], ylabel=labels[1], title=title, aspect="equal")
@@ -572,48 +594,52 @@ FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice
-    was made on.
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys on which
+    nothing was chosen.
     """
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
-    steps, each, on_grid, fresh = options.pick((6, 16, 16, 16), (8, 20, 60, 200), (8, 20, 100, 400))
-    sizes = {"steps": steps, "instances": each, "grid_instances": on_grid, "fresh": fresh}
+    steps, per_step, on_grid, fresh = options.pick(
+        (6, 16, 16, 16), (8, 20, 60, 200), (8, 20, 100, 400)
+    )
+    sizes = {"steps": steps, "instances": per_step, "grid_instances": on_grid, "fresh": fresh}
     sizes |= {"slots": 64} if options.quick else {}
     for axis, (name, (family, best)) in zip(axes, FAMILIES.items(), strict=True):
         if options.quick and family != "beta":
             axis.set_axis_off()
             continue
-        problem, found = random_problem(family, arms, budget), []
+        problem, tunings = random_problem(family, arms, budget), []
         for key in BLIND[: options.pick(1, 2, 6)]:
-            one = jb.tune(
+            tuning = jb.tune(
                 OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes
             )
-            print("\n".join(f"  {name}, key {key}: {line}" for line in one.lines()), flush=True)
-            found.append(one)
-        where = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
-        rows += _told(f"tuned: {where}", found, best, fresh)
-        _draw_tuned(axis, found[0], on_grid, fresh)
-        axis.set(xscale="log", xlabel="ρ", ylabel="mean regret at full budget", title=where)
+            print("\n".join(f"  {name}, key {key}: {line}" for line in tuning.lines()), flush=True)
+            tunings.append(tuning)
+        label = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
+        rows += _tuning_rows(f"tuned: {label}", tunings, best, fresh)
+        _draw_tuned(axis, tunings[0], on_grid, fresh)
+        axis.set(xscale="log", xlabel="ρ", ylabel="mean regret at full budget", title=label)
     save(picture, options.out / "tuned.png", legend=axes[1:], columns=3)
     return rows
 
 
-def _told(item: str, found: list[Any], best: str, fresh: int) -> list[Row]:
-    rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
+def _tuning_rows(item: str, tunings: list[Any], best: str, fresh: int) -> list[Row]:
+    rhos = ", ".join(f"{tuning.values['rho']:.3g}" for tuning in tunings)
     on_grid = (
-        "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found) + "; start 1"
+        "best grid value "
+        + ", ".join(f"{tuning.best['rho']:.3g}" for tuning in tunings)
+        + "; start 1"
     )
-    over_best = np.array([each.over_best.value / each.regret.value for each in found])
-    over_start = np.array([each.over_start.value / each.regret.value for each in found])
-    share = max(each.rounds[0] / each.rounds[1] for each in found)
-    seconds = max(each.seconds[0] for each in found)
-    many = f"{len(found)} keys, {fresh} fresh instances each"
+    over_best = np.array([tuning.over_best.value / tuning.regret.value for tuning in tunings])
+    over_start = np.array([tuning.over_start.value / tuning.regret.value for tuning in tunings])
+    share = max(tuning.rounds[0] / tuning.rounds[1] for tuning in tunings)
+    seconds = max(tuning.seconds[0] for tuning in tunings)
+    keys = f"{len(tunings)} keys, {fresh} fresh instances each"
     return [
-        row(f"{item}: ρ", rhos, published=f"{best} is good (Figure 4)", note=f"{on_grid}; {many}"),
-        gain(f"{item}: (regret of the best grid value − tuned) / tuned", over_best, -MARGIN, many),
-        gain(f"{item}: (regret of the start − tuned) / tuned", over_start, 0.0, many),
+        row(f"{item}: ρ", rhos, published=f"{best} is good (Figure 4)", note=f"{on_grid}; {keys}"),
+        gain(f"{item}: (regret of the best grid value − tuned) / tuned", over_best, -MARGIN, keys),
+        gain(f"{item}: (regret of the start − tuned) / tuned", over_start, 0.0, keys),
         row(f"{item}: rounds of the tuning / of the grid", share, published="≤ 0.25", holds=share <= 0.25,
             note="the largest of all keys", digits=".3f"),
         row(f"{item}: seconds of the tuning", seconds, published="≤ 300", holds=seconds <= 300,
@@ -630,8 +656,8 @@ def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
     mean, se = mean_se(gains)
     half = float(stats.t.isf(0.025, gains.size - 1) * se)
     low, high = float(mean) - half, float(mean) + half
-    each = ", ".join(f"{x:.3f}" for x in gains)
-    note = f"{note}: {each}; 95 % interval {low:.3f} to {high:.3f}"
+    listing = ", ".join(f"{x:.3f}" for x in gains)
+    note = f"{note}: {listing}; 95 % interval {low:.3f} to {high:.3f}"
     return row(
         item,
         mean,
@@ -643,10 +669,10 @@ def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
     )
 
 
-def _draw_tuned(axis: Any, found: Any, on_grid: int, fresh: int) -> None:
+def _draw_tuned(axis: Any, tuning: Any, on_grid: int, fresh: int) -> None:
     style = {"color": GREY, "marker": "s", "capsize": 2, "label": f"grid, {on_grid} instances"}
-    axis.errorbar(found.grid[:, 0], found.grid_regrets, 1.96 * found.grid_errors, **style)
-    mean, low, high = found.regret.value, found.regret.low, found.regret.high
+    axis.errorbar(tuning.grid[:, 0], tuning.grid_regrets, 1.96 * tuning.grid_errors, **style)
+    mean, low, high = tuning.regret.value, tuning.regret.low, tuning.regret.high
     style = {
         "color": VERMILION,
         "marker": "D",
@@ -654,12 +680,12 @@ def _draw_tuned(axis: Any, found: Any, on_grid: int, fresh: int) -> None:
         "label": f"tuned, {fresh} fresh instances",
     }
     axis.errorbar(
-        [float(found.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style
+        [float(tuning.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style
     )
-    for i, rho in enumerate(found.path[:, 0]):
-        label = "path (darker: later)" if i == len(found.path) - 1 else None
+    for i, rho in enumerate(tuning.path[:, 0]):
+        label = "path (darker: later)" if i == len(tuning.path) - 1 else None
         axis.axvline(
-            rho, color=BLUE, alpha=0.15 + 0.6 * i / len(found.path), linewidth=1, label=label
+            rho, color=BLUE, alpha=0.15 + 0.6 * i / len(tuning.path), linewidth=1, label=label
         )
 
 
@@ -682,17 +708,17 @@ def worst(options: Options) -> list[Row]:
     rows = []
     picture, axes = figure(1, 3, (13, 4.2))
     for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
-        got = adversarial.search(policy, constraint, key=KEY, **sizes)
-        usual = got.start
+        search = adversarial.search(policy, constraint, key=KEY, **sizes)
+        usual = search.start
         if not options.quick:
             at_random = jb.simulate(policy, clipped, constraint, key=KEY, replicates=50, marks=1)
             usual = at_random.regret.values[0, ..., -1].mean(axis=1)
-        rows += _found(
-            f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", got, usual, check
+        rows += _worst_rows(
+            f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", search, usual, check
         )
-        axis.plot(got.path, color=BLUE, alpha=0.5, linewidth=1)
+        axis.plot(search.path, color=BLUE, alpha=0.5, linewidth=1)
         axis.axhline(
-            got.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again"
+            search.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again"
         )
         axis.axhline(usual.max(), color=GREEN, linestyle=":", label="largest of random instances")
         axis.axhline(usual.mean(), color=GREY, linestyle="-.", label="mean of random instances")
@@ -702,31 +728,34 @@ def worst(options: Options) -> list[Row]:
             title=f"{name}, {arms} arms, B = {budget:g}",
         )
     save(picture, options.out / "worst.png", legend=axes[:1], columns=3)
-    for one, other in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
-        got = adversarial.search(rivals[one], constraint, key=KEY, against=rivals[other], **sizes)
-        means = f"μ^r {np.round(got.mean_reward[0], 2)}, μ^c {np.round(got.mean_cost[0], 2)}"
+    for learner, rival in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
+        search = adversarial.search(
+            rivals[learner], constraint, key=KEY, against=rivals[rival], **sizes
+        )
+        means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
         item, note = (
-            f"worst: largest regret of {one} − {other} found",
+            f"worst: largest regret of {learner} − {rival} found",
             f"paired, fresh runs; {means}",
         )
-        rows.append(row(item, got.objective[0], got.standard_error[0], note=note))
+        rows.append(row(item, search.objective[0], search.standard_error[0], note=note))
     return rows
 
 
-def _found(
-    item: str, short: str, got: adversarial.Worst, usual: np.ndarray, check: int
+def _worst_rows(
+    item: str, short: str, search: adversarial.Worst, usual: np.ndarray, check: int
 ) -> list[Row]:
-    regret, error = got.objective[0], got.standard_error[0]
-    shown = "; ".join(
-        f"({r:.2f}, {c:.2f})" for r, c in zip(got.mean_reward[0], got.mean_cost[0], strict=True)
+    regret, error = search.objective[0], search.standard_error[0]
+    arms = "; ".join(
+        f"({r:.2f}, {c:.2f})"
+        for r, c in zip(search.mean_reward[0], search.mean_cost[0], strict=True)
     )
-    note = f"simulated again on {check} fresh runs (the search claimed {got.claimed[0]:.4g}); "
-    note += f"arms (μ^r, μ^c): {shown}; mean of {usual.size} random instances {usual.mean():.3g}, "
+    note = f"simulated again on {check} fresh runs (the search claimed {search.claimed[0]:.4g}); "
+    note += f"arms (μ^r, μ^c): {arms}; mean of {usual.size} random instances {usual.mean():.3g}, "
     note += f"their largest {usual.max():.3g}"
-    beyond = f"{short}: regret found − largest of {usual.size} random instances"
+    excess = f"{short}: regret found − largest of {usual.size} random instances"
     return [
         row(f"{item}: largest regret found", regret, error, note=note),
-        row(beyond, regret - usual.max(), error, published="> 0", holds=above_zero(regret - usual.max(), error),
+        row(excess, regret - usual.max(), error, published="> 0", holds=above_zero(regret - usual.max(), error),
             note="6 restarts", digits=".3g"),
     ]  # fmt: skip
 

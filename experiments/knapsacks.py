@@ -65,7 +65,7 @@ POLICIES: dict[str, Any] = {
 }
 
 
-def world(
+def random_arms(
     instances: int, arms: int, resources: int, seed: int, kind: str = "independent"
 ) -> FiniteArms:
     """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring
@@ -83,7 +83,7 @@ def world(
     return FiniteArms.bernoulli(reward, cost)
 
 
-def played(
+def regrets(
     options: Options,
     name: str,
     policies: Any,
@@ -106,8 +106,8 @@ def played(
     return fluid[None, :, None] - reward
 
 
-def settings(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
-    """The policies, and the oracle of these arms."""
+def with_oracle(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
+    """The policies and the LP oracle of these arms."""
     reward, cost = arms.values()
     return policies | {"LP oracle": KnapsackOracle(reward[None], cost[None])}
 
@@ -118,7 +118,7 @@ def sensitivity(options: Options) -> list[Row]:
     """
     budget, instances = options.pick((60, 3), (500, 20), (1000, 40))
     grid = 2.0 ** np.arange(*options.pick((-4, 1, 4), (-8, 2, 1), (-8, 2, 1)))
-    chosen: dict[str, Any] = {
+    candidates: dict[str, Any] = {
         "PD-BwK, ω: ρ": PrimalDualBwK(bounds=WilsonBounds(rho=grid)),
         "PD-BwK, rad: C_rad": PrimalDualBwK(bounds=RadBounds(c_rad=grid)),
         "UCB-BwK, ω: ρ": UCBBwK(bounds=WilsonBounds(rho=grid), update_budgets=True),
@@ -131,18 +131,20 @@ def sensitivity(options: Options) -> list[Row]:
     places = options.pick([(2, budget)], usual, [*usual, (2, 10 * budget)])
     picture, axes = figure(1, len(places), (4.2 * len(places), 4.2))
     for axis, (d, budget) in zip(axes, places, strict=True):
-        arms = world(instances, options.pick(5, 10, 10), d, seed=1)
+        arms = random_arms(instances, options.pick(5, 10, 10), d, seed=1)
         name = f"sensitivity {d} {budget}"
         runs = options.pick(4, 4, 4 if budget == 1000 else 1)
-        regret = played(
-            options, name, list(chosen.values()), arms, budget, 2 * budget, runs, TRIAL_KEY
+        regret = regrets(
+            options, name, list(candidates.values()), arms, budget, 2 * budget, runs, TRIAL_KEY
         )
         fluid = fluid_values(
             *arms.values(), np.full((instances, d), float(budget)), np.full(instances, 2.0 * budget)
         )
-        share = (regret / fluid[None, :, None]).mean(-1).reshape(len(chosen), grid.size, instances)
-        for (what, _), of_grid in zip(chosen.items(), share, strict=True):
-            values = grid * (8 if what.endswith(("η", "ε")) else 1)
+        share = (
+            (regret / fluid[None, :, None]).mean(-1).reshape(len(candidates), grid.size, instances)
+        )
+        for (parameter, _), of_grid in zip(candidates.items(), share, strict=True):
+            values = grid * (8 if parameter.endswith(("η", "ε")) else 1)
             best = int(np.argmin(of_grid.mean(-1)))
             gap = of_grid - of_grid[best]
             mean, error = mean_se(gap, axis=-1)
@@ -153,13 +155,13 @@ def sensitivity(options: Options) -> list[Row]:
             note = f"of those tried; {noise}; regret {of_grid[best].mean():.4f}"
             rows.append(
                 row(
-                    f"sensitivity: d = {d}, B = {budget}, {what}",
+                    f"sensitivity: d = {d}, B = {budget}, {parameter}",
                     float(values[best]),
                     note=note,
                     published=OURS,
                 )
             )
-            intervals(axis, values, of_grid, label=what, capsize=2, marker="o", markersize=3)
+            intervals(axis, values, of_grid, label=parameter, capsize=2, marker="o", markersize=3)
         axis.set(xscale="log", xlabel="parameter", title=f"d = {d}, B = {budget:,}", ylim=(0, None))
     axes[0].set_ylabel("regret, share of the fluid optimum")
     save(
@@ -173,42 +175,42 @@ def sensitivity(options: Options) -> list[Row]:
 
 
 def confirm(options: Options) -> list[Row]:
-    """What is recommended beside half and twice of it (ε: beside more), on instances and keys that
-    chose nothing.
+    """The recommended values beside half and twice of them (ε: beside larger ones), on instances
+    and keys on which no value was chosen.
     """
     budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
-    near, more = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
-    rho, c_rad = WilsonBounds(rho=RHO * near), RadBounds(c_rad=C_RAD * near)
-    chosen: dict[str, tuple[Any, np.ndarray]] = {
-        "PD-BwK, ω: ρ": (PrimalDualBwK(bounds=rho), RHO * near),
-        "UCB-BwK, ω: ρ": (UCBBwK(bounds=rho, update_budgets=True), RHO * near),
-        "mirror descent, ω: ρ": (DualMirrorDescent(bounds=rho), RHO * near),
-        "PD-BwK, rad: C_rad": (PrimalDualBwK(bounds=c_rad), C_RAD * near),
-        "UCB-BwK, rad: C_rad": (UCBBwK(bounds=c_rad, update_budgets=True), C_RAD * near),
-        "PD-BwK, ω: a of ε": (PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=near), near),
+    factors, epsilons = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
+    rho, c_rad = WilsonBounds(rho=RHO * factors), RadBounds(c_rad=C_RAD * factors)
+    candidates: dict[str, tuple[Any, np.ndarray]] = {
+        "PD-BwK, ω: ρ": (PrimalDualBwK(bounds=rho), RHO * factors),
+        "UCB-BwK, ω: ρ": (UCBBwK(bounds=rho, update_budgets=True), RHO * factors),
+        "mirror descent, ω: ρ": (DualMirrorDescent(bounds=rho), RHO * factors),
+        "PD-BwK, rad: C_rad": (PrimalDualBwK(bounds=c_rad), C_RAD * factors),
+        "UCB-BwK, rad: C_rad": (UCBBwK(bounds=c_rad, update_budgets=True), C_RAD * factors),
+        "PD-BwK, ω: a of ε": (PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=factors), factors),
         "UCB-BwK, ω: ε": (
-            UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=more, update_budgets=True),
-            more,
+            UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=epsilons, update_budgets=True),
+            epsilons,
         ),
     }
     rows = []
     for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
         arms, policies = (
-            world(instances, options.pick(5, 10, 10), d, seed=7),
-            [policy for policy, _ in chosen.values()],
+            random_arms(instances, options.pick(5, 10, 10), d, seed=7),
+            [policy for policy, _ in candidates.values()],
         )
-        regret = played(
+        regret = regrets(
             options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY
         ).mean(-1)
-        for (what, (_, values)), (own, *others) in zip(
-            chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True
+        for (parameter, (_, values)), (recommended, *alternatives) in zip(
+            candidates.items(), regret.reshape(len(candidates), 3, -1), strict=True
         ):
-            for value, other in zip(values[1:], others, strict=True):
-                more = other - own
-                item = f"confirm: d = {d}, B = {budget}, {what}, {value:g} − {values[0]:g}"
-                note = f"of {own.mean():.4g}; yes: {values[0]:g} loses less"
-                holds = is_above(more, errors=1.96)
-                rows.append(mean_row(item, more, OURS, holds=holds, note=note, digits=".4g"))
+            for value, alternative in zip(values[1:], alternatives, strict=True):
+                excess = alternative - recommended
+                item = f"confirm: d = {d}, B = {budget}, {parameter}, {value:g} − {values[0]:g}"
+                note = f"of {recommended.mean():.4g}; yes: {values[0]:g} loses less"
+                holds = is_above(excess, errors=1.96)
+                rows.append(mean_row(item, excess, OURS, holds=holds, note=note, digits=".4g"))
     return rows
 
 
@@ -221,7 +223,7 @@ def growth(options: Options) -> list[Row]:
         [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)],
     )
     instances, runs = options.pick((3, 4), (20, 4), (40, 2))
-    return curves(
+    return budget_curves(
         options,
         "growth",
         [(k, d, budgets, list(POLICIES), instances) for k, d in places],
@@ -232,28 +234,28 @@ def growth(options: Options) -> list[Row]:
 
 def large(options: Options) -> list[Row]:
     """A hundred arms, and budgets up to 10⁶, on instances of their own, with fewer runs."""
-    few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
-    usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], few, 10)]
+    selection = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
+    usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], selection, 10)]
     full = [(100, d, [1000, 10_000], list(POLICIES), 24) for d in (1, 2, 5)]
     budgets = [10_000, 100_000, 1_000_000]
     full += [
         (5, 1, budgets, list(POLICIES), 24),
-        (5, 2, budgets, few, 12),
+        (5, 2, budgets, selection, 12),
         (5, 5, budgets, list(POLICIES), 24),
     ]
-    places = options.pick([(20, 2, [30, 60], few, 3)], usual, full)
-    return curves(options, "large", places, options.pick(4, 2, 1), seed=5)
+    places = options.pick([(20, 2, [30, 60], selection, 3)], usual, full)
+    return budget_curves(options, "large", places, options.pick(4, 2, 1), seed=5)
 
 
-def curves(
+def budget_curves(
     options: Options,
     item: str,
     places: Sequence[tuple[int, int, list[int], list[str], int]],
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how
-    many instances.
+    """Regret over the budget. A place: K, d, its budgets, the policies beside the oracle, the
+    number of instances.
     """
     rows: list[Row] = []
     picture, axes = figure(
@@ -262,15 +264,15 @@ def curves(
         (4.4 * min(3, len(places)), 4 * -(-len(places) // 3)),
     )
     for axis, (k, d, budgets, names, instances) in zip(axes, places, strict=False):
-        arms = world(instances, k, d, seed)
-        chosen = settings({name: POLICIES[name] for name in names}, arms)
+        arms = random_arms(instances, k, d, seed)
+        policies = with_oracle({name: POLICIES[name] for name in names}, arms)
         # [budget, policy, instance]
         table = np.stack(
             [
-                played(
+                regrets(
                     options,
                     f"{item} {k} {d} {b}",
-                    list(chosen.values()),
+                    list(policies.values()),
                     arms,
                     b,
                     2 * b,
@@ -280,7 +282,7 @@ def curves(
                 for b in budgets
             ]
         )
-        for p, name in enumerate(chosen):
+        for p, name in enumerate(policies):
             intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
             for b, x in zip(budgets, table[:, p], strict=True):
                 note = f"median {np.median(x):.4g}, largest {np.max(x):.5g}"  # few runs may make the mean
@@ -312,12 +314,12 @@ def curves(
         rows.append(
             ranking(
                 f"{item}: K = {k}, d = {d}, ranking at B = {budgets[-1]}",
-                dict(zip(chosen, table[-1], strict=True)),
+                dict(zip(policies, table[-1], strict=True)),
             )
         )
         for b, x in zip(budgets, table, strict=True):
             rows += bounds_row(
-                f"{item}: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True))
+                f"{item}: K = {k}, d = {d}, B = {b}", dict(zip(policies, x, strict=True))
             )
         axis.set(
             xscale="log", yscale="log", title=f"K = {k}, d = {d}", xlabel="budget of each resource"
@@ -354,22 +356,22 @@ def kinds(options: Options) -> list[Row]:
     rows: list[Row] = []
     k, d = options.pick((5, 2), (10, 3), (10, 3))
     for kind in ("binding", "correlated"):
-        arms = world(instances, k, d, seed=3, kind=kind)
+        arms = random_arms(instances, k, d, seed=3, kind=kind)
         money = np.full((instances, d), float(budget))
         if kind == "binding":  # in instance i resource i mod d is short, or time alone
             for i, j in itertools.product(range(instances), range(d)):
                 money[i, j] = budget / 2 if j == i % (d + 1) else 2.0 * budget
-        chosen = settings(POLICIES, arms)
-        regret = played(
-            options, kind, list(chosen.values()), arms, money, 2 * budget, runs, RUN_KEY
+        policies = with_oracle(POLICIES, arms)
+        regret = regrets(
+            options, kind, list(policies.values()), arms, money, 2 * budget, runs, RUN_KEY
         ).mean(-1)
-        found = dict(zip(chosen, regret, strict=True))
+        losses = dict(zip(policies, regret, strict=True))
         rows += [
             mean_row(f"kinds: {kind}, B = {budget}, {name}", x, published=OURS)
-            for name, x in found.items()
+            for name, x in losses.items()
         ]
-        rows.append(ranking(f"kinds: {kind}, ranking at B = {budget}", found))
-        rows += bounds_row(f"kinds: {kind}, B = {budget}", found)
+        rows.append(ranking(f"kinds: {kind}, ranking at B = {budget}", losses))
+        rows += bounds_row(f"kinds: {kind}, B = {budget}", losses)
     return rows
 
 
@@ -394,7 +396,7 @@ def changing(options: Options) -> list[Row]:
             rounds, up = 6 * budget, np.arange(instances)[:, None] % 2 == 0
             halves = [(reward / 2, cost), (np.where(up, reward, reward / 20), cost)]
         worlds = [WithNullArm(FiniteArms.bernoulli(*half)) for half in halves]
-        world = Piecewise.of(worlds, at=[rounds // 2 + 1])
+        environment = Piecewise.of(worlds, at=[rounds // 2 + 1])
         money = np.full((instances, d), float(budget))
         limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
         policies = list(POLICIES.values())
@@ -402,7 +404,7 @@ def changing(options: Options) -> list[Row]:
             options,
             f"changing {kind}",
             policies,
-            world,
+            environment,
             limit,
             key=RUN_KEY,
             replicates=runs,
@@ -411,18 +413,20 @@ def changing(options: Options) -> list[Row]:
         mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
         best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
         share = result.ledger["expected_reward"][..., -1].mean(-1) / 2.0**24 / best
-        parts = {"binding": np.full(instances, True)}
+        groups = {"binding": np.full(instances, True)}
         if kind == "rewards":
-            parts = {"rewards up": up[:, 0], "rewards down": ~up[:, 0]}
-        of = f"B = {budget}, T = {rounds}"
-        for part, chosen in parts.items():
-            found = dict(zip(POLICIES, share[:, chosen], strict=True))
-            for name, x in found.items():
-                item = f"changing: {part}, {name}, share of the best fixed mixture"
-                rows.append(mean_row(item, x, published=OURS, note=of))
+            groups = {"rewards up": up[:, 0], "rewards down": ~up[:, 0]}
+        setting = f"B = {budget}, T = {rounds}"
+        for group, members in groups.items():
+            shares = dict(zip(POLICIES, share[:, members], strict=True))
+            for name, x in shares.items():
+                item = f"changing: {group}, {name}, share of the best fixed mixture"
+                rows.append(mean_row(item, x, published=OURS, note=setting))
             rows.append(
                 ranking(
-                    f"changing: {part}, ranking", {name: 1 - x for name, x in found.items()}, of
+                    f"changing: {group}, ranking",
+                    {name: 1 - x for name, x in shares.items()},
+                    setting,
                 )
             )
         boxes(axis, share, (look(name)["color"] for name in POLICIES))
@@ -457,8 +461,8 @@ def pricing(options: Options) -> list[Row]:
     arms = FiniteArms.empirical(
         [[(p / PRICES[-1] * x, x[:, None]) for p, x in zip(PRICES, sold, strict=True)]]
     )
-    chosen = {"TS-fixed": ThompsonLP(update_budgets=False), "TS-update": ThompsonLP()}
-    chosen |= {
+    policies = {"TS-fixed": ThompsonLP(update_budgets=False), "TS-update": ThompsonLP()}
+    policies |= {
         name: POLICIES[name] for name in ("UCB-BwK, rad", "UCB-BwK, ω", "PD-BwK, rad", "PD-BwK, ω")
     }
     rows, runs = [], options.pick(20, 200, 500)
@@ -468,10 +472,17 @@ def pricing(options: Options) -> list[Row]:
         limit = jb.TotalBudget([alpha * rounds], last_pull="forfeits", rounds=rounds)
         name = f"pricing {alpha} {rounds}"
         result, _ = simulated(
-            options, name, list(chosen.values()), arms, limit, key=RUN_KEY, replicates=runs, marks=1
+            options,
+            name,
+            list(policies.values()),
+            arms,
+            limit,
+            key=RUN_KEY,
+            replicates=runs,
+            marks=1,
         )
         best = fluid_values(*arms.values(), np.array([[alpha * rounds]]), np.array([float(rounds)]))
-        share = dict(zip(chosen, result.reward.values[:, 0, :, -1] / best, strict=True))
+        share = dict(zip(policies, result.reward.values[:, 0, :, -1] / best, strict=True))
         place = f"pricing: α = {alpha}, T = {rounds}"
         rows += [
             mean_row(f"{place}, {x}, share of the fluid optimum", y, published=OURS)
@@ -482,7 +493,7 @@ def pricing(options: Options) -> list[Row]:
 
 
 def account(options: Options) -> list[Row]:
-    """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact
+    """10⁹ rounds of many short runs, which end by different resources: their spending, in exact
     ticks.
 
     Where the last pull forfeits, no resource may be above its budget; where it counts, none by more
@@ -492,26 +503,29 @@ def account(options: Options) -> list[Row]:
     for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
         rounds, over, accounts, seed = 0.0, 0, 0, itertools.count()
         while rounds < goal / 4:
-            drawn, arms = np.random.default_rng([6, d, next(seed)]), world(instances, 5, d, seed=6)
-            money = drawn.uniform(50, 1000, (instances, d))
+            rng, arms = (
+                np.random.default_rng([6, d, next(seed)]),
+                random_arms(instances, 5, d, seed=6),
+            )
+            money = rng.uniform(50, 1000, (instances, d))
             limit = jb.TotalBudget(
-                money, last_pull=last_pull, rounds=drawn.integers(200, 4000, instances)
+                money, last_pull=last_pull, rounds=rng.integers(200, 4000, instances)
             )
             policies = [FixedSplit(np.ones(5)), PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD))]
             result = jb.simulate(
                 policies, arms, limit, key=jax.random.key(next(seed)), replicates=runs, marks=1
             )
             room = 1 if last_pull == "counts" else 0  # a coin of 1 more, at most
-            most = np.floor(money * 2.0**24)[None, :, None, :] + room * 2.0**24 - room
+            allowance = np.floor(money * 2.0**24)[None, :, None, :] + room * 2.0**24 - room
             spent = result.ledger["spent"][..., -1, :]
             rounds += float(result.ledger["rounds"].sum())
-            over, accounts = over + int((spent > most).sum()), accounts + spent.size
-        told = f"of {accounts} accounts in {rounds:.4g} rounds, d = {d}"
+            over, accounts = over + int((spent > allowance).sum()), accounts + spent.size
+        note = f"of {accounts} accounts in {rounds:.4g} rounds, d = {d}"
         rows.append(
             row(
                 f"account: overspent, last pull {last_pull}, d = {d}",
                 over,
-                note=told,
+                note=note,
                 published=0,
                 holds=over == 0,
             )

@@ -36,7 +36,7 @@ from experiments.figures import (
     name_ticks,
     save,
 )
-from experiments.omega_ucb.play import LAWS, STEPS, TWO, fraction, policies
+from experiments.omega_ucb.play import LAWS, STEPS, TWO, fraction, paper_policies
 from experiments.omega_ucb.play import RHOS as PAPERS
 from experiments.omega_ucb.play import SETTINGS as OF_PAPER
 from jaxbandits import policies as p
@@ -83,12 +83,12 @@ class Job:
             )
         )
 
-    def made(self, world: FiniteArms, options: Options) -> Any:
+    def learner(self, world: FiniteArms, options: Options) -> Any:
         """The policy, with all its settings."""
         of_rho = {"ω-UCB": p.OmegaUCB, "ω*-UCB": p.OmegaStarUCB}.get(self.policy)
         if of_rho:
             return of_rho(rho=np.array(self.rhos, np.float32))
-        return (policies(world, options) | SELDOM)[self.policy]
+        return (paper_policies(world, options) | SELDOM)[self.policy]
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
@@ -103,8 +103,8 @@ class Job:
 
 
 class Outcomes(NamedTuple):
-    """What is told of every run of a job: arrays ``[setting, instance]``; rounds and seconds of all
-    together.
+    """Results of all runs of a job, arrays ``[setting, instance]``; their rounds and seconds in
+    total.
     """
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
@@ -116,11 +116,11 @@ class Outcomes(NamedTuple):
 
 
 @functools.cache
-def played(job: Job, options: Options) -> Outcomes:
+def outcomes(job: Job, options: Options) -> Outcomes:
     """All blocks of a job; those that the output folder has are not played again."""
     blocks = [_block(job, block, options) for block in range(job.blocks(options))]
     runs, costs = zip(*blocks, strict=True)
-    cost = {what: sum(each[what] for each in costs) for what in ("rounds", "seconds")}
+    cost = {quantity: sum(entry[quantity] for entry in costs) for quantity in ("rounds", "seconds")}
     regret, wrong, costly = (np.concatenate(x, axis=1) for x in zip(*runs, strict=True))
     return Outcomes(regret, wrong, costly, **cost)
 
@@ -138,10 +138,12 @@ def _block(
         f"{job.setting} {job.policy} {job.decade} {block}",
         jb.TotalBudget(budget, last_pull="counts"),
     )
-    how: dict[str, Any] = {"key": jax.random.key(22_000 + block), "marks": 1}
-    result, took = simulated(options, name, job.made(world, options), world, constraint, **how)
+    keywords: dict[str, Any] = {"key": jax.random.key(22_000 + block), "marks": 1}
+    result, effort = simulated(
+        options, name, job.learner(world, options), world, constraint, **keywords
+    )
     wrong, costly = lock_ins(result.final["pulls"][:, :, 0], reward, cost)
-    return (result.regret.values[:, :, 0, -1], wrong, costly), took
+    return (result.regret.values[:, :, 0, -1], wrong, costly), effort
 
 
 def lock_ins(
@@ -153,13 +155,13 @@ def lock_ins(
     """
     ratio = reward / cost
     spent = pulls * cost
-    most = spent.argmax(axis=-1)
+    dominant = spent.argmax(axis=-1)
     alone = spent.max(axis=-1) > 0.5 * spent.sum(axis=-1)
-    reached = np.take_along_axis(np.broadcast_to(ratio, spent.shape), most[..., None], axis=-1)[
-        ..., 0
-    ]
+    dominant_ratio = np.take_along_axis(
+        np.broadcast_to(ratio, spent.shape), dominant[..., None], axis=-1
+    )[..., 0]
     best = ratio.max(axis=-1)
-    return alone & (reached < best), alone & (reached <= (1 - COSTLY) * best)
+    return alone & (dominant_ratio < best), alone & (dominant_ratio <= (1 - COSTLY) * best)
 
 
 RESAMPLES, LEVEL, WORST = 1000, 0.95, 0.01
@@ -188,19 +190,19 @@ def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
     x, times = values[order], times[:, order]
     upto, count = np.cumsum(times, axis=-1), int(times[0].sum())
     total = times.astype(float) @ x
-    found = {"mean": total / count}
+    measures = {"mean": total / count}
     for name, share in (("median", 0.5), ("q99", 0.99)):
         # The least value below or at which a share of the sample lies
         place = (upto < share * count).sum(axis=-1)
-        found[name] = x[np.minimum(place, x.size - 1)]
+        measures[name] = x[np.minimum(place, x.size - 1)]
     worst = max(1, round(WORST * count))
     inside = np.diff(np.maximum(upto - (count - worst), 0), axis=-1, prepend=0)
-    found["worst"] = inside.astype(float) @ x / worst
-    found["tail_share"] = worst * found["worst"] / np.where(total == 0, 1, total)
-    return found
+    measures["worst"] = inside.astype(float) @ x / worst
+    measures["tail_share"] = worst * measures["worst"] / np.where(total == 0, 1, total)
+    return measures
 
 
-def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, Any]:
+def run_statistics(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, Any]:
     """By name, (value, low, high) of the runs of one setting of a policy, with 95 % intervals.
 
     Mean, quantiles, worst 1 % and what these carry are those of ``jaxbandits.statistics``; shares
@@ -212,41 +214,41 @@ def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict
     quantiles = (quantile(regret, 0.9, **over), quantile(regret, 0.99, **over))
     worst = cvar(regret, WORST, **over), tail_share(regret, WORST, **over)
     estimates = (of_mean, median(regret, **over), *quantiles, *worst)
-    found: dict[str, Any] = {
+    measures: dict[str, Any] = {
         name: (x.value, x.low, x.high) for name, x in zip(NAMES, estimates, strict=False)
     }
     for name, hits in (("lock_in", wrong), ("costly_lock_in", costly)):
         low, high = stats.binomtest(int(hits.sum()), hits.size).proportion_ci(LEVEL)
-        found[name] = (float(hits.mean()), float(low), float(high))
-    found["half"] = 1 + int((np.cumsum(np.sort(regret)[::-1]) < regret.sum() / 2).sum())
-    found["warned"] = ", ".join(line.split(":")[0] for line in of_mean.warnings)
-    return found
+        measures[name] = (float(hits.mean()), float(low), float(high))
+    measures["half"] = 1 + int((np.cumsum(np.sort(regret)[::-1]) < regret.sum() / 2).sum())
+    measures["warned"] = ", ".join(line.split(":")[0] for line in of_mean.warnings)
+    return measures
 
 
 def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
-    """By criterion, of regrets ``[setting, instance]``: (the least setting, which ones are not
-    clearly worse than it).
+    """By criterion, of regrets ``[setting, instance]``: (the setting with the least value, which
+    settings are not clearly worse).
 
     Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings
     together (Bonferroni).
     """
     times = np.concatenate([np.ones((1, regret.shape[1]), np.int32), resampled(regret.shape[1])])
     by_setting = [criteria(x, times) for x in regret]
-    found = {}
+    survivors = {}
     for criterion in CRITERIA:
         # [setting, the sample and its resamples]
-        values = np.array([each[criterion] for each in by_setting])
+        values = np.array([measures[criterion] for measures in by_setting])
         best = int(values[:, 0].argmin())
         gaps = np.quantile(
             values[:, 1:] - values[best, 1:], (1 - LEVEL) / max(1, len(regret) - 1), axis=1
         )
-        found[criterion] = best, gaps <= 0
-    return found
+        survivors[criterion] = best, gaps <= 0
+    return survivors
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of consecutive groups of ``size`` instances, ``[..., group]``; what is left over is
-    left out.
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``, without an incomplete
+    last group.
     """
     count = values.shape[-1] // size
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
@@ -255,9 +257,12 @@ def groups(values: np.ndarray, size: int) -> np.ndarray:
 NAMES = ("mean", "median", "q90", "q99", "worst", "tail_share", "lock_in", "costly_lock_in")
 
 
-def row_of(found: dict[str, Any]) -> list[Any]:
+def row_of(measures: dict[str, Any]) -> list[Any]:
     """The numbers in the order of :func:`header`."""
-    return [number for name in NAMES for number in found[name]] + [found["half"], found["warned"]]
+    return [number for name in NAMES for number in measures[name]] + [
+        measures["half"],
+        measures["warned"],
+    ]
 
 
 def header() -> list[str]:
@@ -273,18 +278,20 @@ LINES = {
 
 
 @functools.cache
-def _described(job: Job, options: Options) -> tuple[dict[str, Any], ...]:
-    found = played(job, options)
-    return tuple(described(*x) for x in zip(found.regret, found.wrong, found.costly, strict=True))
+def _summaries(job: Job, options: Options) -> tuple[dict[str, Any], ...]:
+    results = outcomes(job, options)
+    return tuple(
+        run_statistics(*x) for x in zip(results.regret, results.wrong, results.costly, strict=True)
+    )
 
 
 def _numbers(job: Job, name: str, options: Options) -> np.ndarray:
     """(value, low, high) of a statistic, each ``[ρ]``."""
-    return np.array([each[name] for each in _described(job, options)]).T
+    return np.array([measures[name] for measures in _summaries(job, options)]).T
 
 
 def _group(options: Options) -> int:
-    """Instances of a published mean."""
+    """How many instances a published mean has."""
     return options.pick(10, 50, 100)
 
 
@@ -294,40 +301,62 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     best: list[list[Any]] = []
     rows = []
     for job in jobs:
-        regret = played(job, options).regret
+        regret = outcomes(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
-        some = groups(regret, _group(options))
-        ends = np.stack([some.min(axis=1), some.max(axis=1)], axis=1).tolist()
-        counts = least_in(some, job.rhos)
-        for rho, found, count, end in zip(
-            job.rhos, _described(job, options), counts, ends, strict=True
+        group_means = groups(regret, _group(options))
+        ends = np.stack([group_means.min(axis=1), group_means.max(axis=1)], axis=1).tolist()
+        counts = least_in(group_means, job.rhos)
+        for rho, measures, count, end in zip(
+            job.rhos, _summaries(job, options), counts, ends, strict=True
         ):
             lines.append(
-                [*place, rho, regret.shape[1], *row_of(found), *count, some.shape[1], *end]
+                [
+                    *place,
+                    rho,
+                    regret.shape[1],
+                    *row_of(measures),
+                    *count,
+                    group_means.shape[1],
+                    *end,
+                ]
             )
         if job.policy != "ω-UCB":
             continue
-        for criterion, (least, among) in not_worse(regret).items():
-            kept = [rho for rho, is_in in zip(job.rhos, among, strict=True) if is_in]
-            text = " ".join(f"{rho:.4g}" for rho in kept)
+        for criterion, (lowest, among) in not_worse(regret).items():
+            survivors = [rho for rho, is_in in zip(job.rhos, among, strict=True) if is_in]
+            text = " ".join(f"{rho:.4g}" for rho in survivors)
             gap: list[Any] = [None] * 3
             if criterion == "mean":
-                between = mean(
+                difference = mean(
                     regret[job.rhos.index(0.25)] - regret[job.rhos.index(0.5)], over="instance"
                 )
-                gap = [between.value, between.low, between.high]
-            best.append([*place, criterion, job.rhos[least], kept[0], kept[-1], text, *gap])
+                gap = [difference.value, difference.low, difference.high]
+            best.append(
+                [*place, criterion, job.rhos[lowest], survivors[0], survivors[-1], text, *gap]
+            )
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
-            rows.append(row(item, f"{job.rhos[least]:.4g}", note=note))
+            rows.append(row(item, f"{job.rhos[lowest]:.4g}", note=note))
     axes = ["setting", "policy", "budget"]
-    counted = ["least_in", "least_in_of_eight", "groups", "group_least", "group_most"]
-    apart = [f"quarter_minus_half{end}" for end in ("", "_low", "_high")]
-    tables: list[tuple[str, list[str], list[Any]]] = [
-        ("tails", [*axes, "rho", "instances", *header(), *counted], lines),
-        ("best", [*axes, "criterion", "best_rho", "from_rho", "to_rho", "not_worse", *apart], best),
+    count_columns = ["least_in", "least_in_of_eight", "groups", "group_least", "group_most"]
+    difference_columns = [f"quarter_minus_half{end}" for end in ("", "_low", "_high")]
+    files: list[tuple[str, list[str], list[Any]]] = [
+        ("tails", [*axes, "rho", "instances", *header(), *count_columns], lines),
+        (
+            "best",
+            [
+                *axes,
+                "criterion",
+                "best_rho",
+                "from_rho",
+                "to_rho",
+                "not_worse",
+                *difference_columns,
+            ],
+            best,
+        ),
     ]
-    for name, columns, table in tables:
+    for name, columns, table in files:
         (options.out / f"{name}.csv").write_text(
             Table(columns, table).csv(digits=5), encoding="utf-8"
         )
@@ -335,8 +364,8 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
 
 
 def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
-    """For each ρ, in how many groups ``means`` [ρ, group] it is the least of all, and of the
-    paper's powers of two.
+    """For each ρ, the number of groups of ``means`` [ρ, group] in which its mean is the least: of
+    all ρ, and of the paper's powers of two.
     """
     of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
     eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
@@ -381,15 +410,15 @@ def lottery(options: Options) -> None:
     picture, axes = figure((len(widths) + 1) // 2, 2, (10.5, 3.9 * ((len(widths) + 1) // 2)))
     for axis, arms in zip(axes, widths, strict=False):
         job = Job(f"S-Br-{arms}", "ω-UCB", 0)
-        regret = played(job, options).regret
-        some = groups(regret, _group(options))
+        regret = outcomes(job, options).regret
+        group_means = groups(regret, _group(options))
         style = {
             "color": ORANGE,
             "markersize": 4,
             "alpha": 0.6,
             "label": f"mean of {_group(options)} instances",
         }
-        axis.plot(np.repeat(RHOS, some.shape[1]), some.ravel(), "o", **style)
+        axis.plot(np.repeat(RHOS, group_means.shape[1]), group_means.ravel(), "o", **style)
         _bars(
             axis, job, "mean", options, color=BLACK, marker="s", label="mean of all, 95 % interval"
         )
@@ -404,12 +433,12 @@ def lottery(options: Options) -> None:
         axis.set_ylabel("mean regret at B")
     last = axes[len(widths)]
     for arms, colour, marker in zip(widths, (BLUE, VERMILION, GREEN), "os^", strict=False):
-        for name, dashes, what in (
+        for name, dashes, caption in (
             ("tail_share", "-", "worst 1 %, share of the mean"),
             ("lock_in", "--", "lock-in"),
         ):
             middle = 100 * _numbers(Job(f"S-Br-{arms}", "ω-UCB", 0), name, options)[0]
-            label = f"K = {arms}: {what}"
+            label = f"K = {arms}: {caption}"
             last.plot(RHOS, middle, dashes, color=colour, marker=marker, markersize=4, label=label)
     last.set(title="What carries the mean", xlabel="ρ", ylabel="%", ylim=(0, 60))
     _rho_axis(last)
@@ -474,12 +503,12 @@ def _rho_axis(axis: Any) -> None:
 def _seconds(jobs: Sequence[Job], options: Options) -> list[Row]:
     rows = []
     for job in jobs:
-        found = played(job, options)
-        text = f"{found.regret.shape[1]} instances, {found.rounds:.3g} rounds"
+        results = outcomes(job, options)
+        text = f"{results.regret.shape[1]} instances, {results.rounds:.3g} rounds"
         rows.append(
             row(
                 f"{job.setting}, {job.policy}, decade {job.decade}: seconds",
-                found.seconds,
+                results.seconds,
                 note=text,
             )
         )
@@ -515,45 +544,57 @@ def tails(options: Options) -> list[Row]:
     return tables([job for name in names for job in JOBS[name]], options)
 
 
-def larger(options: Options) -> list[Row]:
-    """For the page of the paper: differences at B between policies, paired by instance, on these
-    instances.
-    """
+def paired_differences(options: Options) -> list[Row]:
+    """Differences of regret at B, paired by instance, for the page of the paper."""
     rows = []
     for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
-        quarter, one = played(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
-        bts = played(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
-        for name, more in (("ω-UCB, ρ = 1", one - quarter), ("BTS", bts - quarter[: bts.size])):
-            found, item = (
-                mean(more, over="instance"),
+        quarter, unit = outcomes(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
+        bts = outcomes(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
+        for name, difference in (
+            ("ω-UCB, ρ = 1", unit - quarter),
+            ("BTS", bts - quarter[: bts.size]),
+        ):
+            interval, item = (
+                mean(difference, over="instance"),
                 f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B",
             )
             holds, note = (
-                beyond(found.low, found.high),
-                f"95 % interval; {more.size} new instances, paired",
+                beyond(interval.low, interval.high),
+                f"95 % interval; {difference.size} new instances, paired",
             )
-            error = f"{found.low:.0f} to {found.high:.0f}"
+            error = f"{interval.low:.0f} to {interval.high:.0f}"
             rows.append(
-                row(item, found.value, error, published="> 0", holds=holds, note=note, digits=".0f")
+                row(
+                    item,
+                    interval.value,
+                    error,
+                    published="> 0",
+                    holds=holds,
+                    note=note,
+                    digits=".0f",
+                )
             )
     if options.quick:
         return rows
-    quarter = played(Job("S-Bt-100", "ω-UCB, two ρ", 0), options).regret[0]
-    theirs = played(Job("S-Bt-100", "m-UCB", 0), options).regret[0]
-    both = min(quarter.size, theirs.size)
-    quarter, theirs = quarter[:both], theirs[:both]
-    times = resampled(both)
+    quarter = outcomes(Job("S-Bt-100", "ω-UCB, two ρ", 0), options).regret[0]
+    theirs = outcomes(Job("S-Bt-100", "m-UCB", 0), options).regret[0]
+    shared = min(quarter.size, theirs.size)
+    quarter, theirs = quarter[:shared], theirs[:shared]
+    times = resampled(shared)
     low, high = np.quantile((times @ theirs) / (times @ quarter), (0.025, 0.975))
-    item, said = (
+    item, statement = (
         "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B",
         "comparable (4/5 to 5/4)",
     )
     note, error = (
-        f"95 % bootstrap interval; {both} new instances, paired",
+        f"95 % bootstrap interval; {shared} new instances, paired",
         f"{low:.3g} to {high:.3g}",
     )
     holds, ratio = between(low, high, 0.8, 1.25), theirs.sum() / quarter.sum()
-    return [*rows, row(item, ratio, error, published=said, holds=holds, note=note, digits=".3g")]
+    return [
+        *rows,
+        row(item, ratio, error, published=statement, holds=holds, note=note, digits=".3g"),
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments import router
-from experiments.b_zoom.tables import COLUMNS, PLAYED2, STATISTICS
+from experiments.b_zoom.tables import COLUMNS, COLUMNS2, STATISTICS
 from experiments.common import Row, read_summary
 from experiments.omega_ucb_tails import REST
 from experiments.rcb import BETAS
@@ -46,19 +46,19 @@ def lines(name: str) -> list[Line]:
 @functools.cache
 def summary(name: str) -> dict[str, Row]:
     """The rows of ``docs/reproductions/NAME.csv``, by item."""
-    return {each.item: each for each in read_summary(DOCS / "reproductions" / f"{name}.csv")}
+    return {row.item: row for row in read_summary(DOCS / "reproductions" / f"{name}.csv")}
 
 
-def found(name: str, item: str) -> Row:
+def lookup(name: str, item: str) -> Row:
     """A row that must be there (else a LookupError)."""
     if item not in summary(name):
         raise LookupError(f"{name}.csv has no row {item!r}")
     return summary(name)[item]
 
 
-def cell(each: Row, digits: str = ",.0f") -> str:
+def cell(row: Row, digits: str = ",.0f") -> str:
     """``measured ± standard error``, both in ``digits``."""
-    return f"{float(each.measured):{digits}} ± {float(each.standard_error):{digits}}".replace(
+    return f"{float(row.measured):{digits}} ± {float(row.standard_error):{digits}}".replace(
         "-", "−"
     )
 
@@ -67,29 +67,29 @@ def grid(
     name: str, rows: Iterable[tuple[str, str]], columns: Mapping[str, str],
     show: Callable[[Row], str] = cell, corner: str = "", gaps: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """A table of rows of a run: lines are (label, item with ``{}``), columns say what stands there;
-    ``gaps``: an item may be missing.
+    """A table of rows of a run: lines are (label, item with ``{}``), columns map a head to what
+    replaces ``{}``; ``gaps``: an item may be missing.
     """
-    told = []
+    body = []
     for label, item in rows:
         items = (item.format(x) for x in columns.values())
-        told.append(
+        body.append(
             [
                 label,
-                *("" if gaps and x not in summary(name) else show(found(name, x)) for x in items),
+                *("" if gaps and x not in summary(name) else show(lookup(name, x)) for x in items),
             ]
         )
-    return table([corner, *columns], told)
+    return table([corner, *columns], body)
 
 
-def difference(each: Row) -> str:
+def difference(row: Row) -> str:
     """A measured ``difference …`` with its sign, ± its standard error."""
-    value = float(each.measured.removeprefix("difference "))
-    return f"{value:+,.0f} ± {float(each.standard_error):,.0f}".replace("-", "−")
+    value = float(row.measured.removeprefix("difference "))
+    return f"{value:+,.0f} ± {float(row.standard_error):,.0f}".replace("-", "−")
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Markdown."""
+    """A Markdown table, line by line."""
     names = list(head)
     yield f"| {' | '.join(names)} |"
     yield f"|{'---|' * len(names)}"
@@ -117,7 +117,7 @@ def _of_omega(settings: Mapping[str, str], star: bool = True) -> Iterator[str]:
 
 def _of_suak() -> Iterator[str]:
     """Regret at T of every policy in both figures, and what the first ten runs alone say."""
-    told = []
+    body = []
     for name in (
         "SUAK",
         "OPS, a = 3",
@@ -127,10 +127,10 @@ def _of_suak() -> Iterator[str]:
         "USS, λ = 9",
         "USS, λ = 5",
     ):
-        second = found("suak", f"figure2: regret of {name} at T")
+        second = lookup("suak", f"figure2: regret of {name} at T")
         (value, error) = re.findall(r"first 10: ([\d.e+]+) ± ([\d.e+]+)", second.note)[0]
         first = summary("suak").get(f"figure1: regret of {name} at T")
-        told.append(
+        body.append(
             [
                 name,
                 cell(first) if first else "",
@@ -138,34 +138,32 @@ def _of_suak() -> Iterator[str]:
                 f"{float(value):,.0f} ± {float(error):,.0f}",
             ]
         )
-    return table(["", "Fig. 1: regret", "Fig. 2: regret", "first 10 runs of 200"], told)
+    return table(["", "Fig. 1: regret", "Fig. 2: regret", "first 10 runs of 200"], body)
 
 
 def _over_gap() -> Iterator[str]:
-    """Regret of both over the smallest cost gap."""
-    notes = [found("suak", f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}").note for gap in GAPS]
-    told = (
+    """Regret of SUAK and One-Phase over the smallest cost gap."""
+    notes = [lookup("suak", f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}").note for gap in GAPS]
+    body = (
         [name, *(f"{float(re.findall(rf'{short} ([^,;]+)', note)[0]):,.0f}" for note in notes)]
         for name, short in (("SUAK", "SUAK"), ("OPS, a = 3", "OPS"))
     )
-    return table(["δ", *(f"{gap:g}" for gap in GAPS)], told)
+    return table(["δ", *(f"{gap:g}" for gap in GAPS)], body)
 
 
 def _tuned() -> Iterator[str]:
     """Tuned ρ by key, and mean gains over the keys with their intervals."""
     gains = ("regret of the best grid value − tuned", "regret of the start − tuned")
-    told = []
+    body = []
     for name in ("S-Br-50", "S-Bt-50"):
-        rhos = found("gradients", f"tuned: {name}: ρ")
+        rhos = lookup("gradients", f"tuned: {name}: ρ")
         (grid,) = re.findall(r"best grid value ([\d., ]+);", rhos.note)
         cells = []
         for gain in gains:
-            each = found("gradients", f"tuned: {name}: ({gain}) / tuned")
-            (interval,) = re.findall(r"95 % interval (-?[\d.]+ to -?[\d.]+)", each.note)
-            cells.append(
-                f"{float(each.measured):.3f} ({interval}): {each.verdict}".replace("-", "−")
-            )
-        told.append([name, rhos.measured, grid, *cells])
+            row = lookup("gradients", f"tuned: {name}: ({gain}) / tuned")
+            (interval,) = re.findall(r"95 % interval (-?[\d.]+ to -?[\d.]+)", row.note)
+            cells.append(f"{float(row.measured):.3f} ({interval}): {row.verdict}".replace("-", "−"))
+        body.append([name, rhos.measured, grid, *cells])
     return table(
         [
             "",
@@ -173,7 +171,7 @@ def _tuned() -> Iterator[str]:
             "best of the grid, by key",
             *(f"({gain}) / tuned" for gain in gains),
         ],
-        told,
+        body,
     )
 
 
@@ -195,41 +193,39 @@ _INSTANCES = {name: name for name in G1_NAMES}
 
 def _gap() -> Iterator[str]:
     """Is the gap larger with correlation?"""
-    told = []
+    body = []
     for name in _BASELINES:
-        each = found("rcucb", f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}")
-        told.append(
-            [f"{_READINGS[name]} / literal", ", ".join(each.measured.split()), each.verdict]
-        )
+        row = lookup("rcucb", f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}")
+        body.append([f"{_READINGS[name]} / literal", ", ".join(row.measured.split()), row.verdict])
     return table(
-        [f"regret on {', '.join(G1_NAMES)}", "measured on G1", "larger with correlation"], told
+        [f"regret on {', '.join(G1_NAMES)}", "measured on G1", "larger with correlation"], body
     )
 
 
 def _censored() -> Iterator[str]:
     """The paper's table of censored shares."""
-    told = []
+    body = []
     for at in G1_NAMES:
         rcucb, ts, ucb, oracle = (f"{x:.4f}" for x in PUBLISHED[at])
-        told.append([at, "published", rcucb, "", "", "", ucb, "", ts, "", oracle])
+        body.append([at, "published", rcucb, "", "", "", ucb, "", ts, "", oracle])
         shares = (
-            found("rcucb", f"table {at}: censored share {name}").measured for name in _READINGS
+            lookup("rcucb", f"table {at}: censored share {name}").measured for name in _READINGS
         )
-        measured = found("rcucb", f"table {at}: oracle 1 − P(τ*)").measured
-        told.append(["", "measured", *(f"{float(x):.4f}" for x in shares), measured])
+        measured = lookup("rcucb", f"table {at}: oracle 1 − P(τ*)").measured
+        body.append(["", "measured", *(f"{float(x):.4f}" for x in shares), measured])
     assert list(ORACLE_PROBIT) == list(G1_NAMES)
-    return table(["", "", *_READINGS.values(), "oracle"], told)
+    return table(["", "", *_READINGS.values(), "oracle"], body)
 
 
 def _forests() -> Iterator[str]:
     """Figure 5: share of rounds over the limit, and cumulative gain."""
-    told = []
+    body = []
     for name in ("RCUCB legal", "RCUCB Kaplan-Meier", *_BASELINES):
         share, gain = (
-            found("rcucb", f"Fig. 5 {what} {name}")
-            for what in ("share over the limit", "cumulative gain")
+            lookup("rcucb", f"Fig. 5 {quantity} {name}")
+            for quantity in ("share over the limit", "cumulative gain")
         )
-        told.append(
+        body.append(
             [_READINGS[name], share.published, cell(share, digits=".4f"), share.verdict, cell(gain)]
         )
     head = [
@@ -239,36 +235,36 @@ def _forests() -> Iterator[str]:
         "verdict on the number",
         "cumulative gain",
     ]
-    return table(head, told)
+    return table(head, body)
 
 
 def _theorem1() -> Iterator[str]:
     """Regret beside its bound, and what the worst pair would lose."""
-    told = []
+    body = []
     for at in G1_NAMES:
-        each = found("rcucb", f"Theorem 1, {at}: regret of RCUCB literal")
-        (worst,) = re.findall(r"loses ([\d.e+]+)", each.note)
-        bound = float(each.published.removeprefix("≤ "))
-        told.append([at, cell(each), f"{bound:,.0f}", f"{float(worst):,.0f}", each.verdict])
-    return table(["", "regret of `literal`", "bound", "worst pair in every round", "verdict"], told)
+        row = lookup("rcucb", f"Theorem 1, {at}: regret of RCUCB literal")
+        (worst,) = re.findall(r"loses ([\d.e+]+)", row.note)
+        bound = float(row.published.removeprefix("≤ "))
+        body.append([at, cell(row), f"{bound:,.0f}", f"{float(worst):,.0f}", row.verdict])
+    return table(["", "regret of `literal`", "bound", "worst pair in every round", "verdict"], body)
 
 
-def _sizes(what: str) -> Iterator[str]:
+def _sizes(quantity: str) -> Iterator[str]:
     """Regret by the number of limits or of arms."""
     names, counts = (
         ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1"),
         (5, 10, 20, 40),
     )
-    told = (
+    body = (
         [
             at,
             _READINGS[name],
-            *(cell(found("rcucb", f"{n} {what}, {at}: regret {name}")) for n in counts),
+            *(cell(lookup("rcucb", f"{n} {quantity}, {at}: regret {name}")) for n in counts),
         ]
         for at in G1_NAMES
         for name in names
     )
-    return table([f"number of {what}", "", *map(str, counts)], told)
+    return table([f"number of {quantity}", "", *map(str, counts)], body)
 
 
 # --- docs/reproductions/b_zoom.md ------------------------------------------------------------------------------
@@ -276,13 +272,13 @@ _OF_B_ZOOM, _LAMBDAS = (50_000, 100_000, 500_000), (0.05, 0.1, 0.25, 0.5)
 
 
 def _cells(begin: str, columns: Iterable[str], statistic: str, digits: str) -> Iterator[str]:
-    """``published / measured (distance in s.e.)``; what is more than three away stands out."""
+    """``published / measured (distance in s.e.)``; in bold where the verdict is no."""
     for name in columns:
-        each = found("b_zoom", f"{begin} {name} {statistic}")
-        (apart,) = re.findall(r"([+-][\d.]+) s\.e\. between", each.note)
-        value = float(each.measured)
+        row = lookup("b_zoom", f"{begin} {name} {statistic}")
+        (distance,) = re.findall(r"([+-][\d.]+) s\.e\. between", row.note)
+        value = float(row.measured)
         text = f"{value:{digits}}" if value < 1000 else f"{value:.0f}"
-        yield f"{each.published} / {f'**{text}**' if each.verdict == 'no' else text} ({apart})".replace(
+        yield f"{row.published} / {f'**{text}**' if row.verdict == 'no' else text} ({distance})".replace(
             "-", "−"
         )
 
@@ -293,12 +289,12 @@ def _by_statistic(
     """A row for each statistic of each group ``(label, begin)``; the group's first row bears its
     label.
     """
-    told = (
+    body = (
         [label if s == STATISTICS[0] else "", s, *_cells(begin, columns, s, digits)]
         for label, begin in groups
         for s in STATISTICS
     )
-    return table([head, "", *columns], told)
+    return table([head, "", *columns], body)
 
 
 def _table1(budget: int) -> Iterator[str]:
@@ -310,7 +306,7 @@ def _table1(budget: int) -> Iterator[str]:
 def _table2(reading: str) -> Iterator[str]:
     """Table 2 by one reading of the reward, thousands."""
     groups = ((f"{b:,}", f"table2 {reading} B={b}") for b in _OF_B_ZOOM)
-    return _by_statistic(f"{reading}, B", PLAYED2, groups, ".1f")
+    return _by_statistic(f"{reading}, B", COLUMNS2, groups, ".1f")
 
 
 _AGREEMENT = {
@@ -326,13 +322,13 @@ _AGREEMENT = {
 
 
 def _agreement() -> Iterator[str]:
-    """How many printed cells are met."""
-    told = []
-    for said, item in _AGREEMENT.items():
-        each = found("b_zoom", item)
-        largest, chance = each.note.removeprefix("largest ").split("; so many outside by chance: ")
-        told.append([said, each.measured, largest, chance])
-    return table(["cells within 3 s.e.", "", "largest distance", "chance of so many outside"], told)
+    """How many printed cells the measurements meet."""
+    body = []
+    for label, item in _AGREEMENT.items():
+        row = lookup("b_zoom", item)
+        largest, chance = row.note.removeprefix("largest ").split("; so many outside by chance: ")
+        body.append([label, row.measured, largest, chance])
+    return table(["cells within 3 s.e.", "", "largest distance", "chance of so many outside"], body)
 
 
 def _claims() -> Iterator[str]:
@@ -343,8 +339,8 @@ def _claims() -> Iterator[str]:
         if item.startswith("claim: ")
     }
     of_table1 = ((item, x) for item, x in claims.items() if not item.startswith("table2"))
-    told = ([item, x.published, x.measured, f"**{x.verdict}**: {x.note}"] for item, x in of_table1)
-    return table(["statement", "published", "measured", "verdict"], told)
+    body = ([item, x.published, x.measured, f"**{x.verdict}**: {x.note}"] for item, x in of_table1)
+    return table(["statement", "published", "measured", "verdict"], body)
 
 
 def _claims2() -> Iterator[str]:
@@ -353,11 +349,11 @@ def _claims2() -> Iterator[str]:
     claims = (
         "m of Z is the highest",
         "Q1 of Z is the highest",
-        *(f"mean profit of {x} − Z" for x in PLAYED2[1:]),
+        *(f"mean profit of {x} − Z" for x in COLUMNS2[1:]),
     )
 
-    def show(each: Row) -> str:
-        return f"**{each.verdict}**" + (f" ({cell(each)})" if each.standard_error else "")
+    def show(row: Row) -> str:
+        return f"**{row.verdict}**" + (f" ({cell(row)})" if row.standard_error else "")
 
     return grid(
         "b_zoom", [(x, f"claim: table2 {{}}: {x}") for x in claims], {x: x for x in places}, show
@@ -377,33 +373,33 @@ _SCALES = {
 
 def _scale() -> Iterator[str]:
     """How many cells of its column each reading meets."""
-    told = []
-    for name, said in _SCALES.items():
+    body = []
+    for name, label in _SCALES.items():
         pulls, reward = (
-            found("b_zoom", f"scale: {name}, {what}") for what in ("pulls", "Σ reward")
+            lookup("b_zoom", f"scale: {name}, {quantity}") for quantity in ("pulls", "Σ reward")
         )
         (median,) = re.findall(r"median \|z\| ([\d.]+)", pulls.note)
         full = re.findall(r"; (\d+) lanes full", pulls.note)
-        more = f" ({int(full[0]):,} of 1,200 runs fill their points)" if full else ""
-        told.append([said, f"{pulls.measured}{more}", median, reward.measured])
+        capacity_note = f" ({int(full[0]):,} of 1,200 runs fill their points)" if full else ""
+        body.append([label, f"{pulls.measured}{capacity_note}", median, reward.measured])
     return table(
-        ["reading", "cells within 3 s.e., as pulls", "median \\|z\\|", "as Σ reward"], told
+        ["reading", "cells within 3 s.e., as pulls", "median \\|z\\|", "as Σ reward"], body
     )
 
 
 def _independent(budget: int) -> Iterator[str]:
     """BZ by the library, by the independent loop, and as printed: thousands of pulls."""
-    told = []
+    body = []
     for lam in _LAMBDAS:
         cells = []
         for statistic in STATISTICS:
-            each = found("b_zoom", f"independent B={budget} λ={lam:g} BZ {statistic}")
-            ours, apart, printed = re.findall(
-                r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", each.note
+            row = lookup("b_zoom", f"independent B={budget} λ={lam:g} BZ {statistic}")
+            ours, distance, printed = re.findall(
+                r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", row.note
             )[0]
-            cells.append(f"{float(each.measured):.4g} / {float(ours):.4g} ({apart}) / {printed}")
-        told.append([f"{lam:g}", *cells])
-    return table([f"B = {budget:,}, λ", *STATISTICS], told)
+            cells.append(f"{float(row.measured):.4g} / {float(ours):.4g} ({distance}) / {printed}")
+        body.append([f"{lam:g}", *cells])
+    return table([f"B = {budget:,}, λ", *STATISTICS], body)
 
 
 # --- docs/reproductions/rcb.md ---------------------------------------------------------------------------------
@@ -414,43 +410,43 @@ _HEAD = {f"B = {b:,}": f"{float(b):g}" for b in _BUDGETS_OF_RCB}
 
 
 def _exponents() -> Iterator[str]:
-    """Local exponents, each with its bound's own."""
+    """Local exponents, each beside that of its bound."""
     middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(_BUDGETS_OF_RCB)]
-    told = []
+    body = []
     for beta, name in itertools.product(BETAS, _RCBS):
         begin = f"exponent: {name}, β = {beta:g}"
         steps = [summary("rcb").get(f"{begin}, B ≈ {b:.3g}") for b in middles]
         lower = re.findall(r"≥ ([\d.]+)", steps[0].published)[0]  # type: ignore[union-attr]
-        falls = found("rcb", f"{begin}: it falls with B")
-        shown = f"{name}, β = {_FRACTION[beta]} (lower {float(lower):.2f})"
-        cells = [_step(each) if each else "" for each in steps]
-        told.append([shown, *cells, f"{cell(falls, digits='.3f')}, {falls.verdict}"])
-    return table(["", *(f"B ≈ {b:,.0f}" for b in middles), "falls from first to last by"], told)
+        falls = lookup("rcb", f"{begin}: it falls with B")
+        label = f"{name}, β = {_FRACTION[beta]} (lower {float(lower):.2f})"
+        cells = [_step(row) if row else "" for row in steps]
+        body.append([label, *cells, f"{cell(falls, digits='.3f')}, {falls.verdict}"])
+    return table(["", *(f"B ≈ {b:,.0f}" for b in middles), "falls from first to last by"], body)
 
 
-def _step(each: Row) -> str:
-    (bound,) = re.findall(r"≤ ([\d.]+)", each.published)
-    return f"{cell(each, digits='.3f')} [{float(bound):.2f}] {each.verdict}"
+def _step(row: Row) -> str:
+    (bound,) = re.findall(r"≤ ([\d.]+)", row.published)
+    return f"{cell(row, digits='.3f')} [{float(bound):.2f}] {row.verdict}"
 
 
-def _share(each: Row) -> str:
-    return "".join(re.findall(r"infinite index in (\d+ %)", each.note))
+def _share(row: Row) -> str:
+    return "".join(re.findall(r"infinite index in (\d+ %)", row.note))
 
 
 def _far() -> Iterator[str]:
     """Regret beyond the budgets of ``regret``, a hundred reservoirs each."""
     exponents = {  # by policy, β and the budget at the end of the step
-        _place(item, 10**0.25): each
-        for item, each in summary("rcb").items()
+        _place(item, 10**0.25): row
+        for item, row in summary("rcb").items()
         if item.startswith("far: exponent")
     }
-    told = []
-    for item, each in summary("rcb").items():
+    body = []
+    for item, row in summary("rcb").items():
         if item.startswith("far: regret"):
             policy, beta, budget = place = _place(item)
             slope = _step(exponents[place]) if place in exponents else ""
             name = f"{policy}, β = {_FRACTION[beta]}"
-            told.append([name, f"{budget:,}", cell(each), _share(each), slope])
+            body.append([name, f"{budget:,}", cell(row), _share(row), slope])
     return table(
         [
             "",
@@ -459,16 +455,16 @@ def _far() -> Iterator[str]:
             "pulls with an infinite index",
             "exponent since the budget before [bound's]",
         ],
-        told,
+        body,
     )
 
 
 def _place(item: str, times: float = 1.0) -> tuple[str, float, int]:
     """Policy, β, and the budget times a factor, to the half decade."""
-    found = re.fullmatch(r"far: \w+: (.+), β = ([\d.]+), B [=≈] (.+)", item)
-    assert found
-    half = round(2 * np.log10(float(found[3]) * times))
-    return found[1], float(found[2]), int(float(f"{10 ** (half / 2):.3g}"))
+    match = re.fullmatch(r"far: \w+: (.+), β = ([\d.]+), B [=≈] (.+)", item)
+    assert match
+    half = round(2 * np.log10(float(match[3]) * times))
+    return match[1], float(match[2]), int(float(f"{10 ** (half / 2):.3g}"))
 
 
 # --- docs/reproductions/sensitivity.md -------------------------------------------------------------------------
@@ -484,14 +480,14 @@ def _sensitivity(name: str) -> list[Line]:
 def _values(
     name: str, parameter: str, environment: str, policy: str, budget: str = ""
 ) -> tuple[str, str]:
-    """The best value, and what cannot be told from it."""
-    told = [
+    """The best value, and the range of values that cannot be distinguished from it."""
+    points = [
         x for x in _sensitivity(name) if (x["environment"], x["policy"]) == (environment, policy)
     ]
-    told = [x for x in told if not budget or x["budget"] == budget]
-    values = [float(x[parameter]) for x in told]
-    like = [i for i, x in enumerate(told) if "yes" in (x["best"], x["indistinguishable"])]
-    (best,) = (i for i, x in enumerate(told) if x["best"] == "yes")
+    points = [x for x in points if not budget or x["budget"] == budget]
+    values = [float(x[parameter]) for x in points]
+    like = [i for i, x in enumerate(points) if "yes" in (x["best"], x["indistinguishable"])]
+    (best,) = (i for i, x in enumerate(points) if x["best"] == "yes")
     text = f"{values[best]:.3g}" + (", edge of the grid" if best in (0, len(values) - 1) else "")
     if like[0] == like[-1]:
         return text, "no other"
@@ -506,9 +502,9 @@ def _side_by_side(name: str, parameter: str, policies: dict[str, str]) -> Iterat
     head = [
         "",
         *(
-            f"{said}: {what}"
-            for said in policies.values()
-            for what in (f"best {symbol}", "indistinguishable")
+            f"{label}: {column}"
+            for label in policies.values()
+            for column in (f"best {symbol}", "indistinguishable")
         ),
     ]
     return table(
@@ -523,14 +519,14 @@ def _side_by_side(name: str, parameter: str, policies: dict[str, str]) -> Iterat
 def _alphas() -> Iterator[str]:
     """m-, c- and i-UCB: a row for each environment and budget."""
     cells = dict.fromkeys((x["environment"], x["budget"]) for x in _sensitivity("alpha"))
-    told = (
+    body = (
         [
             f"{at}, {float(budget):,.0f}",
             *("{} ({})".format(*_values("alpha", "alpha", at, p, budget)) for p in _UCBS),
         ]
         for at, budget in cells
     )
-    return table(["", *_UCBS.values()], told)
+    return table(["", *_UCBS.values()], body)
 
 
 # --- docs/findings/drift.md ------------------------------------------------------------------------------------
@@ -557,22 +553,22 @@ def _lines() -> Iterator[str]:
         (500, 2000, 8000),
         "pays: {}, budget {}: half-life {} pays from … changes a run on",
     )
-    told = []
+    body = []
     for name, half in itertools.product(_FORGETFUL, (32, 128, 512, 2048, 8192)):
-        rows = (found("drift", items.format(name, budget, half)) for budget in budgets)
-        told.append([name, f"{half:,}", *(f"{x.measured} ({x.standard_error})" for x in rows)])
-    return table(["", "half-life", *(f"budget {budget:,}" for budget in budgets)], told)
+        rows = (lookup("drift", items.format(name, budget, half)) for budget in budgets)
+        body.append([name, f"{half:,}", *(f"{x.measured} ({x.standard_error})" for x in rows)])
+    return table(["", "half-life", *(f"budget {budget:,}" for budget in budgets)], body)
 
 
 def _held() -> Iterator[str]:
-    """What the lines said of other worlds."""
-    told = []
-    for item, each in summary("drift").items():
+    """The lines, tested in other worlds."""
+    body = []
+    for item, row in summary("drift").items():
         if item.startswith("held: "):
             name, budget, half = re.findall(r"held: (.+), budget (\d+), half-life (\d+):", item)[0]
-            more, fewer = each.measured.replace("-", "−").split("; ")
+            doubled, halved = row.measured.replace("-", "−").split("; ")
             budget, half = f"{int(budget):,}", f"{int(half):,}"
-            told.append([name, budget, half, each.published, more, fewer, each.verdict])
+            body.append([name, budget, half, row.published, doubled, halved, row.verdict])
     header = [
         "",
         "budget",
@@ -582,11 +578,11 @@ def _held() -> Iterator[str]:
         "with half as many",
         "holds",
     ]
-    return table(header, told)
+    return table(header, body)
 
 
-def _percent_of(each: Row, digits: str) -> str:
-    values = (100 * float(x) for x in (each.measured, each.standard_error))
+def _percent_of(row: Row, digits: str) -> str:
+    values = (100 * float(x) for x in (row.measured, row.standard_error))
     return " ± ".join(format(value, digits) for value in values)
 
 
@@ -628,7 +624,8 @@ def _routers() -> Iterator[str]:
 
     def show(item: str) -> str:
         quality, paid = (
-            found("router", f"{item}: {what}") for what in ("quality", "dollars over the budget")
+            lookup("router", f"{item}: {quantity}")
+            for quantity in ("quality", "dollars over the budget")
         )
         return f"{float(quality.measured):.3f} ({float(paid.measured):.2f})"
 
@@ -640,10 +637,10 @@ def _does_context_pay() -> Iterator[str]:
     """Quality less the best mixture's, its interval, and the verdict."""
 
     def show(item: str) -> str:
-        each = found("router", item)
-        low, high = re.findall(r"from (\S+) to (\S+) ", each.note)[0]
-        verdict = {"yes": "**yes**", "no": "**no**"}.get(each.verdict, "?")
-        return f"{float(each.measured):+.3f} ({float(low):+.3f} to {float(high):+.3f}) {verdict}".replace(
+        row = lookup("router", item)
+        low, high = re.findall(r"from (\S+) to (\S+) ", row.note)[0]
+        verdict = {"yes": "**yes**", "no": "**no**"}.get(row.verdict, "?")
+        return f"{float(row.measured):+.3f} ({float(low):+.3f} to {float(high):+.3f}) {verdict}".replace(
             "-", "−"
         )
 
@@ -655,14 +652,14 @@ def _reproduced() -> Iterator[str]:
     """ParetoBandit's own table, cell by cell."""
 
     def show(item: str) -> str:
-        each = found("router", item)
+        row = lookup("router", item)
         digits = ".3f" if "quality" in item else ".2f"
-        return f"{float(each.measured):{digits}} ± {float(each.standard_error):.2g} / {float(each.published):{digits}}"
+        return f"{float(row.measured):{digits}} ± {float(row.standard_error):.2g} / {float(row.published):{digits}}"
 
     return _at_budgets(
         [
-            (what, f"context: ParetoBandit's {what} at ${{}}, ours and published")
-            for what in _JUDGED
+            (quantity, f"context: ParetoBandit's {quantity} at ${{}}, ours and published")
+            for quantity in _JUDGED
         ],
         show,
         "ours / published",
@@ -676,10 +673,10 @@ def _soon() -> Iterator[str]:
     """Requests until a router is as good as the mixture."""
 
     def show(item: str) -> str:
-        said = re.findall(
-            r"after (never|[0-9]+ requests)$", found("router", f"{item}: quality").note
+        requests = re.findall(
+            r"after (never|[0-9]+ requests)$", lookup("router", f"{item}: quality").note
         )[0]
-        return str(said.removesuffix(" requests"))
+        return str(requests.removesuffix(" requests"))
 
     rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
     return _at_budgets([(name, f"{by}: {name} at ${{}}") for by, name in rows], show, "requests")
@@ -689,9 +686,9 @@ def _late() -> Iterator[str]:
     """Quality over delays, and the share that was served."""
 
     def show(item: str) -> str:
-        each = found("router", f"{item}: quality")
-        served = re.findall(r"; (\S+) % served", each.note)[0]
-        return f"{cell(each, '.3f')} ({float(served):.0f} %)"
+        row = lookup("router", f"{item}: quality")
+        served = re.findall(r"; (\S+) % served", row.note)[0]
+        return f"{cell(row, '.3f')} ({float(served):.0f} %)"
 
     names = ("PricePacer", "explore 50, then commit")
     rows = [
@@ -710,37 +707,41 @@ _AS_PRICES_FALL = (
 
 def _price_falls() -> Iterator[str]:
     """Dollars over the budget by phase."""
-    whens = ("before", "while cheap", "after")
-    told = []
+    phases = ("before", "while cheap", "after")
+    body = []
     for label in ("tight", "moderate", "loose"):
         for name in _AS_PRICES_FALL:
             rows = [
-                found("router", f"prices: {name}, {label}, {when}: dollars over the budget")
-                for when in whens
+                lookup("router", f"prices: {name}, {label}, {phase}: dollars over the budget")
+                for phase in phases
             ]
             printed = [
                 f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows
             ]
-            told.append(
+            body.append(
                 [label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))]
             )
-    return table(["budget", "", *whens], told)
+    return table(["budget", "", *phases], body)
 
 
 # --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------
-def one(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
-    """The one line of tails.csv of a setting of a policy (else a LookupError)."""
-    found = [line for line in _tails(setting, budget) if line["policy"] == policy]
+def tail_line(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
+    """The line of tails.csv of a policy in a setting; a LookupError unless there is exactly one."""
+    candidates = [line for line in _tails(setting, budget) if line["policy"] == policy]
     if rho is not None:
-        found = [line for line in found if line["rho"] and abs(float(line["rho"]) / rho - 1) < 1e-3]
-    if len(found) != 1:
-        raise LookupError(f"{setting}, {policy}, ρ = {rho}, {budget:g}: {len(found)} lines")
-    return found[0]
+        candidates = [
+            line for line in candidates if line["rho"] and abs(float(line["rho"]) / rho - 1) < 1e-3
+        ]
+    if len(candidates) != 1:
+        raise LookupError(f"{setting}, {policy}, ρ = {rho}, {budget:g}: {len(candidates)} lines")
+    return candidates[0]
 
 
 def _tails(setting: str, budget: float) -> list[Line]:
-    told = lines("findings/omega_ucb_tails.csv")
-    return [line for line in told if line["setting"] == setting and float(line["budget"]) == budget]
+    tails = lines("findings/omega_ucb_tails.csv")
+    return [
+        line for line in tails if line["setting"] == setting and float(line["budget"]) == budget
+    ]
 
 
 def number(text: str) -> str:
@@ -758,14 +759,14 @@ def interval(line: Line, name: str) -> str:
     return f"{number(line[name])} ({number(line[f'{name}_low'])} to {number(line[f'{name}_high'])})"
 
 
-def _narrow(head: Iterable[str], told: Iterable[Iterable[str]]) -> Iterator[str]:
+def _narrow(head: Iterable[str], body: Iterable[Iterable[str]]) -> Iterator[str]:
     """A :func:`table` whose empty cells are one space wide."""
-    return (line.replace("|  |", "| |") for line in table(head, told))
+    return (line.replace("|  |", "| |") for line in table(head, body))
 
 
 def _by_rho(setting: str) -> Iterator[str]:
     """A line for each ρ at the paper's budget."""
-    told = []
+    body = []
     for line in _tails(setting, PAPER):
         if line["policy"] == "ω-UCB":
             cells = [interval(line, name) for name in ("mean", "median", "q99")]
@@ -777,24 +778,24 @@ def _by_rho(setting: str) -> Iterator[str]:
                 percent(line["lock_in"], 1),
                 f"{line['least_in']} of {line['groups']} hundreds",
             ]
-            told.append([f"{float(line['rho']):.3g}", *cells])
+            body.append([f"{float(line['rho']):.3g}", *cells])
     head = "ρ | mean | median | 99 % quantile | worst 1 % carry | half of the mean lies in | lock-ins | the least in"
-    return table(head.split(" | "), told)
+    return table(head.split(" | "), body)
 
 
 def _best(budget: float) -> Iterator[str]:
     """The best ρ for each criterion, and the least and largest that are not clearly worse."""
-    found = [
+    candidates = [
         line for line in lines("findings/omega_ucb_best.csv") if float(line["budget"]) == budget
     ]
-    told = []
-    for setting in dict.fromkeys(line["setting"] for line in found):
-        here = [line for line in found if line["setting"] == setting]
+    body = []
+    for setting in dict.fromkeys(line["setting"] for line in candidates):
+        setting_lines = [line for line in candidates if line["setting"] == setting]
         cells = (
             f"{float(line['best_rho']):.2g} ({float(line['from_rho']):.2g} to {float(line['to_rho']):.2g})"
-            for line in here
+            for line in setting_lines
         )
-        told.append([setting, *cells, interval(here[0], "quarter_minus_half")])
+        body.append([setting, *cells, interval(setting_lines[0], "quarter_minus_half")])
     head = [
         "",
         "least mean",
@@ -803,7 +804,7 @@ def _best(budget: float) -> Iterator[str]:
         "least worst 1 %",
         "mean at ¼ − at ½",
     ]
-    return _narrow(head, told)
+    return _narrow(head, body)
 
 
 _REPLAYED: tuple[tuple[str, str, float | None], ...] = (
@@ -818,26 +819,29 @@ _REPLAYED: tuple[tuple[str, str, float | None], ...] = (
 
 def _replayed(law: str) -> Iterator[str]:
     """Mean regret of the paper's policies on more instances, with the number of instances."""
-    told = []
+    body = []
     for label, policy, rho in _REPLAYED:
         if policy == "ω*-UCB" if law == "S-Br" else policy in REST:
             continue  # the first is ω-UCB there, the others were played on Bernoulli arms only
-        found = (one(f"{law}-{arms}", policy, rho) for arms in (10, 50, 100))
-        told.append(
-            [label, *(f"{interval(line, 'mean')}, {int(line['instances']):,}" for line in found)]
+        tail_lines = (tail_line(f"{law}-{arms}", policy, rho) for arms in (10, 50, 100))
+        body.append(
+            [
+                label,
+                *(f"{interval(line, 'mean')}, {int(line['instances']):,}" for line in tail_lines),
+            ]
         )
-    return _narrow(["", f"{law}-10", f"{law}-50", f"{law}-100"], told)
+    return _narrow(["", f"{law}-10", f"{law}-50", f"{law}-100"], body)
 
 
 def _distributions() -> Iterator[str]:
     """The law of the regret of BTS and m-UCB, in every setting at the paper's budget."""
-    told = []
+    body = []
     for policy, law, arms in itertools.product(
         ("BTS", "m-UCB"), ("S-Br", "S-GBr", "S-Bt"), (10, 50, 100)
     ):
-        line = one(f"{law}-{arms}", policy)
+        line = tail_line(f"{law}-{arms}", policy)
         cells = [interval(line, name) for name in ("mean", "median", "q99")]
-        told.append(
+        body.append(
             [
                 policy,
                 line["setting"],
@@ -847,24 +851,24 @@ def _distributions() -> Iterator[str]:
             ]
         )
     head = ["", "", "mean", "median", "99 % quantile", "worst 1 % carry", "lock-ins"]
-    return (line.replace("|  |", "| |") for line in _narrow(head, told))
+    return (line.replace("|  |", "| |") for line in _narrow(head, body))
 
 
 def _seldom() -> Iterator[str]:
     """Policies that the paper does not play, beside some that it does: S-Br-10, a tenth of the
     paper's budget.
     """
-    kept = [
+    selection = [
         x
         for x in _tails("S-Br-10", PAPER / 10)
         if x["policy"] != "ω-UCB" or float(x["rho"]) in (0.25, 1.0)
     ]
-    told = []
-    for line in sorted(kept, key=lambda x: float(x["mean"])):
+    body = []
+    for line in sorted(selection, key=lambda x: float(x["mean"])):
         name = line["policy"] + (f", ρ = {float(line['rho']):g}" if line["rho"] else "")
         cells = [f"{int(line['instances']):,}", interval(line, "mean"), interval(line, "median")]
-        told.append([name, *cells, percent(line["lock_in"], 1)])
-    return _narrow(["", "instances", "mean", "median", "lock-ins"], told)
+        body.append([name, *cells, percent(line["lock_in"], 1)])
+    return _narrow(["", "instances", "mean", "median", "lock-ins"], body)
 
 
 def quote(entry: Line) -> str:
@@ -874,17 +878,15 @@ def quote(entry: Line) -> str:
     ``{mean}`` is a regret in whole units, ``{lock_in%}`` a percentage, ``{half#}`` stands as it is.
     """
     if entry["criterion"]:
-        wanted = (entry["setting"], entry["criterion"], float(entry["budget"]))
+        key = (entry["setting"], entry["criterion"], float(entry["budget"]))
         best = lines("findings/omega_ucb_best.csv")
-        line = best[
-            [(x["setting"], x["criterion"], float(x["budget"])) for x in best].index(wanted)
-        ]
+        line = best[[(x["setting"], x["criterion"], float(x["budget"])) for x in best].index(key)]
     else:
         rho = float(entry["rho"]) if entry["rho"] else None
-        line = one(entry["setting"], entry["policy"], rho, float(entry["budget"]))
+        line = tail_line(entry["setting"], entry["policy"], rho, float(entry["budget"]))
 
-    def shown(found: re.Match[str]) -> str:
-        name, kind = found[1], found[2]
+    def formatted(match: re.Match[str]) -> str:
+        name, kind = match[1], match[2]
         return (
             percent(line[name])
             if kind == "%"
@@ -893,7 +895,7 @@ def quote(entry: Line) -> str:
             else number(line[name])
         )
 
-    return re.sub(r"\{(\w+)([%#]?)\}", shown, entry["text"])
+    return re.sub(r"\{(\w+)([%#]?)\}", formatted, entry["text"])
 
 
 def _of_rcb(names: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -933,7 +935,7 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
     ),
     "rcucb, figure 4": (
         "rcucb",
-        [(said, f"Fig. 4 {{}}: regret {x}") for x, said in _READINGS.items()],
+        [(label, f"Fig. 4 {{}}: regret {x}") for x, label in _READINGS.items()],
         _INSTANCES,
     ),
     "rcucb, below": (
@@ -985,7 +987,10 @@ _GRIDS: dict[str, tuple[Any, ...]] = {
 }
 _K = (10, 50, 100)
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    **{f"summary: {name}": functools.partial(grid, *how) for name, how in _GRIDS.items()},
+    **{
+        f"summary: {name}": functools.partial(grid, *arguments)
+        for name, arguments in _GRIDS.items()
+    },
     "summary: omega_ucb, S-Br": functools.partial(
         _of_omega, {f"S-Br-{k}": "figure3a" for k in _K}, star=False
     ),
@@ -1058,7 +1063,7 @@ def pages() -> dict[str, str]:
 
 
 def rendered(page: str) -> str:
-    """A page with its tables as the rows say."""
+    """A page with its tables made anew from the rows."""
     return BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], page)
 
 
@@ -1069,11 +1074,11 @@ def quoted(entry: Line) -> str:
     In whole units, or as the row has them where it measured less than 10; ``{error}``: a standard
     error or an interval.
     """
-    each = found(entry["summary"], entry["item"])
-    small = abs(float(each.measured)) < 10
-    texts = (each.measured, *each.standard_error.split(" to "))
+    row = lookup(entry["summary"], entry["item"])
+    small = abs(float(row.measured)) < 10
+    texts = (row.measured, *row.standard_error.split(" to "))
     measured, *error = ((x if small else f"{float(x):,.0f}").replace("-", "−") for x in texts)
-    return entry["text"].format(measured=measured, error=" to ".join(error), verdict=each.verdict)
+    return entry["text"].format(measured=measured, error=" to ".join(error), verdict=row.verdict)
 
 
 def main() -> int:

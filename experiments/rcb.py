@@ -75,7 +75,7 @@ ADS_FILE = "facebook/data.csv"
 
 
 class Point(NamedTuple):
-    """One place of the study."""
+    """A β, a budget, and how many replicates play there."""
 
     beta: float
     budget: float
@@ -113,12 +113,12 @@ def ruled(
     )
 
 
-def play(
+def play_points(
     name: str, points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
     outcomes: str = "Bernoulli", shares: Sequence[float] = SHARES, arms: Reservoir | None = None, rounds: float = 7.0,
 ) -> list[list[Lanes]]:  # fmt: skip
-    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1,
-    instance]`` each.
+    """Results by setting, then by point. ``policy`` makes a policy, or a list of them, from the
+    points' β and budgets, ``[1, instance]`` each.
 
     Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit
     of budget may pay for: the room of growing sets (doubled if that was not enough).
@@ -126,34 +126,34 @@ def play(
     counts = [point.replicates for point in points]
     beta = np.repeat([point.beta for point in points], counts)
     budget = np.repeat([point.budget for point in points], counts)
-    made = policy(beta[None, :], budget[None, :])
+    learners = policy(beta[None, :], budget[None, :])
     if arms is None:
         arms = Reservoir.ratio(
             ARMS_KEY, instances=beta.size, capacity=1, beta=beta, best_ratio=BEST, least_cost=LEAST,
             outcomes=OUTCOMES[outcomes],
         )  # fmt: skip
     constraint = jb.TotalBudget(budget, last_pull="forfeits")
-    how: dict[str, Any] = {
+    keywords: dict[str, Any] = {
         "key": RUN_KEY,
         "marks": tuple(shares),
         "slots": 64 if options.quick else None,
     }
 
     def run(room: int) -> jb.Result:
-        began = clocks()
+        start = clocks()
         result = jb.simulate(
-            made, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **how
+            learners, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **keywords
         )
         count = result.ledger["rounds"][..., -1].sum()
-        CLOCK[name] = CLOCK.get(name, np.zeros(3)) + np.array([*(clocks() - began), count])
+        CLOCK[name] = CLOCK.get(name, np.zeros(3)) + np.array([*(clocks() - start), count])
         return result
 
-    result, room = jb.rerun_larger(run, _room(made, budget, rounds, options), most=1 << 20)
+    result, room = jb.rerun_larger(run, _room(learners, budget, rounds, options), most=1 << 20)
     return _lanes(result, arms.with_capacity(room), budget, np.cumsum([0, *counts]))
 
 
 def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
-    """K, or what the increasing rule will need."""
+    """How many arms to make room for: K, or those that the increasing rule may open."""
     needed = 0
     for policy in policies if isinstance(policies, list) else [policies]:
         if isinstance(policy, SampledArms):
@@ -174,11 +174,11 @@ def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) ->
 
 def timings() -> list[Row]:
     """How fast each policy was."""
-    found = []
+    rows = []
     for name, (wall, processor, rounds) in CLOCK.items():
         note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
-        found.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
-    return found
+        rows.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
+    return rows
 
 
 def _lanes(
@@ -187,7 +187,7 @@ def _lanes(
     full = result.ended == jb.Status.CAPACITY
     assert not full.any(), f"{full.sum()} lanes were full"
     _, cost = arms.first_arms(arms.capacity)
-    found: list[list[Lanes]] = []
+    lanes: list[list[Lanes]] = []
     for i in range(len(result.settings)):
         pulls, rounds = result.final["pulls"][i, :, 0], result.ledger["rounds"][i, :, 0, -1]
         needed = np.log(rounds[:, None]) / (2 * cost**2)  # pulls until c̄ > √(ln t / 2n), at the end
@@ -195,13 +195,13 @@ def _lanes(
         opened = (pulls > 0).sum(axis=1)
         regret = result.regret.values[i, :, 0]
         spent = budget[:, None] * np.asarray(result.marks)
-        found.append(
+        lanes.append(
             [
                 Lanes(spent[a], regret[a:b], infinite[a:b], opened[a:b])
                 for a, b in itertools.pairwise(ends)
             ]
         )
-    return found
+    return lanes
 
 
 NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, increasing")}
@@ -246,8 +246,8 @@ class Curve(NamedTuple):
 
 
 def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates
-    count.
+    """Several runs as one curve, with the marks on the way if ``passed``; of several runs at a
+    budget the one with the most replicates counts.
     """
     rows: dict[float, tuple[float, ...]] = {}
     for lanes in sorted(parts, key=lambda part: len(part.regret)):
@@ -272,10 +272,10 @@ def _powers(low: float, high: float) -> list[float]:
     return [float(f"{10**e:.3g}") for e in np.arange(low, high + 0.1, 0.5)]
 
 
-def sizes(
+def schedule(
     formula: str, beta: float, options: Options, far: bool = False
 ) -> list[tuple[float, int]]:
-    """(budget, replicates)."""
+    """(budget, replicates) of all points of a formula and a β."""
     if far:
         if beta not in FAR[formula]:
             return []
@@ -286,38 +286,42 @@ def sizes(
     border, last = MANY[formula][beta], LAST[formula][beta]
     if not options.full:
         border, last = border - 1, border - 0.5
-    many, few = options.pick(None, (200, 40), (1000, 100))
-    return [(b, many if b <= 10**border * 1.01 else few) for b in _powers(3.0, last)]
+    dense, sparse = options.pick(None, (200, 40), (1000, 100))
+    return [(b, dense if b <= 10**border * 1.01 else sparse) for b in _powers(3.0, last)]
 
 
 @functools.cache
-def curves(formula: str, options: Options, far: bool = False) -> dict[float, dict[str, Curve]]:
-    """By β, by rule; ``far``: at budgets beyond, with fewer runs, for the β that have some."""
+def regret_curves(
+    formula: str, options: Options, far: bool = False
+) -> dict[float, dict[str, Curve]]:
+    """Curves by β, then by rule. ``far``: at larger budgets, with fewer runs, for the β that have
+    such.
+    """
     known_name, any_name = NAMES[formula]
-    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options, far)]
-    found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
-    for together in _alike(points, options):
-        lanes = play(
+    points = [Point(beta, b, n) for beta in BETAS for b, n in schedule(formula, beta, options, far)]
+    by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
+    for batch in _batches(points, options):
+        lanes = play_points(
             known_name,
-            together,
+            batch,
             lambda beta, budget: ruled("K arms", formula, budget, beta),
             options,
         )[0]
-        for point, x in zip(together, lanes, strict=True):
-            found[point.beta].append(x)
+        for point, x in zip(batch, lanes, strict=True):
+            by_beta[point.beta].append(x)
     grown = _increasing(formula, any_name, options, far)
     return {
         beta: {
-            known_name: join(found[beta], passed=False),
+            known_name: join(by_beta[beta], passed=False),
             any_name: join(grown[beta], passed=True),
         }
         for beta in BETAS
-        if found[beta]
+        if by_beta[beta]
     }
 
 
-def _alike(points: list[Point], options: Options) -> list[list[Point]]:
-    """Points that want about as many arms are played together: what the widest needs costs all of
+def _batches(points: list[Point], options: Options) -> list[list[Point]]:
+    """Points of about as many arms play together: the arms of the widest one cost all of
     them.
     """
     if options.quick:
@@ -335,15 +339,15 @@ def _alike(points: list[Point], options: Options) -> list[list[Point]]:
 
 def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[float, list[Lanes]]:
     """The arm-increasing rule does not know B: one run serves all smaller budgets."""
-    found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
+    by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     calls: dict[Any, tuple[list[Point], list[float]]] = {}
     for beta in BETAS:
-        given = sizes(formula, beta, options, far)
-        for replicates in sorted({n for _, n in given}):
-            budgets = [b for b, n in given if n >= replicates]
+        pairs = schedule(formula, beta, options, far)
+        for replicates in sorted({n for _, n in pairs}):
+            budgets = [b for b, n in pairs if n >= replicates]
             shares = [b / budgets[-1] for b in budgets[:-1]] + [1.0]
-            together = None if options.quick else (beta, replicates)
-            points, _ = calls.setdefault(together, ([], shares))
+            batch = None if options.quick else (beta, replicates)
+            points, _ = calls.setdefault(batch, ([], shares))
             points.append(Point(beta, budgets[-1], replicates))
 
     def policy(beta: np.ndarray, budget: np.ndarray) -> Any:
@@ -351,10 +355,10 @@ def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[fl
 
     for points, shares in calls.values():
         rounds = max(ROUNDS[point.beta] for point in points)
-        lanes = play(name, points, policy, options, shares=shares, rounds=rounds)
+        lanes = play_points(name, points, policy, options, shares=shares, rounds=rounds)
         for point, x in zip(points, lanes[0], strict=True):
-            found[point.beta].append(x)
-    return found
+            by_beta[point.beta].append(x)
+    return by_beta
 
 
 def bound_exponents(beta: float, budget: np.ndarray, policy: str) -> tuple[np.ndarray, float]:
@@ -375,20 +379,20 @@ def regret(options: Options) -> list[Row]:
     for column, beta in enumerate(BETAS):
         top, bottom = axes[column], axes[3 + column]
         for formula in NAMES:
-            for name, curve in curves(formula, options)[beta].items():
+            for name, curve in regret_curves(formula, options)[beta].items():
                 top.errorbar(curve.budget, curve.mean, 1.96 * curve.se, label=name, **look(name))
                 middle, slope, se = curve.exponents()
                 bottom.errorbar(middle, slope, 1.96 * se, label=name, **look(name))
                 rows += _levels(name, beta, curve)
                 if formula == "RCB":
                     rows += _exponents(name, beta, curve)
-        one = curves("RCB", options)[beta]["RCB-I"]
-        upper, lower = bound_exponents(beta, one.budget, "RCB-I")
-        line = one.mean[0] * (one.budget / one.budget[0]) ** lower
-        top.plot(one.budget, line, color=GREY, ls=":", label="slope of the lower bound")
+        rcb_i = regret_curves("RCB", options)[beta]["RCB-I"]
+        upper, lower = bound_exponents(beta, rcb_i.budget, "RCB-I")
+        line = rcb_i.mean[0] * (rcb_i.budget / rcb_i.budget[0]) ** lower
+        top.plot(rcb_i.budget, line, color=GREY, ls=":", label="slope of the lower bound")
         bottom.axhline(lower, color=GREY, ls=":")
         bottom.plot(
-            one.budget, upper, color=GREY, ls="--", label="local slope of RCB-I's upper bound"
+            rcb_i.budget, upper, color=GREY, ls="--", label="local slope of RCB-I's upper bound"
         )
         top.set(
             xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title=f"β = {beta:g}"
@@ -419,10 +423,10 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
     rows, note = [], "yes: below the upper bound's own local exponent"
     for i, budget in enumerate(middle):
         item = f"exponent: {name}, β = {beta:g}, B ≈ {budget:.3g}"
-        said = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
+        statement = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
         holds = above_zero(upper[i] - slope[i], se[i])
         rows.append(
-            row(item, slope[i], se[i], published=said, holds=holds, note=note, digits=".3f")
+            row(item, slope[i], se[i], published=statement, holds=holds, note=note, digits=".3f")
         )
     rows.append(_above_the_lower_bound(name, beta, middle, slope, se))
     if name == "RCB-AIR":
@@ -441,12 +445,12 @@ def _above_the_lower_bound(
 ) -> Row:
     """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
     lower = beta / (1 + beta)
-    apart = (slope - lower) / se
+    z = (slope - lower) / se
     i, item = (
-        int(apart.argmin()),
+        int(z.argmin()),
         f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2",
     )
-    note = f"at B ≈ {middle[i]:.3g}, {apart[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
+    note = f"at B ≈ {middle[i]:.3g}, {z[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
     holds = above_zero(slope[i] - lower, se[i])
     return row(
         item,
@@ -479,13 +483,13 @@ def far(options: Options) -> list[Row]:
     """
     rows: list[Row] = []
     for formula in NAMES:
-        for beta, found in curves(formula, options, far=True).items():
-            for name, curve in found.items():
+        for beta, by_rule in regret_curves(formula, options, far=True).items():
+            for name, curve in by_rule.items():
                 rows += _levels(name, beta, curve) + (
                     _exponents(name, beta, curve)[:-1] if formula == "RCB" else []
                 )
-            rows += _ratios(formula, beta, found)
-    return [each._replace(item=f"far: {each.item}") for each in rows]
+            rows += _ratios(formula, beta, by_rule)
+    return [line._replace(item=f"far: {line.item}") for line in rows]
 
 
 def known(options: Options) -> list[Row]:
@@ -494,11 +498,12 @@ def known(options: Options) -> list[Row]:
     picture, axes = figure(1, 3, (12.5, 4.4))
     for axis, beta in zip(axes, BETAS, strict=True):
         for formula, (i, air) in NAMES.items():
-            both = curves(formula, options)[beta]
-            ratio, error = _ratio(both[air], both[i])
-            axis.errorbar(both[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
+            by_rule = regret_curves(formula, options)[beta]
+            ratio, error = _ratio(by_rule[air], by_rule[i])
+            axis.errorbar(by_rule[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
             rows += [
-                told._replace(item=f"known: {told.item}") for told in _ratios(formula, beta, both)
+                line._replace(item=f"known: {line.item}")
+                for line in _ratios(formula, beta, by_rule)
             ]
         axis.axhline(1, color=GREY, lw=1)
         axis.set(xscale="log", xlabel="budget B", ylabel="ratio of regrets", title=f"β = {beta:g}")
@@ -526,7 +531,7 @@ RULES = {"K arms": "RCB-I", "increasing": "RCB-AIR"}
 
 
 def _points(options: Options) -> list[Point]:
-    """One for each β, all with one budget."""
+    """A point for each β, all with the same budget."""
     budget, replicates = options.pick((1e3, 40), (3160.0, 100), (3160.0, 200))
     return [Point(beta, budget, replicates) for beta in BETAS]
 
@@ -551,36 +556,38 @@ def baselines(options: Options) -> list[Row]:
     rules = options.pick(("K arms",), tuple(RULES), tuple(RULES))
     picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
     for line, kind in enumerate(kinds):
-        found: dict[tuple[str, str], list[Lanes]] = {}
+        results: dict[tuple[str, str], list[Lanes]] = {}
         skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
         skipped += ["UCB-V (ratio)"] if options.quick else []
         for rule in rules:
             # UCB-V on rewards samples five times as many arms, which all that play beside it would
             # pay for.
             formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
-            for together in (formulas, ["UCB-V (reward)"]):
-                played = play("baselines", points, _rules(together, rule), options, outcomes=kind)
-                found |= {
-                    (formula, rule): lanes for formula, lanes in zip(together, played, strict=True)
+            for batch in (formulas, ["UCB-V (reward)"]):
+                runs = play_points("baselines", points, _rules(batch, rule), options, outcomes=kind)
+                results |= {
+                    (formula, rule): lanes for formula, lanes in zip(batch, runs, strict=True)
                 }
         for i, (axis, beta) in enumerate(zip(axes[3 * line :], BETAS, strict=False)):
-            where = f"β = {beta:g}, {kind}"
-            for (formula, rule), lanes in found.items():
-                rows.append(_row(f"baselines: {formula}, {rule}, {where}", lanes[i]))
+            label = f"β = {beta:g}, {kind}"
+            for (formula, rule), lanes in results.items():
+                rows.append(_row(f"baselines: {formula}, {rule}, {label}", lanes[i]))
                 colour, shift = look(formula)["color"], -0.12 if rule == "K arms" else 0.12
                 face = colour if rule == "K arms" else "white"
                 x = list(FORMULAS).index(formula) + shift
                 style = {"marker": "o", "color": colour, "mfc": face, "ls": "none"}
                 intervals(axis, [x], [lanes[i].last], **style)
             for rule in rules:
-                rcb, omega, reward = (found[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)"))
+                rcb, omega, reward = (
+                    results[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)")
+                )
                 rows.append(
                     _paired(
-                        f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"
+                        f"baselines: RCB − ω-UCB, {rule}, {label}", omega, rcb, "yes: ω is better"
                     )
                 )
                 item, note = (
-                    f"baselines: UCB-V (reward) − RCB, {rule}, {where}",
+                    f"baselines: UCB-V (reward) − RCB, {rule}, {label}",
                     "costs ignored against costs learnt",
                 )
                 rows.append(_paired(item, rcb, reward, note))
@@ -611,7 +618,7 @@ def wrong_beta(options: Options) -> list[Row]:
         def policy(beta: np.ndarray, budget: np.ndarray, rule: str = rule) -> Any:
             return ruled(rule, "RCB", budget, beliefs)
 
-        lanes = play("wrong β", points, policy, options)
+        lanes = play_points("wrong β", points, policy, options)
         for i, (beta, colour, mark) in enumerate(
             zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)
         ):
@@ -646,7 +653,7 @@ def multiplier(options: Options) -> list[Row]:
         def policy(beta: np.ndarray, budget: np.ndarray, formula: str = formula) -> Any:
             return ruled("K arms", formula, budget, beta, factors[:, None])
 
-        lanes = play("multiplier", points, policy, options)
+        lanes = play_points("multiplier", points, policy, options)
         for i, (axis, beta) in enumerate(zip(axes, BETAS, strict=True)):
             column = [of_factor[i] for of_factor in lanes]
             intervals(axis, factors, [x.last for x in column], label=name, **look(name))
@@ -689,9 +696,11 @@ def exploration(options: Options) -> list[Row]:
                 ]
             return [ArmIncreasing(RCB(sequence), true) for sequence in sequences]
 
-        found = dict(zip(names, play("exploration", points, policies, options), strict=True))
+        by_sequence = dict(
+            zip(names, play_points("exploration", points, policies, options), strict=True)
+        )
         for i, beta in enumerate(BETAS):
-            for sequence, lanes in found.items():
+            for sequence, lanes in by_sequence.items():
                 rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
                 if sequence != "ln t":
                     note = (
@@ -700,7 +709,7 @@ def exploration(options: Options) -> list[Row]:
                         else "the lower end of the theory"
                     )
                     item = f"exploration: {name}, β = {beta:g}: 𝓔 = {sequence} beats ln t by"
-                    rows.append(_paired(item, lanes[i], found["ln t"][i], note))
+                    rows.append(_paired(item, lanes[i], by_sequence["ln t"][i], note))
     return rows
 
 
@@ -708,7 +717,8 @@ def ads(options: Options) -> list[Row]:
     """Arms drawn from all Facebook ads together: a law that has its best arm (no β is true)."""
     table = read_arms(options.data / ADS_FILE).instances
     reward, cost = (
-        np.concatenate([getattr(x, f"mean_{what}") for x in table]) for what in ("reward", "cost")
+        np.concatenate([getattr(x, f"mean_{quantity}") for x in table])
+        for quantity in ("reward", "cost")
     )
     reward, cost = 0.99 * reward / reward.max(), np.maximum(0.99 * cost / cost.max(), 0.01)
     best = float((reward / cost).max())
@@ -720,7 +730,7 @@ def ads(options: Options) -> list[Row]:
     formulas = options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB"))
     note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
     for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
-        lanes = play("ads", points, _rules(formulas, rule), options, arms=arms)
+        lanes = play_points("ads", points, _rules(formulas, rule), options, arms=arms)
         rows += [
             _row(f"ads: {formula}, {rule}, believed β = {beta:g}", x, note, best)
             for formula, by_point in zip(formulas, lanes, strict=True)
@@ -745,8 +755,8 @@ def best_ratio_alone(instances: int) -> tuple[float, float]:
         ]
         ratio = mean[0] / (mean[1] * size)
         optimum, alone = (
-            budgeted_optimum(some, budget, last_pull="forfeits").value
-            for some in (laws, [laws[int(ratio.argmax())]])
+            budgeted_optimum(arms, budget, last_pull="forfeits").value
+            for arms in (laws, [laws[int(ratio.argmax())]])
         )
         gap[i], value[i] = (optimum - alone) / ratio.max(), optimum / ((budget + 1) * ratio.max())
     return float(gap.max()), float(value.max())
@@ -758,11 +768,11 @@ def claims(options: Options) -> list[Row]:
     """
     instances = options.pick(40, 200, 500)
     gap, value = best_ratio_alone(instances)
-    of = f"the worst of {instances} instances of four arms, B = 1 to 19"
+    scope = f"the worst of {instances} instances of four arms, B = 1 to 19"
     item = "claims: always the best ratio, distance from the optimum over ρ"
-    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=of)]
+    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=scope)]
     rows.append(
-        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of)
+        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=scope)
     )
     for budget in (200, 400):
         chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
@@ -793,15 +803,15 @@ def proof(options: Options) -> list[Row]:
 def _in_closed_form(options: Options) -> list[Row]:
     """Eq. (11) on random means; S2-1 and Eq. (21) by quadrature over the law of Δ."""
     rng, rows = np.random.default_rng(18), []
-    tried = options.pick(10**5, 10**6, 10**6)
+    samples = options.pick(10**5, 10**6, 10**6)
     for lam in PROVEN:
-        reward, cost = rng.random(tried), lam + (1 - lam) * rng.random(tried)
+        reward, cost = rng.random(samples), lam + (1 - lam) * rng.random(samples)
         ratio = reward / cost
-        gap = (1 / lam - ratio) * rng.random(tried)  # ρ* is at most 1/λ
-        away = eta(lam) * gap
-        inside = cost > away
-        worst = ((reward + away) / (cost - away) / (ratio + gap / 2))[inside].max()
-        note = f"the worst of {tried:,} random means, λ = {lam:g}"
+        gap = (1 / lam - ratio) * rng.random(samples)  # ρ* is at most 1/λ
+        radius = eta(lam) * gap
+        inside = cost > radius
+        worst = ((reward + radius) / (cost - radius) / (ratio + gap / 2))[inside].max()
+        note = f"the worst of {samples:,} random means, λ = {lam:g}"
         item = f"proof: right side of (11) over its left side, λ = {lam:g}"
         rows.append(
             row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
@@ -839,10 +849,15 @@ def _in_closed_form(options: Options) -> list[Row]:
             slope = np.log(f(10 * low) / f(low)) / np.log(10)
             bound = np.log(np.log(10 * low) / np.log(low)) / np.log(10) + power
             note = f"by quadrature, from {low:g} to {10 * low:g}; yes: at most that of the bound with its logarithms"
-            said, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
+            statement, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
             rows.append(
                 row(
-                    item, slope, published=said, holds=bool(slope <= bound), note=note, digits=".3f"
+                    item,
+                    slope,
+                    published=statement,
+                    holds=bool(slope <= bound),
+                    note=note,
+                    digits=".3f",
                 )
             )
     return rows
@@ -861,21 +876,21 @@ def _below_its_ratio(options: Options) -> list[Row]:
     ):
         worst = 0
         for reward, cost in ((0.5, 0.5), (0.9, 0.5), (0.1, 0.2), (0.5, 0.1)):
-            found = 0
+            misses = 0
             for _ in range(lanes // 200):
                 paid, earned = (
                     np.cumsum(rng.random((200, pulls)) < x, axis=1) / n for x in (cost, reward)
                 )
-                away = np.sqrt(level / (2 * n))
-                top, bottom = np.minimum(earned + away, 1), np.maximum(paid - away, 0)
-                found += int((top * cost <= reward * bottom).any(axis=1).sum())
-            worst = max(worst, found)
-        least, most = common.clopper_pearson(worst, lanes, 0.05 / 4)
-        note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {least:.2g}"
-        note += f" to {most:.2g}"
+                radius = np.sqrt(level / (2 * n))
+                top, bottom = np.minimum(earned + radius, 1), np.maximum(paid - radius, 0)
+                misses += int((top * cost <= reward * bottom).any(axis=1).sum())
+            worst = max(worst, misses)
+        lower, upper = common.clopper_pearson(worst, lanes, 0.05 / 4)
+        note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {lower:.2g}"
+        note += f" to {upper:.2g}"
         item, holds = (
             f"proof: P(an index is ever below its ratio), 𝓔 = {name}",
-            common.between(least, most, 0.0, 0.5),
+            common.between(lower, upper, 0.0, 0.5),
         )
         rows.append(
             row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
@@ -895,22 +910,23 @@ def _on_given_arms(options: Options) -> list[Row]:
     world = FiniteArms.bernoulli(*reservoir.first_arms(arms))
     reward, cost = world.values()
     gap = BEST - reward / cost
-    how: dict[str, Any] = {"key": RUN_KEY, "marks": 1}
-    lasts = jb.simulate(RCB(), world, jb.Horizon(int(tau)), **how).final["pulls"][0, :, 0]
-    spent = jb.simulate(RCB(), world, jb.TotalBudget(budget, last_pull="forfeits"), **how)
-    lost = BEST * budget - spent.reward.values[0, :, 0, -1]
+    keywords: dict[str, Any] = {"key": RUN_KEY, "marks": 1}
+    lasts = jb.simulate(RCB(), world, jb.Horizon(int(tau)), **keywords).final["pulls"][0, :, 0]
+    spent = jb.simulate(RCB(), world, jb.TotalBudget(budget, last_pull="forfeits"), **keywords)
+    regrets = BEST * budget - spent.reward.values[0, :, 0, -1]
     # at Δ_k/2 from ρ* no arm may be: N counts those that are nearer
-    near = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
-    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-near
-    of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
+    nearer = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
+    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-nearer
+    scope = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
     worst = (lasts / bound).max()
-    known = float((bound < tau).mean())
+    share = float((bound < tau).mean())
     right = (gap * lasts).sum(axis=1) + 2 / lam
     return [
         row("proof: pulls in τ_B rounds over the bound (19)", worst, published="≤ 1", holds=bool(worst <= 1),
-            note=f"the worst arm; {of}; for {known:.0%} of the arms the bound is below τ_B"),
-        mean_row("proof: regret on given arms over the right side of (8)", lost / right, published="≤ 1",
-                 holds=is_above(-lost / right, -1.0), note=f"{of}; without its O(·)", digits=".3f"),
+            note=f"the worst arm; {scope}; for {share:.0%} of the arms the bound is below τ_B"),
+        mean_row("proof: regret on given arms over the right side of (8)", regrets / right, published="≤ 1",
+                 holds=is_above(-regrets / right, -1.0), note=f"{scope}; without its O(·)",
+                 digits=".3f"),
     ]  # fmt: skip
 
 

@@ -78,38 +78,38 @@ STAND_IN = "stand-in G1, ours"
 ROUNDED = 0.5e-4  # half of the last digit: the paper prints shares with four
 
 
-def play(
+def play_policies(
     options: Options,
     name: str,
     policies: dict[str, Any],
     worlds: Any,
     rounds: int,
     runs: int,
-    **how: Any,
+    **fields: Any,
 ) -> dict[str, xarray.Dataset]:
-    """By policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays in
-    worlds that reveal their consumption. ``worlds``: one, or several by name; ``how``: other fields
-    of a sweep.
+    """Results by policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays
+    in worlds that reveal their consumption. ``worlds``: one, or several by name; ``fields``: other
+    fields of a sweep.
     """
     worlds = worlds if isinstance(worlds, dict) else {"world": worlds}
-    how = {"constraint": jb.Horizon(rounds), "replicates": runs, "seed": 6, **how}
-    found: dict[str, xarray.Dataset] = {}
+    fields = {"constraint": jb.Horizon(rounds), "replicates": runs, "seed": 6, **fields}
+    data: dict[str, xarray.Dataset] = {}
     for reveals in (True, False):
-        chosen = {
+        group = {
             x: y
             for x, y in policies.items()
             if (getattr(y, "survival", "") == "literal") == reveals
         }
-        if chosen:
-            seen = {
+        if group:
+            environments = {
                 at: RevealConsumption(world) if reveals else world for at, world in worlds.items()
             }
-            kept_as = f"{name}, revealed" if reveals else name
-            made = common.swept(options, kept_as, policies=chosen, environments=seen, **how).isel(
-                budget=0
-            )
-            found |= {x: made.isel(setting=made["policy"].values == x) for x in chosen}
-    return {x: found[x] for x in policies}
+            run = f"{name}, revealed" if reveals else name
+            sweep_data = common.swept(
+                options, run, policies=group, environments=environments, **fields
+            ).isel(budget=0)
+            data |= {x: sweep_data.isel(setting=sweep_data["policy"].values == x) for x in group}
+    return {x: data[x] for x in policies}
 
 
 def estimate(item: str, published: Any, values: Any, note: str) -> Row:
@@ -119,14 +119,16 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
     mean, se = (float(v) for v in mean_se(values))
     holds = None
     if published != "":
-        apart = abs(mean - float(published))
-        holds = apart <= 3 * se + ROUNDED
-        note = f"{note}; {apart:.2g} apart; yes: within 3 s.e. and half of the last digit"
+        distance = abs(mean - float(published))
+        holds = distance <= 3 * se + ROUNDED
+        note = f"{note}; {distance:.2g} apart; yes: within 3 s.e. and half of the last digit"
     return row(item, mean, se, published=published, holds=holds, note=note, digits=".6g")
 
 
-def difference(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
-    """Published: below 0. yes if it is by 2 s.e. (paired), no if above by 2 s.e., else unclear."""
+def decrease_row(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
+    """A published mean below 0: yes if it is below by 2 s.e. (paired), no if above by 2 s.e., else
+    unclear.
+    """
     mean, se = mean_se(values)
     holds, text = above_zero(-mean, se), f"difference {mean:.6g}"
     return row(item, text, se, published=published, holds=holds, note=f"paired; {note}")
@@ -184,26 +186,26 @@ def fig2(options: Options) -> list[Row]:
     rows = []
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
-    for axis, (name, penalty, shown) in zip(axes, cases, strict=True):
+    for axis, (name, penalty, panel_size) in zip(axes, cases, strict=True):
         world = copula_arms(
             REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0
         )
         v = world.values()[0][0].reshape(3, -1)
         for k, model in enumerate(MODELS):
-            axis.plot(limits[:shown], v[k, :shown], color=COLOURS[k], label=model)
+            axis.plot(limits[:panel_size], v[k, :panel_size], color=COLOURS[k], label=model)
         axis.set(
             title=f"{name}: promise {penalty.promise:g}, L = {penalty.compensation:g}",
             xlabel="limit τ",
         )
-        best = v[:, :shown].argmax(axis=0)
+        best = v[:, :panel_size].argmax(axis=0)
         simple = float((best == 2).mean())
-        found = f"{MODELS[best[-1]]} at τ = {limits[shown - 1]:g}; simple for {simple:.0%} of the τ shown"
+        text = f"{MODELS[best[-1]]} at τ = {limits[panel_size - 1]:g}; simple for {simple:.0%} of the τ shown"
         rows.append(
-            row(f"Fig. 2 {name} promise: best model", found, published=published[name], note=OURS)
+            row(f"Fig. 2 {name} promise: best model", text, published=published[name], note=OURS)
         )
         if name == "strict":
-            item, most = "Fig. 2 strict: largest v for τ > 0.5", v[:, shown:].max()
-            rows.append(row(item, most, published="negative", note=OURS, digits=".3f"))
+            item, largest = "Fig. 2 strict: largest v for τ > 0.5", v[:, panel_size:].max()
+            rows.append(row(item, largest, published="negative", note=OURS, digits=".3f"))
     axes[0].set_ylabel("penalised expected gain v")
     axes[0].legend(frameon=False)
     save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
@@ -215,26 +217,31 @@ def fig4(options: Options) -> list[Row]:
     rounds, replicates = options.pick((1_500, 8), (20_000, 30), (100_000, 100))
     runs: dict[str, xarray.Dataset] = {}
     times = []
-    for what, bound, names in (
+    for label, bound, names in (
         ("six index policies", 300, (*RCUCBS, *BASELINES[:2])),
         ("TS", 1800, BASELINES[2:]),
     ):
-        began = time.perf_counter()
-        runs |= play(
+        start = time.perf_counter()
+        runs |= play_policies(
             options,
-            f"fig4 {what}",
+            f"fig4 {label}",
             {x: POLICIES[x] for x in names},
             g1(),
             rounds,
             replicates,
             marks=40,
         )
-        seconds, said = time.perf_counter() - began, f"≤ {bound} (issue)"
+        seconds, statement = time.perf_counter() - start, f"≤ {bound} (issue)"
         holds = None if rounds < 100_000 else seconds <= bound
         note = f"T = {rounds}, {replicates} replicates, 3 instances, compile included"
         times.append(
             row(
-                f"seconds for {what}", seconds, published=said, holds=holds, note=note, digits=".0f"
+                f"seconds for {label}",
+                seconds,
+                published=statement,
+                holds=holds,
+                note=note,
+                digits=".0f",
             )
         )
     picture, axes = figure(1, 3, (13, 4.6))
@@ -263,19 +270,19 @@ def _regrets(instance: str, regret: dict[str, np.ndarray], note: str) -> list[Ro
     rows = [
         estimate(f"Fig. 4 {instance}: regret {name}", "", x, note) for name, x in regret.items()
     ]
-    for one, name in itertools.product(("literal", "legal"), BASELINES):
+    for reading, name in itertools.product(("literal", "legal"), BASELINES):
         item, gap = (
-            f"Fig. 4 {instance}: RCUCB {one} below {name}",
-            regret[f"RCUCB {one}"] - regret[name],
+            f"Fig. 4 {instance}: RCUCB {reading} below {name}",
+            regret[f"RCUCB {reading}"] - regret[name],
         )
-        rows.append(difference(item, "RCUCB lowest", gap, note))
+        rows.append(decrease_row(item, "RCUCB lowest", gap, note))
     literal, legal, infinite, km = (regret[name] for name in RCUCBS)
     return [
         *rows,
         estimate(f"{instance}: regret legal − literal", "", legal - literal, f"paired; {note}"),
         estimate(f"{instance}: regret infinite − literal", "", infinite - literal, note),
-        difference(f"{instance}: Kaplan-Meier (ours) beats literal", "ours", km - literal, note),
-        difference(f"{instance}: Kaplan-Meier (ours) beats legal", "ours", km - legal, note),
+        decrease_row(f"{instance}: Kaplan-Meier (ours) beats literal", "ours", km - literal, note),
+        decrease_row(f"{instance}: Kaplan-Meier (ours) beats legal", "ours", km - legal, note),
     ]
 
 
@@ -288,22 +295,28 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
     ours = float(stats.norm.cdf(ORACLE_PROBIT[instance]))
     for name in BASELINES:
         item = f"table {instance}: RCUCB literal censors less than {name}"
-        rows.append(difference(item, "yes", share["RCUCB literal"] - share[name], note))
-        item, more = (
+        rows.append(decrease_row(item, "yes", share["RCUCB literal"] - share[name], note))
+        item, excess = (
             f"table {instance}: {name} censors more than the optimal pair",
             share[name] - ours,
         )
-        said = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
-        of = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
-        rows.append(mean_row(item, more, said, holds=is_above(more, 0.05), note=of, digits=".4f"))
-    item, said, holds = (
+        statement = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
+        details = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
+        rows.append(
+            mean_row(
+                item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f"
+            )
+        )
+    item, statement, holds = (
         f"table {instance}: oracle 1 − P(τ*)",
         f"{oracle:.4f}",
         abs(ours - oracle) < 1e-3,
     )
     return [
         *rows,
-        row(item, ours, published=said, holds=holds, note="by construction of G1", digits=".4f"),
+        row(
+            item, ours, published=statement, holds=holds, note="by construction of G1", digits=".4f"
+        ),
     ]
 
 
@@ -331,22 +344,24 @@ def _gap(name: str, ours: np.ndarray, theirs: np.ndarray) -> Row:
     )
     note = f"yes: above 1 on the first two, and more than on the last, by 2 s.e. each; {STAND_IN}"
     error = " ".join(f"{x:.2g}" for x in ratio * se)
-    said = "larger with correlation"
-    return row(item, text, error, published=said, holds=all_of([*ahead, *larger]), note=note)
+    statement = "larger with correlation"
+    return row(item, text, error, published=statement, holds=all_of([*ahead, *larger]), note=note)
 
 
 def sizes(options: Options) -> list[Row]:
     """Regret against the number of limits, and of arms."""
     rounds, replicates = options.pick((500, 4), (10_000, 10), (50_000, 20))
     counts = options.pick((5, 10), (5, 10, 20, 40), (5, 10, 20, 40))
-    chosen = {
+    policies = {
         x: POLICIES[x] for x in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     }
     rows = []
     picture, axes = figure(2, 3, (12, 6.5))
-    for line, what in zip(axes.reshape(2, 3), ("limits", "arms"), strict=True):
-        worlds = {f"{n} {what}": g1(**{what: n}) for n in counts}
-        for name, run in play(options, f"sizes {what}", chosen, worlds, rounds, replicates).items():
+    for line, quantity in zip(axes.reshape(2, 3), ("limits", "arms"), strict=True):
+        worlds = {f"{n} {quantity}": g1(**{quantity: n}) for n in counts}
+        for name, run in play_policies(
+            options, f"sizes {quantity}", policies, worlds, rounds, replicates
+        ).items():
             for i, (axis, instance) in enumerate(zip(line, G1_NAMES, strict=True)):
                 regret = run["regret"].values[0, :, i, :, -1]
                 intervals(axis, counts, regret, label=name, capsize=2, **look(name))
@@ -356,7 +371,9 @@ def sizes(options: Options) -> list[Row]:
                             f"{at}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
                         )
                     )
-                axis.set(title=instance, xlabel=f"number of {what}", xscale="log", ylim=(0, None))
+                axis.set(
+                    title=instance, xlabel=f"number of {quantity}", xscale="log", ylim=(0, None)
+                )
                 name_ticks(axis, counts)
         line[0].set_ylabel(f"regret at T = {rounds:,}")
     title = "Number of limits and of arms, stand-in G1 (ours), 95 % intervals"
@@ -373,10 +390,10 @@ def alpha(options: Options) -> list[Row]:
         "RCUCB legal": "legal",
         "RCUCB Kaplan-Meier": "kaplan_meier",
     }
-    chosen = {name: RCUCB(survival, alpha=values) for name, survival in readings.items()}
+    policies = {name: RCUCB(survival, alpha=values) for name, survival in readings.items()}
     rows = []
     picture, axes = figure(1, 3, (12, 4))
-    for name, run in play(options, "alpha", chosen, g1(), rounds, replicates).items():
+    for name, run in play_policies(options, "alpha", policies, g1(), rounds, replicates).items():
         for i, (axis, instance) in enumerate(zip(axes, G1_NAMES, strict=True)):
             regret = run["regret"].values[:, 0, i, :, -1]
             intervals(axis, values, regret, label=name, capsize=2, **look(name))
@@ -398,21 +415,21 @@ def alpha(options: Options) -> list[Row]:
 
 
 def zoom(options: Options) -> list[Row]:
-    """Simple regret of z-RCUCB against T: the pseudo-regret of the round after T, in which it plays
-    what it returns.
+    """Simple regret of z-RCUCB against T: the pseudo-regret of round T + 1, in which it plays the
+    pair that it returns.
     """
     usual, full = (1_000, 3_000, 10_000, 30_000), (1_000, 3_000, 10_000, 30_000, 100_000)
     horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), (full, 30, 6))
-    world, found = g1(limits=fine_limits(depth).tolist()), []
+    world, regrets = g1(limits=fine_limits(depth).tolist()), []
     for horizon in horizons:
-        chosen, marks = {"zoom": ZRCUCB("legal", horizon=horizon)}, [horizon / (horizon + 1), 1.0]
-        run = play(options, f"zoom {horizon}", chosen, world, horizon + 1, replicates, marks=marks)[
-            "zoom"
-        ]
-        found.append(np.diff(run["regret"].values[0, 0])[..., 0])
+        policies, marks = {"zoom": ZRCUCB("legal", horizon=horizon)}, [horizon / (horizon + 1), 1.0]
+        run = play_policies(
+            options, f"zoom {horizon}", policies, world, horizon + 1, replicates, marks=marks
+        )["zoom"]
+        regrets.append(np.diff(run["regret"].values[0, 0])[..., 0])
     rows, note = [], f"{2**depth} limits in the finest grid; {STAND_IN}"
     picture, axes = figure(1, 3, (12, 4))
-    for axis, instance, regret in zip(axes, G1_NAMES, np.stack(found, axis=1), strict=True):
+    for axis, instance, regret in zip(axes, G1_NAMES, np.stack(regrets, axis=1), strict=True):
         intervals(axis, horizons, regret, capsize=2, **look("RCUCB legal"))
         axis.set(title=instance, xlabel="T", xscale="log", ylim=(0, None))
         for t, x in zip(horizons, regret, strict=True):
@@ -420,7 +437,7 @@ def zoom(options: Options) -> list[Row]:
                 estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note)
             )
         item = f"z-RCUCB {instance}: simple regret falls from T = {horizons[0]} to {horizons[-1]}"
-        rows.append(difference(item, "falls with T (Theorem 2)", regret[-1] - regret[0], note))
+        rows.append(decrease_row(item, "falls with T (Theorem 2)", regret[-1] - regret[0], note))
     axes[0].set_ylabel("simple regret")
     title = "z-RCUCB (legal, α = 1.01, m = 2, δ = 1/T), stand-in G1 (ours), 95 % intervals"
     save(picture, options.out / "zoom.png", title)
@@ -434,17 +451,19 @@ def theorem1(options: Options) -> list[Row]:
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
     limits, alpha = np.arange(1, 11) / 10, 2.0
     world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
-    chosen, rows = {"literal": RCUCB("literal", alpha=alpha)}, []
-    regrets = play(options, "theorem1", chosen, world, rounds, replicates)["literal"][
+    policies, rows = {"literal": RCUCB("literal", alpha=alpha)}, []
+    regrets = play_policies(options, "theorem1", policies, world, rounds, replicates)["literal"][
         "regret"
     ].values[0, 0, ..., -1]
     for instance, value, regret in zip(G1_NAMES, world.values()[0], regrets, strict=True):
-        bound = regret_bound(value, penalty, alpha, rounds)
-        most = rounds * (value.max() - value.min())
-        note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {most:.3g}; {STAND_IN}"
-        item, said = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
+        bound = theorem1_bound(value, penalty, alpha, rounds)
+        worst = rounds * (value.max() - value.min())
+        note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {worst:.3g}; {STAND_IN}"
+        item, statement = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
         rows.append(
-            mean_row(item, regret, said, holds=is_above(-regret, -bound), note=note, digits=".4g")
+            mean_row(
+                item, regret, statement, holds=is_above(-regret, -bound), note=note, digits=".4g"
+            )
         )
     return rows
 
@@ -461,43 +480,56 @@ def propositions(options: Options) -> list[Row]:
     world, policy = g1(), RCUCB("literal", alpha=alpha)
     above: list[np.ndarray] = []
     below: list[np.ndarray] = []
-    held: list[np.ndarray] = []
+    covered: list[np.ndarray] = []
     for i, value in enumerate(world.values()[0].astype(np.float32)):
 
-        def watched(replicate: Any, i: int = i, value: Any = value) -> Any:
-            how: dict[str, Any] = {
+        def lane_events(replicate: Any, i: int = i, value: Any = value) -> Any:
+            keywords: dict[str, Any] = {
                 "key": jax.random.key(61),
                 "rounds": rounds,
                 "instance": i,
                 "replicate": replicate,
             }
-            states = jb.rollout(policy, RevealConsumption(world), jb.Horizon(rounds), **how).state
+            states = jb.rollout(
+                policy, RevealConsumption(world), jb.Horizon(rounds), **keywords
+            ).state
             log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
             pairs = jax.vmap(lambda sums, at: pairs_of(sums, SURVIVALS["literal"], at))(states, log)
-            known, away, c = pairs.n > 0, pair_estimate(pairs) - value, pair_width(pairs, alpha)
-            inside = [jnp.all((away >= (e - 1) * c) & (away <= c) | ~known) for e in EPSILONS]
+            has_pulls, deviation, c = (
+                pairs.n > 0,
+                pair_estimate(pairs) - value,
+                pair_width(pairs, alpha),
+            )
+            inside = [
+                jnp.all((deviation >= (e - 1) * c) & (deviation <= c) | ~has_pulls)
+                for e in EPSILONS
+            ]
             at = np.array(times) - 1
-            return (known & (away > c))[at], (known & (away < -c))[at], jnp.stack(inside)
+            return (
+                (has_pulls & (deviation > c))[at],
+                (has_pulls & (deviation < -c))[at],
+                jnp.stack(inside),
+            )
 
-        found = jax.jit(lambda ids, f=watched: jax.lax.map(f, ids, batch_size=20))(
+        events = jax.jit(lambda ids, f=lane_events: jax.lax.map(f, ids, batch_size=20))(
             jnp.arange(lanes)
         )
-        for all_, x in zip((above, below, held), found, strict=True):
-            all_.append(np.asarray(x))
+        for record, x in zip((above, below, covered), events, strict=True):
+            record.append(np.asarray(x))
     rows = []
     for k, t in enumerate(times):
         bound = 2 * (1 + np.log(t) / np.log((alpha + 1) / 2)) * t ** (-2 * alpha / (alpha + 1))
         for side, of_side in (("above", above), ("below", below)):
             missed = np.stack(of_side)[:, :, k].sum(axis=1)  # [instance, pair]
             level, worst = 0.05 / missed.size, int(missed.max())
-            least, most = common.clopper_pearson(worst, lanes, level)
+            lower, upper = common.clopper_pearson(worst, lanes, level)
             note = f"the worst of {missed.size} pairs, α = 2, {lanes} runs; "
-            note += f"95 % for all pairs: {least:.2g} to {most:.2g}"
+            note += f"95 % for all pairs: {lower:.2g} to {upper:.2g}"
             item, holds = (
                 f"Proposition 1, t = {t}: P(v̂ is {side} its interval)",
-                common.between(0.0, most, 0.0, bound),
+                common.between(0.0, upper, 0.0, bound),
             )
-            holds = False if least > bound else holds or None
+            holds = False if lower > bound else holds or None
             rows.append(
                 row(
                     item,
@@ -508,22 +540,22 @@ def propositions(options: Options) -> list[Row]:
                 )
             )
     penalty = np.asarray(world.spec.penalties)
-    for name, value, inside in zip(G1_NAMES, world.values()[0], held, strict=True):
+    for name, value, inside in zip(G1_NAMES, world.values()[0], covered, strict=True):
         share = inside.mean(axis=0)
         bound, off = (
-            regret_bound(value, penalty, alpha, rounds),
+            theorem1_bound(value, penalty, alpha, rounds),
             _taken_off(value, penalty, alpha, rounds),
         )
-        most = max(e * p for e, p in zip(EPSILONS, share, strict=True)) * off
-        said = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
+        reduction = max(e * p for e, p in zip(EPSILONS, share, strict=True)) * off
+        listing = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
         item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
-        note = f"P(A_ε) {said}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
+        note = f"P(A_ε) {listing}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
         rows.append(
             row(
                 item,
-                most / bound,
+                reduction / bound,
                 published="why RCUCB is better",
-                holds=bool(most >= bound / 100),
+                holds=bool(reduction >= bound / 100),
                 note=note,
             )
         )
@@ -540,10 +572,10 @@ def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int
     )
     log, pairs = np.log(rounds), np.log(value.size - 1)
     delta = min(0.5, (log - pairs) / (2 * log - pairs))
-    apart = gap.ravel()[:, None] - gap.ravel()[None, :]
-    each = (8 * (1 + of_pair[None, :] ** 2 * alpha) + apart) ** 2
-    np.fill_diagonal(each, 0.0)
-    up = each.max(axis=1).reshape(gap.shape)[:, 1:]
+    difference = gap.ravel()[:, None] - gap.ravel()[None, :]
+    terms = (8 * (1 + of_pair[None, :] ** 2 * alpha) + difference) ** 2
+    np.fill_diagonal(terms, 0.0)
+    up = terms.max(axis=1).reshape(gap.shape)[:, 1:]
     return float((gap[:, :-1] * alpha * delta * log / up).sum())
 
 
@@ -552,9 +584,9 @@ def _update_cost(options: Options) -> Row:
     counts, rounds = options.pick((10, 40), (10, 160), (10, 160)), options.pick(200, 1_000, 1_000)
     seconds = []
     for limits in counts:
-        world, found = g1(limits=limits), []
+        world, durations = g1(limits=limits), []
         for seed in range(4):  # the first compiles
-            began = time.perf_counter()
+            start = time.perf_counter()
             jb.simulate(
                 RCUCB("legal"),
                 world,
@@ -563,15 +595,15 @@ def _update_cost(options: Options) -> Row:
                 replicates=64,
                 marks=1,
             )
-            found.append(time.perf_counter() - began)
-        seconds.append(float(np.median(found[1:])))
+            durations.append(time.perf_counter() - start)
+        seconds.append(float(np.median(durations[1:])))
     slope = np.log(seconds[1] / seconds[0]) / np.log(counts[1] / counts[0])
     note = f"{10 * counts[0]} and {10 * counts[1]} pairs, medians of three calls; yes: at most 1.1"
     item = "Proposition 2: slope of ln seconds over ln(n|M|)"
     return row(item, slope, published="≤ 1", holds=bool(slope <= 1.1), note=note, digits=".2f")
 
 
-def regret_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
+def theorem1_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
     """Σ Δ u(T, α) over all pairs (arm, limit); ``value`` [arm · limit], ``penalty`` [limit]."""
     gap = value.max() - value
     widths = np.tile(1 + penalty, gap.size // penalty.size)[gap > 0]
@@ -585,8 +617,8 @@ def regret_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: i
 
 @jb.pytree
 class StoOOPairs(ZRCUCB):
-    """StoOO on pairs (§4.2): z-RCUCB in which a round tells of its own limit alone. Points keep
-    what they have seen.
+    """StoOO on pairs (§4.2): z-RCUCB in which a round informs its own limit alone. Points keep
+    their pulls.
     """
 
     def update(self, state: Any, key: jax.Array, observation: Any) -> Any:
@@ -596,10 +628,10 @@ class StoOOPairs(ZRCUCB):
         alone = (arm == action.arm) & (limit == action.limit)
         new = add_round(sums, SURVIVALS[self.survival], action, observation.feedback)
 
-        def mine(old: Any, new: Any) -> Any:
+        def merged(old: Any, new: Any) -> Any:
             return jnp.where(alone, new, old)
 
-        return self.refined(state._replace(sums=jax.tree.map(mine, sums, new)), observation)
+        return self.refined(state._replace(sums=jax.tree.map(merged, sums, new)), observation)
 
 
 SLOPE, QUADRATIC = (0.42, 0.24), 0.3  # v(τ) = SLOPE τ − QUADRATIC τ² of two arms
@@ -626,31 +658,34 @@ def smooth(options: Options) -> list[Row]:
     horizons, replicates, depth = options.pick(
         ((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6)
     )
-    worlds, found = {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())}, {}
+    worlds, regrets = (
+        {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())},
+        {},
+    )
     for horizon in horizons:
         marks = [horizon / (horizon + 1), 1.0]
-        chosen = {
+        policies = {
             "z-RCUCB": ZRCUCB("legal", horizon=horizon), "StoOO": StoOOPairs("legal", horizon=horizon),
         }  # fmt: skip
         for at, world in worlds.items():
             if at == "smooth" or horizon == horizons[-1]:
-                played = play(
+                data = play_policies(
                     options,
                     f"smooth {at} {horizon}",
-                    chosen,
+                    policies,
                     world,
                     horizon + 1,
                     replicates,
                     marks=marks,
                 )
-                for name, run in played.items():
+                for name, run in data.items():
                     # [instance, run]
-                    found[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]
-    rows, ends = [], [found["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
+                    regrets[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]
+    rows, ends = [], [regrets["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
     for t in horizons:
         for name in ("z-RCUCB", "StoOO"):
             item = f"smooth instance: simple regret of {name} at T = {t}"
-            rows.append(estimate(item, "", found[name, "smooth", t][0], f"{replicates} runs"))
+            rows.append(estimate(item, "", regrets[name, "smooth", t][0], f"{replicates} runs"))
     (first, last), (mean, se) = (
         horizons[:: len(horizons) - 1],
         zip(*map(mean_se, ends), strict=True),
@@ -670,10 +705,10 @@ def smooth(options: Options) -> list[Row]:
     rows.append(_theorem2(ends[1], last, d))
     for at, names in (("smooth", ("smooth",)), ("G1", G1_NAMES)):
         for i, name in enumerate(names):
-            gap = found["z-RCUCB", at, last][i] - found["StoOO", at, last][i]
+            gap = regrets["z-RCUCB", at, last][i] - regrets["StoOO", at, last][i]
             item = f"§4.2 {name}: simple regret of z-RCUCB below StoOO's on pairs, T = {last}"
             rows.append(
-                difference(
+                decrease_row(
                     item, "an improvement", gap, "StoOO: points keep what they have seen (ours)"
                 )
             )
@@ -697,11 +732,11 @@ def _h(penalty: Any, arms: int, rounds: int, alpha: float, m: int) -> tuple[floa
     )
     ours = theirs = 0.0
     for level in range(1, 13):
-        here = np.arange(1, m**level) / m**level
+        limits = np.arange(1, m**level) / m**level
         above = np.ceil(np.arange(1, m**level) / m) / m ** (level - 1)
-        own, parent = (np.asarray(penalty(jnp.asarray(x))) for x in (here, above))
-        ours = max(ours, float(((1 + own) ** 2 - (1 + parent * c) ** 2 / m**2).max()))
-        theirs = max(theirs, float(((1 + own) ** 2).max()))
+        child, parent = (np.asarray(penalty(jnp.asarray(x))) for x in (limits, above))
+        ours = max(ours, float(((1 + child) ** 2 - (1 + parent * c) ** 2 / m**2).max()))
+        theirs = max(theirs, float(((1 + child) ** 2).max()))
     return ours, theirs
 
 
@@ -740,35 +775,39 @@ def exploration(options: Options) -> list[Row]:
     limits = np.asarray(world.spec.limits, np.float32)
     names = ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     for i, (instance, value) in enumerate(zip(G1_NAMES, world.values()[0], strict=True)):
-        best, found = int(value.argmax()), {}
+        best, mean_limits = int(value.argmax()), {}
         for name in names:
-            seen_by = RevealConsumption(world) if name.endswith("literal") else world
+            environment = RevealConsumption(world) if name.endswith("literal") else world
 
             def limit(
                 replicate: Any,
                 i: int = i,
                 name: str = name,
-                seen_by: Any = seen_by,
+                environment: Any = environment,
                 best: int = best,
             ) -> Any:
-                how: dict[str, Any] = {"key": jax.random.key(62), "rounds": rounds, "instance": i}
+                keywords: dict[str, Any] = {
+                    "key": jax.random.key(62),
+                    "rounds": rounds,
+                    "instance": i,
+                }
                 action = jb.rollout(
-                    POLICIES[name], seen_by, jb.Horizon(rounds), replicate=replicate, **how
+                    POLICIES[name], environment, jb.Horizon(rounds), replicate=replicate, **keywords
                 ).action
-                other = action.arm * limits.size + action.limit != best
-                return jnp.sum(jnp.where(other, jnp.asarray(limits)[action.limit], 0)) / jnp.sum(
-                    other
-                )
+                suboptimal = action.arm * limits.size + action.limit != best
+                return jnp.sum(
+                    jnp.where(suboptimal, jnp.asarray(limits)[action.limit], 0)
+                ) / jnp.sum(suboptimal)
 
-            found[name] = np.asarray(
+            mean_limits[name] = np.asarray(
                 jax.jit(lambda ids, f=limit: jax.lax.map(f, ids, batch_size=20))(jnp.arange(lanes))
             )
-        for one, other in itertools.product(names[:2], names[2:]):
-            item = f"§3.3 {instance}: mean limit of other pairs, {one} − {other}"
-            more = found[one] - found[other]
+        for learner, rival in itertools.product(names[:2], names[2:]):
+            item = f"§3.3 {instance}: mean limit of other pairs, {learner} − {rival}"
+            excess = mean_limits[learner] - mean_limits[rival]
             note = f"T = {rounds}, {lanes} runs, paired; yes: above 0 by 2 s.e.; {STAND_IN}"
             rows.append(
-                mean_row(item, more, "higher", holds=is_above(more), note=note, digits=".4f")
+                mean_row(item, excess, "higher", holds=is_above(excess), note=note, digits=".4f")
             )
     return rows
 
@@ -809,7 +848,7 @@ class Scenario(NamedTuple):
         return float(self.par10.min(axis=1).mean())
 
 
-def read(data: Path, name: str) -> Scenario:
+def read_scenario(data: Path, name: str) -> Scenario:
     """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of
     its own.
 
@@ -820,8 +859,8 @@ def read(data: Path, name: str) -> Scenario:
     """
     folder, table = data / "aslib" / name, data / "aslib" / f"{name}.csv"
     description = folder / "description.txt"
-    said = description.read_text(encoding="utf-8") if description.is_file() else ""
-    cutoff = _cutoff(said, name, description)
+    text = description.read_text(encoding="utf-8") if description.is_file() else ""
+    cutoff = _cutoff(text, name, description)
     if table.is_file():
         with table.open(newline="", encoding="utf-8") as file:
             header, *lines = list(csv.reader(file))
@@ -830,7 +869,7 @@ def read(data: Path, name: str) -> Scenario:
             np.array([[float(x) for x in line[1:]] for line in lines]),
         )
     elif (folder / "algorithm_runs.arff").is_file():
-        solvers, seconds = _from_arff(folder / "algorithm_runs.arff", said)
+        solvers, seconds = _from_arff(folder / "algorithm_runs.arff", text)
     else:
         raise bad("name", name, f"a scenario with {table} or {folder / 'algorithm_runs.arff'}")
     times = seconds / cutoff
@@ -841,8 +880,8 @@ def _field(description: str, field: str) -> str:
     """The first value of a field of a description: ``field: value``, ``field: [value, …]`` or a
     list of lines.
     """
-    found = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
-    return found[1].strip("\"'") if found else ""
+    match = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
+    return match[1].strip("\"'") if match else ""
 
 
 def _cutoff(description: str, name: str, path: Path) -> float:
@@ -874,21 +913,23 @@ def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarra
         for x in re.findall(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head)
     ]
     measure = (_field(description, "performance_measures") or "runtime").lower()
-    kept = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
+    lines = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
     runs: dict[tuple[str, str], dict[str, float]] = {}
-    for cells in csv.reader(kept, quotechar="'", skipinitialspace=True):
+    for cells in csv.reader(lines, quotechar="'", skipinitialspace=True):
         run = dict(zip(names, (cell.strip() for cell in cells), strict=True))
         seconds = float(run[measure]) if run["runstatus"].lower() == "ok" else np.inf
         runs.setdefault((run["instance_id"], run["repetition"]), {})[run["algorithm"]] = seconds
-    solvers = tuple(sorted({solver for of in runs.values() for solver in of}))
-    missing = [place for place, of in runs.items() if len(of) < len(solvers)]
+    solvers = tuple(sorted({solver for seconds_of in runs.values() for solver in seconds_of}))
+    missing = [place for place, seconds_of in runs.items() if len(seconds_of) < len(solvers)]
     if missing:
         raise bad(
             str(path),
             f"no run of some solver on {missing[0][0]}",
             "a table with every solver on every instance",
         )
-    return solvers, np.array([[of[solver] for solver in solvers] for of in runs.values()])
+    return solvers, np.array(
+        [[seconds_of[solver] for solver in solvers] for seconds_of in runs.values()]
+    )
 
 
 SETTINGS: dict[str, Any] = {
@@ -898,7 +939,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def par10(found: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
+def par10(data: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
     """Mean PAR10 in seconds of the rounds up to every mark, and of those since mark −2:
     ``[instance, replicate, 2]``.
 
@@ -907,7 +948,7 @@ def par10(found: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
     unsolved round costs 10 cut-offs.
     """
     rounds, failed, spent, gain = (
-        found[x].values[0, 0] for x in ("rounds", "censored", "spent", "reward")
+        data[x].values[0, 0] for x in ("rounds", "censored", "spent", "reward")
     )
     seconds = (spent + gain - (rounds - failed)) / 0.9
     total = (seconds + 10 * failed) * cutoffs[:, None, None]
@@ -919,31 +960,35 @@ def aslib(options: Options) -> list[Row]:
     """Algorithm selection: solver and limit for a random instance; PAR10 against single best and
     virtual best.
     """
-    scenarios = [read(options.data, name) for name in list(SCENARIOS)[:: options.pick(5, 1, 1)]]
+    scenarios = [
+        read_scenario(options.data, name) for name in list(SCENARIOS)[:: options.pick(5, 1, 1)]
+    ]
     # (reward, consumption) of a solver: 1 if solved, and the time in cut-offs
     arms = [[(np.isfinite(t).astype(float), t) for t in s.times.T] for s in scenarios]
     world = row_arms(arms, limits=np.arange(1, 6) / 5, cost=Linear(0.1), penalty=Linear(1.0))
     rounds, replicates = options.pick((2_000, 4), (20_000, 20), (100_000, 20))
     cutoffs = np.array([s.cutoff for s in scenarios])
-    chosen = dict(list(SETTINGS.items())[: options.pick(1, 7, 7)])
-    found = play(options, "aslib", chosen, world, rounds, replicates, marks=[0.8, 1.0], seed=7)
+    policies = dict(list(SETTINGS.items())[: options.pick(1, 7, 7)])
+    runs = play_policies(
+        options, "aslib", policies, world, rounds, replicates, marks=[0.8, 1.0], seed=7
+    )
     # [scenario, replicate, 2]
-    table = {name: par10(of_name, cutoffs) for name, of_name in found.items()}
+    table = {name: par10(of_name, cutoffs) for name, of_name in runs.items()}
     rows = []
     for i, (s, (arm, limit, _)) in enumerate(zip(scenarios, world.best_pair(), strict=True)):
         note = f"{len(s.solvers)} solvers, {len(s.times)} instances, T = {rounds}, 5 limits"
         best = np.where(s.times[:, arm] <= limit, s.times[:, arm], 10.0).mean() * s.cutoff
         pair = f"PAR10 of the best pair of the game ({s.solvers[arm]}, {limit:g} of the cut-off)"
-        for what, x in (
+        for label, x in (
             ("single best PAR10", s.single_best),
             ("virtual best PAR10", s.virtual_best),
             (pair, best),
         ):
-            rows.append(row(f"ASlib {s.name} {what}, s", x, note=note, digits=".1f"))
+            rows.append(row(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f"))
         for name, of_name in table.items():
-            for j, when in enumerate(("all rounds", "last fifth")):
+            for j, span in enumerate(("all rounds", "last fifth")):
                 rows.append(
-                    estimate(f"ASlib {s.name} PAR10 {name}, {when}, s", "", of_name[i, :, j], note)
+                    estimate(f"ASlib {s.name} PAR10 {name}, {span}, s", "", of_name[i, :, j], note)
                 )
     picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
     for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):
@@ -981,18 +1026,18 @@ def fig5(options: Options) -> list[Row]:
     picture, (axis,) = figure(1, 1, (7, 4.6))
     note = f"{len(arms)} of 672 configurations × {seconds.shape[1]} splits, T = 2nm = {rounds}; our times"
     rows, gains = [], {}
-    chosen = {
+    policies = {
         name: SETTINGS[name]
         for name in list(SETTINGS)[: options.pick(1, 7, 7)]
         if "0.03" not in name
     }
-    for name, found in play(
-        options, "ames", chosen, world, rounds, replicates, marks=40, seed=7
+    for name, run in play_policies(
+        options, "ames", policies, world, rounds, replicates, marks=40, seed=7
     ).items():
-        gain = found["reward"].values[0, 0, 0]
-        curve(axis, found["mark"].values * rounds, gain, name)
+        gain = run["reward"].values[0, 0, 0]
+        curve(axis, run["mark"].values * rounds, gain, name)
         published = {"RC": 0.0589, "TS": 0.2843, "UC": 0.2853}[name[:2]]
-        share = found["censored"].values[0, 0, 0, :, -1] / rounds
+        share = run["censored"].values[0, 0, 0, :, -1] / rounds
         rows.append(estimate(f"Fig. 5 share over the limit {name}", published, share, note))
         gains[name] = gain[:, -1]
         rows.append(estimate(f"Fig. 5 cumulative gain {name}", "", gains[name], note))
@@ -1001,7 +1046,7 @@ def fig5(options: Options) -> list[Row]:
     save(picture, options.out / "fig5.png", title, legend=[axis])
     for name, x in list(gains.items())[2:]:
         rows.append(
-            difference(
+            decrease_row(
                 f"Fig. 5 {name} earns less than RCUCB legal", "yes", x - gains["RCUCB legal"], note
             )
         )

@@ -29,14 +29,14 @@ from experiments.common import (
     swept,
 )
 from experiments.figures import figure, intervals, look, save
-from experiments.suak import LOG, load
+from experiments.suak import LOG, load_log
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
 from jaxbandits.policies import MUCB, BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
 
 
 @jb.pytree
 class Herd(OmegaUCB):
-    """ω-UCB that does not count in what is open: all that wait go the same way."""
+    """ω-UCB that ignores its open requests: all that wait go the same way."""
 
     def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
         return self.select(state, key, view)
@@ -63,7 +63,7 @@ def delay(options: Options) -> list[Row]:
         :, :instances, : options.pick(4, 10, 10)
     ]
     arms = FiniteArms.bernoulli(reward, 0.05 + 0.95 * cost)
-    # with a fixed delay one outcome is due after each round: one place is enough for what is told
+    # with a fixed delay one outcome is due after each round: one place for arrivals is enough
     worlds = {
         f"delay {n}": Delayed(arms, FixedDelay(n), room=n + 1, arrivals=1) for n in kinds["delay"]
     }
@@ -73,18 +73,18 @@ def delay(options: Options) -> list[Row]:
         if n > 1
     }
     policies = {name.replace("1/4", "¼"): InFlight(POLICIES[name]) for name in names}
-    how: dict[str, Any] = {
+    sweep_fields: dict[str, Any] = {
         "constraint": jb.TotalBudget([budget], last_pull="counts"),
         "replicates": runs,
         "seed": 26,
     }
-    found = swept(options, "delay", policies=policies, environments=worlds, **how)
+    data = swept(options, "delay", policies=policies, environments=worlds, **sweep_fields)
     reward, cost = arms.values()
     best = (reward / cost).max(axis=-1)[:, None] * budget
     share = {
         at: x / best
         for at, x in zip(
-            worlds, found["regret"].values[:, :, 0, :, :, -1].swapaxes(0, 1), strict=True
+            worlds, data["regret"].values[:, :, 0, :, :, -1].swapaxes(0, 1), strict=True
         )
     }
     share["batch 1"] = share["delay 0"]  # the same world
@@ -106,7 +106,7 @@ def delay(options: Options) -> list[Row]:
             intervals(
                 axis,
                 x,
-                np.stack([each[k] for each in means.values()]),
+                np.stack([regret[k] for regret in means.values()]),
                 label=name,
                 capsize=2,
                 **look(name),
@@ -128,7 +128,7 @@ TRAFFIC = "traffic/traffic_share.csv"
 
 
 class Month(NamedTuple):
-    """What is played."""
+    """Arms, traffic and money of the days that are played."""
 
     arms: FiniteArms
     bound: np.ndarray  # of each arm, as a share of the unit
@@ -143,9 +143,9 @@ class Month(NamedTuple):
 
 
 def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The four language models of the data, or four made up like them."""
+    """The four language models of the data, or four synthetic ones like them."""
     if path.exists():
-        return load(path)[1]
+        return load_log(path)[1]
     rng = np.random.default_rng(0)
     means = ((0.79, 3e-5), (0.92, 5e-4), (0.927, 9e-4), (0.934, 1.5e-2))
     return [(rng.binomial(1, q, 500) * 1.0, c * rng.gamma(2.0, 0.5, 500)) for q, c in means]
@@ -193,7 +193,7 @@ def month(options: Options) -> Month:
 
 
 class Outcome(NamedTuple):
-    """Of one policy, ``[budget, run]``."""
+    """Results of one policy, ``[budget, run]``."""
 
     quality: np.ndarray  # per request
     of_best: np.ndarray  # quality as a share of r*
@@ -204,10 +204,14 @@ class Outcome(NamedTuple):
 
 
 def renewing(options: Options) -> list[Row]:
-    """Judged quality a request, the money that was spent, and what was turned away."""
-    it, runs = month(options), options.pick(2, 6, 20)
-    day, greedy = it.dollars[:, None] / it.unit, PricePacer(start=0.0)
-    found = {"PricePacer": _outcome(options, "PricePacer", it, PricePacer(), day, [24], runs)}
+    """Judged quality a request, the share of the money that was spent, and the share of requests
+    turned away.
+    """
+    scenario, runs = month(options), options.pick(2, 6, 20)
+    day, greedy = scenario.dollars[:, None] / scenario.unit, PricePacer(start=0.0)
+    outcomes = {
+        "PricePacer": _outcome(options, "PricePacer", scenario, PricePacer(), day, [24], runs)
+    }
     if not options.quick:
         # An hour may have 2.5 times its even share
         caps = np.concatenate([day, 2.5 * day / 24], axis=1)
@@ -217,18 +221,20 @@ def renewing(options: Options) -> list[Row]:
             "ω-UCB, ρ = 1/4": (OmegaUCB(rho=0.25), day, [24]),
             "caps per hour": (PricePacer(start=0.0, budgets=2), caps, [24, 1]),
         }
-        found |= {name: _outcome(options, name, it, *rival, runs) for name, rival in rivals.items()}
-    _picture(options, it, found)
-    requests, rows = int(it.requests[0].sum()), []
-    for name, x in found.items():
+        outcomes |= {
+            name: _outcome(options, name, scenario, *rival, runs) for name, rival in rivals.items()
+        }
+    _picture(options, scenario, outcomes)
+    requests, rows = int(scenario.requests[0].sum()), []
+    for name, x in outcomes.items():
         note = "exact; 0: never overspent"
         rows.append(
             row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
         )
-        for i, dollars in enumerate(it.dollars):
+        for i, dollars in enumerate(scenario.dollars):
             at, note = (
                 f"at {dollars:g} $",
-                f"{dollars:g} $ a day, {requests} requests in {it.days} days, {runs} runs",
+                f"{dollars:g} $ a day, {requests} requests in {scenario.days} days, {runs} runs",
             )
             rows += [
                 mean_row(f"renewing: {name}, quality {at}", x.quality[i], digits=".4f", note=note),
@@ -236,58 +242,68 @@ def renewing(options: Options) -> list[Row]:
                 mean_row(f"renewing: {name}, skipped {at}", x.skipped[i], digits=".4f"),
             ]
     for (name, x), (i, dollars) in itertools.product(
-        list(found.items())[1:], enumerate(it.dollars)
+        list(outcomes.items())[1:], enumerate(scenario.dollars)
     ):
-        item, more = (
+        item, gain = (
             f"renewing: PricePacer − {name} at {dollars:g} $",
-            found["PricePacer"].quality[i] - x.quality[i],
+            outcomes["PricePacer"].quality[i] - x.quality[i],
         )
-        rows.append(difference_row(item, more, "paired over runs; ± is 1.96 standard errors"))
+        rows.append(difference_row(item, gain, "paired over runs; ± is 1.96 standard errors"))
     return rows
 
 
 def _outcome(
     options: Options,
     name: str,
-    it: Month,
+    scenario: Month,
     policy: Any,
     amount: np.ndarray,
     every: list[int],
     runs: int,
 ) -> Outcome:
-    """The first budget counts."""
-    law = TableDelay.geometric(LATE, lost=0.001, instances=it.dollars.size)
-    world = Delayed(it.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every))
-    constraint = jb.Renewing(amount=amount, every=every, requests=it.requests, expected=it.expected)
-    in_flight = InFlight(policy, bound=it.bound)
-    how: dict[str, Any] = {"key": jax.random.key(30), "replicates": runs, "marks": [1.0]}
-    result, _ = simulated(options, f"renewing {name}", in_flight, world, constraint, **how)
-    quality, skips = (
-        x.values[0, ..., -1] / it.requests[0].sum() for x in (result.reward, result.count("skips"))
+    """Results of a policy; of several budgets, the first one's spending counts."""
+    law = TableDelay.geometric(LATE, lost=0.001, instances=scenario.dollars.size)
+    world = Delayed(
+        scenario.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every)
     )
-    money = result.spent.values[0, ..., -1, 0] * it.unit / (it.dollars[:, None] * it.days)
+    constraint = jb.Renewing(
+        amount=amount, every=every, requests=scenario.requests, expected=scenario.expected
+    )
+    in_flight = InFlight(policy, bound=scenario.bound)
+    keywords: dict[str, Any] = {"key": jax.random.key(30), "replicates": runs, "marks": [1.0]}
+    result, _ = simulated(options, f"renewing {name}", in_flight, world, constraint, **keywords)
+    quality, skips = (
+        x.values[0, ..., -1] / scenario.requests[0].sum()
+        for x in (result.reward, result.count("skips"))
+    )
+    money = (
+        result.spent.values[0, ..., -1, 0]
+        * scenario.unit
+        / (scenario.dollars[:, None] * scenario.days)
+    )
     best = result.best_rate
     return Outcome(
         quality, quality / best[:, None], money, skips, float(result.violation.max()), best
     )
 
 
-def _picture(options: Options, it: Month, found: dict[str, Outcome]) -> None:
+def _picture(options: Options, scenario: Month, outcomes: dict[str, Outcome]) -> None:
     picture, axes = figure(1, 3, (15, 4.8))
-    at = np.arange(it.dollars.size)
-    for k, (name, x) in enumerate(found.items()):
+    at = np.arange(scenario.dollars.size)
+    for k, (name, x) in enumerate(outcomes.items()):
         style = look(name) | {"linestyle": "-", "capsize": 2, "label": name}
         for axis, values in zip(axes, x[:3], strict=True):
             intervals(axis, at + 0.07 * (k - 2), values, **style)
-    best = found["PricePacer"].best
+    best = outcomes["PricePacer"].best
     axes[0].plot(at, best, color="black", linewidth=3, alpha=0.35, label="best mixture r*")
     titles = ("Quality", "Against the best fixed mixture", "Money")
     labels = ("judged quality per request", "share of r*", "share of the money spent")
     for axis, title, label in zip(axes, titles, labels, strict=True):
-        axis.set_xticks(at, [f"{x:g} $" for x in it.dollars])
+        axis.set_xticks(at, [f"{x:g} $" for x in scenario.dollars])
         axis.set(xlabel="budget a day", ylabel=label, ylim=(0, 1.05), title=title)
-    requests = int(it.requests[0].sum())
-    title = f"{it.days} days of a daily budget: {requests:,} prompts to four LLMs, outcomes {LATE:g} requests late"
+    requests = int(scenario.requests[0].sum())
+    title = f"{scenario.days} days of a daily budget: {requests:,} prompts to four LLMs, "
+    title += f"outcomes {LATE:g} requests late"
     save(picture, options.out / "renewing.png", title, legend=axes[:1], columns=6)
 
 

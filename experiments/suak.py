@@ -82,7 +82,7 @@ RADII = (3.0, 2.4, 2.0)
 LAMBDAS = (9.0, 5.0)
 
 
-class Played(NamedTuple):
+class FigureRuns(NamedTuple):
     """One figure's runs; arrays by policy name, ``[run, mark]``."""
 
     t: np.ndarray  # [mark]
@@ -116,13 +116,6 @@ def beta_arms(mean_reward: Any, mean_cost: Any) -> WithNullArm:
     return WithNullArm(FiniteArms.beta(10 * m, 10 * (1 - m), 10 * r, 10 * (1 - r)))
 
 
-def marks() -> np.ndarray:
-    """Some early ones, then a hundred equally spaced ones."""
-    return np.unique(
-        np.round(np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)]), 6)
-    )
-
-
 def paced(
     options: Options,
     name: str,
@@ -130,32 +123,32 @@ def paced(
     arms: Any,
     c: Any,
     rounds: int,
-    **more: Any,
+    **keywords: Any,
 ) -> Any:
     """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see
     :func:`experiments.common.swept`.
     """
     constraint = jb.AverageCost(c=c, rounds=rounds)
-    found = common.swept(
+    data = common.swept(
         options,
         name,
         policies=policies,
         environments=arms,
         constraint=constraint,
         seed=SEED,
-        **more,
+        **keywords,
     )
-    return found.isel(environment=0, budget=0)
+    return data.isel(environment=0, budget=0)
 
 
-def best_rate(found: xarray.Dataset) -> np.ndarray:
-    """r*, which regret is measured against, ``[instance]``."""
-    return ((found["realised_regret"] + found["reward"]) / found["rounds"]).values[0, :, 0, -1]
+def best_rate(data: xarray.Dataset) -> np.ndarray:
+    """r*, the yardstick of regret, ``[instance]``."""
+    return ((data["realised_regret"] + data["reward"]) / data["rounds"]).values[0, :, 0, -1]
 
 
 @functools.cache
-def play(figure: int, options: Options) -> Played:
-    """Run a figure once; the items that need it share it."""
+def run_figure(figure: int, options: Options) -> FigureRuns:
+    """Run a figure, once for all items that need it."""
     quick = (20_000, 20) if figure == 1 else (50_000, 12)
     rounds, runs = options.pick(quick, (ROUNDS[figure] // 5, 50), (ROUNDS[figure], 200))
     names = ["SUAK", *(f"OPS, a = {a:g}" for a in RADII)]
@@ -168,37 +161,40 @@ def play(figure: int, options: Options) -> Played:
         policies["PDS"] = Guarded(PrimalDualTwoPhase(c=C, horizon=rounds))
         policies["USS"] = Guarded(UCBSimplex(c=C, lam=np.array(LAMBDAS)))
     arms = beta_arms(*MEANS[figure])
-    found = paced(
-        options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks()
+    # Seven early marks, then a hundred equally spaced ones
+    marks = np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)])
+    marks = np.unique(np.round(marks, 6))
+    data = paced(
+        options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks
     )
 
     def by_name(values: xarray.DataArray) -> dict[str, np.ndarray]:
         return dict(zip(names, values.values[:, 0], strict=True))
 
-    gap = C - found["spent"] / found["rounds"]
-    regret, skips, slack = (by_name(x) for x in (found["realised_regret"], found["skips"], gap))
-    worst, rate = float(found["violation"].max()), float(best_rate(found)[0])
-    return Played(found["rounds"].values[0, 0, 0], regret, skips, slack, worst, rate, found.attrs)
+    gap = C - data["spent"] / data["rounds"]
+    regret, skips, slack = (by_name(x) for x in (data["realised_regret"], data["skips"], gap))
+    worst, rate = float(data["violation"].max()), float(best_rate(data)[0])
+    return FigureRuns(data["rounds"].values[0, 0, 0], regret, skips, slack, worst, rate, data.attrs)
 
 
 def figure1(options: Options) -> list[Row]:
     """Figure 1: SUAK against One-Phase with skips, three arms."""
-    played = play(1, options)
+    results = run_figure(1, options)
     picture, axes = figure(1, 3, (12, 4.2))
-    _panels(played, axes)
+    _panels(results, axes)
     save(
         picture,
         options.out / "figure1.png",
-        _title("Instance 1 (K = 3, c = 0.5)", played),
+        _title("Instance 1 (K = 3, c = 0.5)", results),
         legend=axes[:1],
     )
-    rows = _levels("figure1", played, 0.59)
+    rows = _levels("figure1", results, 0.59)
     for a, note in (
         (3, "a = 3, paired"),
         (2.4, "paired; other radius"),
         (2, "paired; other radius"),
     ):
-        gap = played.last(f"OPS, a = {a}") - played.last("SUAK")
+        gap = results.last(f"OPS, a = {a}") - results.last("SUAK")
         item = "figure1: regret of OPS − SUAK at T" + ("" if a == 3 else f", a = {a}")
         rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
     return rows
@@ -206,68 +202,73 @@ def figure1(options: Options) -> list[Row]:
 
 def figure2(options: Options) -> list[Row]:
     """Figure 2: all four policies, eight arms."""
-    played = play(2, options)
+    results = run_figure(2, options)
     picture, axes = figure(2, 2, (11, 8))
-    _panels(played, axes[[0, 2, 3]])
+    _panels(results, axes[[0, 2, 3]])
     for name in ("SUAK", *(f"OPS, a = {a:g}" for a in RADII)):
-        curve(axes[1], played.t, played.regret[name], name, spread=True)
+        curve(axes[1], results.t, results.regret[name], name, spread=True)
     axes[1].set(title="Regret, enlarged: SUAK and OPS", xlabel="round t", ylabel="T·r* − Σ reward")
     _count_rounds(axes[1])
     save(
         picture,
         options.out / "figure2.png",
-        _title("Instance 2 (K = 8, c = 0.5)", played),
+        _title("Instance 2 (K = 8, c = 0.5)", results),
         legend=axes[:1],
     )
-    pds = played.last("PDS")
-    lead = pds - np.max([played.last(name) for name in played.regret if name != "PDS"], axis=0)
-    item, said = "figure2: PDS is worst: its regret − largest other", "1.20e5 (our calculation)"
-    near, note = (
+    pds = results.last("PDS")
+    lead = pds - np.max([results.last(name) for name in results.regret if name != "PDS"], axis=0)
+    item, statement = (
+        "figure2: PDS is worst: its regret − largest other",
+        "1.20e5 (our calculation)",
+    )
+    agrees, note = (
         is_within(*mean_se(pds), 1.14e5, 1.26e5),
         "phase 1 does not end; yes: within 5 %, by 2 s.e.",
     )
     rows = [
-        *_levels("figure2", played, 0.65),
+        *_levels("figure2", results, 0.65),
         mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
-        mean_row("figure2: regret of PDS", pds, said, holds=near, note=note),
+        mean_row("figure2: regret of PDS", pds, statement, holds=agrees, note=note),
     ]
     for name, note in (
         ("USS, λ = 9", "USS performs poorly; paired"),
         ("USS, λ = 5", "λ = 5 is valid here; paired"),
     ):
-        gap = played.last(name) - played.last("SUAK")
+        gap = results.last(name) - results.last("SUAK")
         rows.append(
             mean_row(
                 f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note
             )
         )
-    return rows + [_crossing(played, f"{a:g}") for a in RADII] + _average_cost(played)
+    return rows + [_crossing(results, f"{a:g}") for a in RADII] + _average_cost(results)
 
 
-def _crossing(played: Played, a: str) -> Row:
+def _crossing(results: FigureRuns, a: str) -> Row:
     """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap
     over runs.
     """
-    ahead = played.regret["SUAK"] - played.regret[f"OPS, a = {a}"]
+    ahead = results.regret["SUAK"] - results.regret[f"OPS, a = {a}"]
     count = ahead.shape[0]
     rng = np.random.default_rng(0)
-    at = _last_crossing(played.t, ahead)
-    item, said = f"figure2: SUAK overtakes OPS at round, a = {a}", "≈ 1.4e6"
+    at = _last_crossing(results.t, ahead)
+    item, statement = f"figure2: SUAK overtakes OPS at round, a = {a}", "≈ 1.4e6"
     if np.isnan(at):
         final, se = mean_se(ahead[:, -1])
         return row(
             item,
             "none",
-            published=said,
+            published=statement,
             holds=False,
             note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}",
         )
     error = np.nanstd(
-        [_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)]
+        [_last_crossing(results.t, ahead[rng.integers(0, count, count)]) for _ in range(400)]
     )
-    first = _last_crossing(played.t, ahead[: min(10, count)])
+    first = _last_crossing(results.t, ahead[: min(10, count)])
     note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6, by 2 s.e."
-    return row(item, at, error, published=said, holds=is_within(at, error, 1.2e6, 1.6e6), note=note)
+    return row(
+        item, at, error, published=statement, holds=is_within(at, error, 1.2e6, 1.6e6), note=note
+    )
 
 
 def _last_crossing(t: np.ndarray, ahead: np.ndarray) -> float:
@@ -281,22 +282,22 @@ def _last_crossing(t: np.ndarray, ahead: np.ndarray) -> float:
     return float(t[i] + share * (t[i + 1] - t[i]))
 
 
-def _average_cost(played: Played) -> list[Row]:
-    gap, late = played.gap["SUAK"], played.t >= 0.02 * played.t[-1]
+def _average_cost(results: FigureRuns) -> list[Row]:
+    gap, late = results.gap["SUAK"], results.t >= 0.02 * results.t[-1]
     mean = gap.mean(axis=0)
     dip = int(np.flatnonzero(late)[mean[late].argmax()])
-    early = gap[:, late & (played.t <= 0.1 * played.t[-1])].max(axis=1)
+    early = gap[:, late & (results.t <= 0.1 * results.t[-1])].max(axis=1)
     rows = [
         mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=is_above(-early, -1e-3),
                  note="largest between 2 % and 10 % of T; yes: below 0.001, by 2 s.e."),
         mean_row("figure2: lowest average cost of SUAK after phase 1", C - gap[:, dip], "≈ 0.49",
                  holds=is_within(*mean_se(C - gap[:, dip]), 0.485, 0.495),
-                 note=f"at round {played.t[dip]:.3g}; yes: within 0.005, by 2 s.e."),
+                 note=f"at round {results.t[dip]:.3g}; yes: within 0.005, by 2 s.e."),
         mean_row("figure2: average cost of SUAK at T", C - gap[:, -1], "back towards 0.5",
                  holds=is_above(0.75 * gap[:, dip] - gap[:, -1]),
                  note="yes: a quarter of the dip or more is made good, by 2 s.e."),
     ]  # fmt: skip
-    for name, x in played.gap.items():
+    for name, x in results.gap.items():
         if name != "SUAK":
             item, holds = f"figure2: c − average cost of {name} at T", is_above(-x[:, -1], -2e-3)
             rows.append(
@@ -305,19 +306,19 @@ def _average_cost(played: Played) -> list[Row]:
     return rows
 
 
-def _panels(played: Played, axes: Any) -> None:
-    what = (
-        (played.regret, "Regret", "T·r* − Σ reward"),
-        (played.skips, "Skips", "skipped rounds"),
-        (played.gap, "Budget not used", "c − average cost"),
+def _panels(results: FigureRuns, axes: Any) -> None:
+    panels = (
+        (results.regret, "Regret", "T·r* − Σ reward"),
+        (results.skips, "Skips", "skipped rounds"),
+        (results.gap, "Budget not used", "c − average cost"),
     )
-    for axis, (values, title, label) in zip(axes, what, strict=True):
+    for axis, (values, title, label) in zip(axes, panels, strict=True):
         for name, x in values.items():
-            curve(axis, played.t, x, name, spread=True)
+            curve(axis, results.t, x, name, spread=True)
         axis.set(title=title, xlabel="round t", ylabel=label)
         _count_rounds(axis)
     gaps = np.concatenate(
-        [x.mean(axis=0)[played.t >= 0.02 * played.t[-1]] for x in played.gap.values()]
+        [x.mean(axis=0)[results.t >= 0.02 * results.t[-1]] for x in results.gap.values()]
     )
     axes[2].set_ylim(-0.05 * gaps.max(), 1.25 * gaps.max())
 
@@ -328,43 +329,43 @@ def _count_rounds(axis: Any) -> None:
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _title(text: str, played: Played) -> str:
-    return f"{text}: mean of {len(played.last('SUAK'))} runs, band ± 1 standard deviation of a run"
+def _title(text: str, results: FigureRuns) -> str:
+    return f"{text}: mean of {len(results.last('SUAK'))} runs, band ± 1 standard deviation of a run"
 
 
-def _levels(item: str, played: Played, best: float) -> list[Row]:
+def _levels(item: str, results: FigureRuns, best: float) -> list[Row]:
     """Seconds, r*, violation, regrets at T and their order."""
-    wall, rounds = played.cost["seconds"], played.cost["rounds"]
+    wall, rounds = results.cost["seconds"], results.cost["rounds"]
     note = f"{rounds:.3g} rounds, {rounds / wall / 1e6:.2g} million a second; "
-    note += f"{played.cost['processor']:.0f} s of processor time"
-    right = abs(played.best - best) < 5e-4
+    note += f"{results.cost['processor']:.0f} s of processor time"
+    right = abs(results.best - best) < 5e-4
     rows = [
         row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
         row(
             f"{item}: r*",
-            played.best,
+            results.best,
             published=best,
             holds=right,
             note="closed form",
             digits=".5f",
         ),
-        violation(item, played.violation, "exact"),
+        violation(item, results.violation, "exact"),
     ]
     bound, suak = (
-        regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(played.t[-1])),
-        played.last("SUAK"),
+        regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(results.t[-1])),
+        results.last("SUAK"),
     )
-    note = f"constants as printed; playing nothing loses {played.best * played.t[-1]:.3g}"
-    note += "; the bound is larger" if bound > played.best * played.t[-1] else ""
+    note = f"constants as printed; playing nothing loses {results.best * results.t[-1]:.3g}"
+    note += "; the bound is larger" if bound > results.best * results.t[-1] else ""
     below = is_above(-suak, -bound)
     rows.append(
         mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note)
     )
-    for name in played.regret:
-        ten = mean_se(played.last(name)[:10])
+    for name in results.regret:
+        ten = mean_se(results.last(name)[:10])
         note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
-        rows.append(mean_row(f"{item}: regret of {name} at T", played.last(name), note=note))
-    last = {name: played.last(name) for name in played.regret}
+        rows.append(mean_row(f"{item}: regret of {name} at T", results.last(name), note=note))
+    last = {name: results.last(name) for name in results.regret}
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
 
 
@@ -387,9 +388,9 @@ def of_bases(
             rates[j, k] = low
     best, total = max(rates.values()), 0.0
     delta = np.abs(np.array(mean_cost) - c)
-    for i, own in enumerate(delta, start=1):
+    for i, distance in enumerate(delta, start=1):
         gap = min(best - rate for base, rate in rates.items() if i in base and best - rate > 1e-12)
-        total += 432 * best * ((own + 1) / own) ** 2 / (delta.min() * gap**2)
+        total += 432 * best * ((distance + 1) / distance) ** 2 / (delta.min() * gap**2)
     return best, float(total)
 
 
@@ -413,15 +414,17 @@ LEAST = {1: 4.5e3, 2: 1.35e4}  # our estimates for SUAK, 73.5 ln T / δ² pulls 
 
 def skips(options: Options) -> list[Row]:
     """Statements about skips, from the runs of both figures."""
-    both = {number: play(number, options) for number in (1, 2)}
-    one, two = ({name: x[:, -1] for name, x in played.skips.items()} for played in both.values())
-    more = one["OPS, a = 3"] / one["SUAK"]
-    holds, note = is_above(more, 2.0), "a = 3; yes: above 2"
-    rows = [mean_row("skips 1: OPS / SUAK", more, "many more (≫ 1)", holds=holds, note=note)]
-    for number, played in both.items():
-        rows += [_sublinear(number, played, name) for name in played.skips]
-    for number, final in ((1, one["SUAK"]), (2, two["SUAK"])):
-        said, holds = (
+    figures = {number: run_figure(number, options) for number in (1, 2)}
+    first, second = (
+        {name: x[:, -1] for name, x in results.skips.items()} for results in figures.values()
+    )
+    ratio = first["OPS, a = 3"] / first["SUAK"]
+    holds, note = is_above(ratio, 2.0), "a = 3; yes: above 2"
+    rows = [mean_row("skips 1: OPS / SUAK", ratio, "many more (≫ 1)", holds=holds, note=note)]
+    for number, results in figures.items():
+        rows += [_sublinear(number, results, name) for name in results.skips]
+    for number, final in ((1, first["SUAK"]), (2, second["SUAK"])):
+        statement, holds = (
             f"at least ≈ {LEAST[number]:g} (our estimate)",
             bool(LEAST[number] <= final.mean()),
         )
@@ -429,22 +432,22 @@ def skips(options: Options) -> list[Row]:
             mean_row(
                 f"skips {number}: SUAK at T",
                 final,
-                said,
+                statement,
                 holds=holds,
                 note="73.5 ln T / δ² pulls an arm",
             )
         )
     for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
-        share, note = two[name] / two["OPS, a = 3"], "a = 3; yes: below a quarter of OPS's"
+        share, note = second[name] / second["OPS, a = 3"], "a = 3; yes: below a quarter of OPS's"
         rows.append(
             mean_row(
                 f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note
             )
         )
     picture, axes = figure(1, 2, (10, 4.4))
-    for axis, (number, played) in zip(axes, both.items(), strict=True):
-        for name, values in played.skips.items():
-            curve(axis, played.t, np.maximum(values, 0.5), name)
+    for axis, (number, results) in zip(axes, figures.items(), strict=True):
+        for name, values in results.skips.items():
+            curve(axis, results.t, np.maximum(values, 0.5), name)
         axis.set(
             xscale="log",
             yscale="log",
@@ -457,18 +460,18 @@ def skips(options: Options) -> list[Row]:
     return rows
 
 
-def _sublinear(number: int, played: Played, name: str) -> Row:
-    half = played.t >= played.t[-1] / 2
-    mean = played.skips[name].mean(axis=0)[half]
-    item, said = f"skips {number}: growth exponent of {name}", "< 1 (sublinear)"
+def _sublinear(number: int, results: FigureRuns, name: str) -> Row:
+    half = results.t >= results.t[-1] / 2
+    mean = results.skips[name].mean(axis=0)[half]
+    item, statement = f"skips {number}: growth exponent of {name}", "< 1 (sublinear)"
     if mean[0] < 1:
-        return row(item, 0, published=said, holds=True, note=f"{mean[-1]:.3g} skips in all")
-    logs = np.log(played.t[half])
+        return row(item, 0, published=statement, holds=True, note=f"{mean[-1]:.3g} skips in all")
+    logs = np.log(results.t[half])
     slopes = np.array(
-        [np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in played.skips[name]]
+        [np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in results.skips[name]]
     )
     note = "slope of log skips over log t, second half; yes: below 0.98"
-    return mean_row(item, slopes, said, holds=is_above(0.98 - slopes), note=note)
+    return mean_row(item, slopes, statement, holds=is_above(0.98 - slopes), note=note)
 
 
 BUDGETS = np.array([0.15, 0.25, 0.35, 0.45, 0.5, 0.55, 0.65, 0.7, 0.9])
@@ -478,17 +481,17 @@ GAPS = np.array([0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3])
 def sweep_c(options: Options) -> list[Row]:
     """Regret, skips and violation over c, on the arms of instance 1."""
     mu, rho = (np.broadcast_to(x, (BUDGETS.size, 3)) for x in MEANS[1])
-    found, rounds = _sweep(options, "sweep_c", mu, rho, BUDGETS)
+    data, rounds = _sweep(options, "sweep_c", mu, rho, BUDGETS)
     _draw_sweep(
         options,
         "sweep_c",
-        found,
+        data,
         BUDGETS,
         f"Instance 1 with another c, T = {rounds:,}",
         "c (cost per round)",
     )
-    rows = [violation("sweep_c", float(found["violation"].max()), "c from 0.15 to 0.9")]
-    for c, suak, ops in zip(BUDGETS, *found["realised_regret"].values[..., -1], strict=True):
+    rows = [violation("sweep_c", float(data["violation"].max()), "c from 0.15 to 0.9")]
+    for c, suak, ops in zip(BUDGETS, *data["realised_regret"].values[..., -1], strict=True):
         delta = np.abs(np.array(MEANS[1][1]) - c).min()
         note = f"T = {rounds}, δ_min = {delta:.2g}, SUAK {suak.mean():.4g}; paired"
         rows.append(
@@ -503,12 +506,12 @@ def sweep_gap(options: Options) -> list[Row]:
     """Regret over δ_min: costs c − δ, c + δ and 0.85, c = 0.5."""
     rho = np.stack([0.5 - GAPS, 0.5 + GAPS, np.full(GAPS.size, 0.85)], axis=1)
     mu = np.stack([0.9 * rho[:, 0], 0.9 * rho[:, 1], np.full(GAPS.size, 0.86)], axis=1)
-    found, rounds = _sweep(options, "sweep_gap", mu, rho, np.full(GAPS.size, 0.5))
+    data, rounds = _sweep(options, "sweep_gap", mu, rho, np.full(GAPS.size, 0.5))
     title = f"Costs 0.5 − δ, 0.5 + δ, 0.85 with c = 0.5, T = {rounds:,}"
-    _draw_sweep(options, "sweep_gap", found, GAPS, title, "smallest cost gap δ", log=True)
-    regret = found["realised_regret"].values[..., -1]
+    _draw_sweep(options, "sweep_gap", data, GAPS, title, "smallest cost gap δ", log=True)
+    regret = data["realised_regret"].values[..., -1]
     fall, item = regret[0, 0] - regret[0, -1], "sweep_gap: regret of SUAK at δ = 0.02 − at 0.3"
-    said, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
+    statement, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
     steps = [is_above(a - b) for a, b in itertools.pairwise(regret[0])] if options.full else [None]
     means, rule = (
         ", ".join(f"{x.mean():,.0f}" for x in regret[0]),
@@ -516,8 +519,10 @@ def sweep_gap(options: Options) -> list[Row]:
     )
     falls = "sweep_gap: regret of SUAK falls from each δ to the next"
     rows = [
-        violation("sweep_gap", float(found["violation"].max()), "δ from 0.02 to 0.3"),
-        mean_row(item, fall, said, holds=holds, note=f"T = {rounds}; the ends only", digits=".4g"),
+        violation("sweep_gap", float(data["violation"].max()), "δ from 0.02 to 0.3"),
+        mean_row(
+            item, fall, statement, holds=holds, note=f"T = {rounds}; the ends only", digits=".4g"
+        ),
         row(falls, means, published="the bound does", holds=all_of(steps), note=rule),
     ]
     for gap, suak, ops in zip(GAPS, *regret, strict=True):
@@ -543,7 +548,7 @@ def _sweep(
 def _draw_sweep(
     options: Options,
     name: str,
-    found: xarray.Dataset,
+    data: xarray.Dataset,
     x: np.ndarray,
     title: str,
     across: str,
@@ -554,15 +559,17 @@ def _draw_sweep(
         ("realised_regret", "Regret at T", "T·r* − Σ reward"),
         ("skips", "Skips until T", "skipped rounds"),
     )
-    for axis, (what, head, label) in zip(axes, panels, strict=True):
-        for policy, values in zip(("SUAK", "OPS, a = 3"), found[what].values[..., -1], strict=True):
+    for axis, (quantity, head, label) in zip(axes, panels, strict=True):
+        for policy, values in zip(
+            ("SUAK", "OPS, a = 3"), data[quantity].values[..., -1], strict=True
+        ):
             intervals(axis, x, values, label=policy, capsize=2, **look(policy))
         axis.set(xlabel=across, ylabel=label, title=head)
         if log:
             axis.set_xscale("log")
             name_ticks(axis, x)
         axis.set_ylim(bottom=0)
-    title = f"{title} (mean of {found.sizes['replicate']} runs, 95 % interval)"
+    title = f"{title} (mean of {data.sizes['replicate']} runs, 95 % interval)"
     save(picture, options.out / f"{name}.png", title, legend=axes[:1])
 
 
@@ -571,24 +578,25 @@ def audit(options: Options) -> list[Row]:
     checked, in ticks.
     """
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
-    began, checked, rows, spread = time.perf_counter(), 0.0, [], {}
+    start, checked, rows, spread = time.perf_counter(), 0.0, [], {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
-        found = paced(
+        data = paced(
             options, f"audit {law}", policies, arms, c, rounds, replicates=runs, marks=[0.1, 0.5, 1]
         )
         for k, name in enumerate(policies):
-            mine = found.isel(setting=k)
-            played, worst = (
-                float(mine["rounds"][..., -1].sum()),
-                round(float(mine["violation"].max()) * ticks.ONE),
+            policy_data = data.isel(setting=k)
+            rounds_played, worst = (
+                float(policy_data["rounds"][..., -1].sum()),
+                round(float(policy_data["violation"].max()) * ticks.ONE),
             )
-            used = spread[f"{name}, {law}"] = mine["spent"].values[..., -1].mean(axis=1) / (
-                c * rounds
-            )
-            checked += played
-            note = f"{played:.3g} rounds of {instances} instances, {used.mean():.3f} of the budget used; ticks of 2^-24"
+            share_used = spread[f"{name}, {law}"] = policy_data["spent"].values[..., -1].mean(
+                axis=1
+            ) / (c * rounds)
+            checked += rounds_played
+            note = f"{rounds_played:.3g} rounds of {instances} instances, "
+            note += f"{share_used.mean():.3f} of the budget used; ticks of 2^-24"
             rows.append(
                 row(
                     f"audit: violation of {name}, {law}",
@@ -598,8 +606,13 @@ def audit(options: Options) -> list[Row]:
                     note=note,
                 )
             )
-    note, done = f"{time.perf_counter() - began:.0f} s", checked >= 10**9 if options.full else None
-    rows.append(row("audit: audited rounds", checked, published="≥ 1e9", holds=done, note=note))
+    note, is_long_enough = (
+        f"{time.perf_counter() - start:.0f} s",
+        checked >= 10**9 if options.full else None,
+    )
+    rows.append(
+        row("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
+    )
     picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
     axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
     axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
@@ -650,7 +663,7 @@ def lemmas(options: Options) -> list[Row]:
     delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
     best = float(limit.prepare(arms).best_rate(*arms.values())[0])
 
-    def watched(replicate: jax.Array) -> dict[str, jax.Array]:
+    def lane_extremes(replicate: jax.Array) -> dict[str, jax.Array]:
         lane = jb.rollout(
             SUAK(c=C), arms, limit, key=jax.random.key(SEED), rounds=rounds, replicate=replicate
         )
@@ -661,7 +674,7 @@ def lemmas(options: Options) -> list[Row]:
         uncertain = jnp.any(~(gap > 7 * radius), axis=1)
         d = jnp.min(gap - radius, axis=1)
         omega, skip = d / (2 + d - C), lane.action == SKIP
-        lost = best * jnp.arange(1, rounds + 1) - ticks.to_float(lane.ledger.expected_reward)
+        regret = best * jnp.arange(1, rounds + 1) - ticks.to_float(lane.ledger.expected_reward)
         learning = lane.state.exploring[:, None] & (lane.action[:, None] == np.arange(delta.size))
         return {
             "least ω": jnp.min(jnp.where(uncertain, jnp.inf, omega)),
@@ -669,27 +682,34 @@ def lemmas(options: Options) -> list[Row]:
             "pulls": jnp.sum(learning, axis=0),
             "skips while learning": jnp.sum(skip & uncertain),
             "other skips": jnp.sum(skip & ~uncertain),
-            "regret of bases": jnp.sum(jnp.where(uncertain | skip, 0, jnp.diff(lost, prepend=0))),
-            "regret": lost[-1],
-            "regret of phase 1": lost[jnp.argmax(~uncertain)],
+            "regret of bases": jnp.sum(jnp.where(uncertain | skip, 0, jnp.diff(regret, prepend=0))),
+            "regret": regret[-1],
+            "regret of phase 1": regret[jnp.argmax(~uncertain)],
         }
 
-    seen = {name: np.asarray(x) for name, x in jax.jit(jax.vmap(watched))(jnp.arange(runs)).items()}
-    log, least, of = np.log(rounds), delta.min(), f"{runs} runs of {rounds:,} rounds of instance 1"
+    extremes = {
+        name: np.asarray(x)
+        for name, x in jax.jit(jax.vmap(lane_extremes))(jnp.arange(runs)).items()
+    }
+    log, delta_min, scope = (
+        np.log(rounds),
+        delta.min(),
+        f"{runs} runs of {rounds:,} rounds of instance 1",
+    )
     dear = 104 * log / (C * delta[np.array(mean_cost) > C])
     at_most = {
-        "2δ_min/9 over the least ω(t)": 2 * least / 9 / seen["least ω"].min(),
-        "largest ω(t) over δ_min/(2 + δ_min − c)": seen["largest ω"].max()
-        / (least / (2 + least - C)),
-        "pulls to learn a cost over 96 ln T/δ²": (seen["pulls"] / (96 * log / delta**2)).max(),
-        "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max()
+        "2δ_min/9 over the least ω(t)": 2 * delta_min / 9 / extremes["least ω"].min(),
+        "largest ω(t) over δ_min/(2 + δ_min − c)": extremes["largest ω"].max()
+        / (delta_min / (2 + delta_min - C)),
+        "pulls to learn a cost over 96 ln T/δ²": (extremes["pulls"] / (96 * log / delta**2)).max(),
+        "skips while learning over Σ 104 ln T/(cδ)": extremes["skips while learning"].max()
         / dear.sum(),
-        "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean()
-        / (3 * np.pi**2 / least**2),
+        "mean of the other skips over 3π²/δ_min²": extremes["other skips"].mean()
+        / (3 * np.pi**2 / delta_min**2),
         "regret of rounds that play a base over Lemma D.6's bound": (
             (
-                seen["regret of bases"]
-                / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * least**2))
+                extremes["regret of bases"]
+                / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * delta_min**2))
             ).max()
         ),
     }
@@ -699,13 +719,13 @@ def lemmas(options: Options) -> list[Row]:
             measured,
             published="≤ 1",
             holds=bool(measured <= 1),
-            note=f"worst of {of}",
+            note=f"worst of {scope}",
         )
         for item, measured in at_most.items()
     ]
-    share = seen["regret of phase 1"] / seen["regret"]
+    share = extremes["regret of phase 1"] / extremes["regret"]
     item = "lemmas: share of the regret until all costs are learnt for the first time"
-    return [*rows, mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=of)]
+    return [*rows, mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=scope)]
 
 
 def growth(options: Options) -> list[Row]:
@@ -716,45 +736,47 @@ def growth(options: Options) -> list[Row]:
     shares = [1 / 16, 1 / 4, 1.0]
     arms = beta_arms(*MEANS[1])
     reward, cost = (np.array(x)[None] for x in MEANS[1])
-    known = Guarded(FluidOracle(reward, cost, c=C))
-    policies = {"SUAK": SUAK(c=C), "oracle": known}
-    found = paced(options, "growth T", policies, arms, C, rounds, replicates=runs, marks=shares)
-    suak, oracle = found["regret"].values[:, 0]
+    mixture = Guarded(FluidOracle(reward, cost, c=C))
+    policies = {"SUAK": SUAK(c=C), "oracle": mixture}
+    data = paced(options, "growth T", policies, arms, C, rounds, replicates=runs, marks=shares)
+    suak, oracle = data["regret"].values[:, 0]
     steps = np.diff(suak, axis=1)
     bend, error = _ratio_of_means(steps[:, 1], steps[:, 0])
     exponent, spread = _log_ratio(oracle[:, 2], oracle[:, 0], 16.0)
-    near = "yes: 1 within two standard errors, of at most 1/4 each"
+    rule = "yes: 1 within two standard errors, of at most 1/4 each"
     straight = None if error > 0.25 else bool(abs(bend - 1) <= 2 * error)
     at = f"T/16, T/4, T = {rounds:,}"
     rows = [
         row("growth: regret of SUAK, T/4 to T over T/16 to T/4", bend, error, published="1 (logarithmic)",
-            holds=straight, note=f"{at}; {near}"),
+            holds=straight, note=f"{at}; {rule}"),
         row("growth: exponent in T of the guarded best mixture's regret", exponent, spread, published="1/2 (Ω(√T))",
             holds=is_within(exponent, spread, 0.4, 0.6), note=f"{at}; yes: 0.4 to 0.6, by 2 s.e."),
     ]  # fmt: skip
-    copies, few = (1, 2, 4), rounds // 4
+    copies, short = (1, 2, 4), rounds // 4
     last = []
     for n in copies:
         mean_reward, mean_cost = (np.tile(x, n) for x in MEANS[1])
-        made = paced(
+        larger = paced(
             options,
             f"growth K {n}",
             {"SUAK": SUAK(c=C)},
             beta_arms(mean_reward, mean_cost),
             C,
-            few,
+            short,
             replicates=runs,
         )
-        last.append(made["regret"].values[0, 0, :, -1])
+        last.append(larger["regret"].values[0, 0, :, -1])
     exponent, spread = _log_ratio(last[-1], last[0], copies[-1] / copies[0])
-    note = f"the arms of instance 1 once, twice, four times, T = {few:,}; yes: below 1.25 by 2 s.e."
+    note = (
+        f"the arms of instance 1 once, twice, four times, T = {short:,}; yes: below 1.25 by 2 s.e."
+    )
     holds = common.beyond(-exponent - 2 * spread, -exponent + 2 * spread, -1.25)
     item = "growth: exponent in K of SUAK's regret"
     return [*rows, row(item, exponent, spread, published="1, not 2", holds=holds, note=note)]
 
 
 def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float]:
-    """Of paired samples, with the standard error by the delta method."""
+    """Ratio of the means of paired samples, with its standard error by the delta method."""
     ratio = top.mean() / bottom.mean()
     _, se = mean_se(top / top.mean() - bottom / bottom.mean())
     return float(ratio), float(abs(ratio) * se)
@@ -770,8 +792,8 @@ def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float,
 
 @jb.pytree
 class SkipFirst(OnePhase):
-    """The second naive approach of §1.1: skip the first rounds, never spend what they saved, and
-    have no guard.
+    """The second naive approach of §1.1: skip the first rounds, never spend their savings, and have
+    no guard.
     """
 
     first: ArrayLike = leaf(default=0, integer=True, at_least=0)
@@ -784,24 +806,24 @@ class SkipFirst(OnePhase):
 
 
 def initial(options: Options) -> list[Row]:
-    """How many rounds must be skipped at first so that no run breaks the constraint, and what that
-    costs.
+    """How many rounds must be skipped at first so that no run breaks the constraint, and the regret
+    of that.
     """
     rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
     times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     first = np.rint(times * np.sqrt(4 * rounds)).astype(int)
     policies = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds)),
                 "first": SkipFirst(c=C, horizon=rounds, first=first)}  # fmt: skip
-    found = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
+    data = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
     regret, broken = (
-        found["realised_regret"].values[:, 0, :, -1],
-        found["violation"].values[:, 0, :, -1] > 0,
+        data["realised_regret"].values[:, 0, :, -1],
+        data["violation"].values[:, 0, :, -1] > 0,
     )
     rows = []
-    for m, n, mine, bad in zip(times, first, regret[2:], broken[2:], strict=True):
+    for m, n, samples, bad in zip(times, first, regret[2:], broken[2:], strict=True):
         item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"
         note = f"{n} rounds, T = {rounds}; {bad.sum()} of {runs} runs break the constraint"
-        rows.append(mean_row(item, mine, note=note))
+        rows.append(mean_row(item, samples, note=note))
     safe = [i for i in range(times.size) if not broken[2 + i].any()]
     if safe:
         gap = regret[2 + safe[0]] - regret[0]
@@ -819,7 +841,7 @@ DESCENT = optax.sgd(1e-3)
 Log = tuple[np.ndarray, np.ndarray]
 
 
-def load(path: Path) -> tuple[list[str], list[Log]]:
+def load_log(path: Path) -> tuple[list[str], list[Log]]:
     """(models, (rewards, dollars) of each over the prompts that were judged)."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -835,29 +857,31 @@ def routing(options: Options) -> list[Row]:
     """Judged quality a request against dollars a request, for learners and for the best fixed
     mixture.
     """
-    models, logs = load(options.data / LOG)
+    models, logs = load_log(options.data / LOG)
     bound = max(float(cost.max()) for _, cost in logs)  # dollars of one unit of cost
     arms = FiniteArms.empirical([[(r, c / bound) for r, c in logs]] * DOLLARS.size)
     rounds, runs = options.pick((10_000, 4), (50_000, 10), (200_000, 20))
     c = DOLLARS / bound
-    policies = learners(c[None], rounds, *(x[None] for x in arms.values()))
-    found = paced(options, "routing", policies, WithNullArm(arms), c, rounds, replicates=runs)
+    policies = routing_policies(c[None], rounds, *(x[None] for x in arms.values()))
+    data = paced(options, "routing", policies, WithNullArm(arms), c, rounds, replicates=runs)
     # [policy, budget, run], [budget]
-    earned, best = (found["reward"].values[..., -1] / rounds, best_rate(found))
+    earned, best = (data["reward"].values[..., -1] / rounds, best_rate(data))
     shares = dict(zip(policies, earned / best[:, None], strict=True))
     _draw_routing(options, dict(zip(models, logs, strict=True)), shares, best, rounds)
-    rows = [violation("routing", float(found["violation"].max()), "all policies")]
+    rows = [violation("routing", float(data["violation"].max()), "all policies")]
     for name, share in shares.items():
-        for dollars, most, x in zip(DOLLARS, best, share, strict=True):
+        for dollars, optimum, x in zip(DOLLARS, best, share, strict=True):
             mean, se = mean_se(x)
-            note = f"T = {rounds}, r* = {most:.4f} judged quality a request; {runs} runs"
+            note = f"T = {rounds}, r* = {optimum:.4f} judged quality a request; {runs} runs"
             item = f"routing: {name}, share of r* at {dollars:g} $ a request"
             rows.append(row(item, mean, f"{se:.1g}", note=note, digits=".4f"))
     return rows
 
 
-def learners(c: np.ndarray, rounds: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, Any]:
-    """The policies, each told every budget."""
+def routing_policies(
+    c: np.ndarray, rounds: int, reward: np.ndarray, cost: np.ndarray
+) -> dict[str, Any]:
+    """The policies, each for every budget."""
     return {
         "SUAK": SUAK(c=c),
         "OPS, a = 3": Guarded(OnePhase(c=c, horizon=rounds)),

@@ -348,7 +348,8 @@ class Result:
         """Of a world that changes: the regret against the best single arm in hindsight; it may be
         below 0.
 
-        Of a world with contexts: against the best mixture that sees none of them.
+        Of a world with contexts: against the best mixture that sees none of them, whose chance is
+        :attr:`fixed_benchmark_error`, with the warning of :attr:`regret`.
 
         Raises:
             InputError: the world does not change (then :attr:`regret` is that), or the benchmark is
@@ -358,6 +359,8 @@ class Result:
             raise InputError(
                 "fixed_regret: only the results of worlds that change have it; take `regret`"
             )
+        if (line := sampled_benchmark(self, "fixed_regret")) is not None:
+            warnings.warn(line, stacklevel=2)
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
@@ -368,8 +371,19 @@ class Result:
         lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
         difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
         """
-        error = self.ledger.get("error:expected_clock", np.zeros(self.ledger["rounds"].shape))
-        return self._array(ticks.to_units(error), "benchmark_error", "reward")
+        return self._chance("moving", "benchmark_error")
+
+    @property
+    def fixed_benchmark_error(self) -> xarray.DataArray:
+        """Standard error of the benchmark of :attr:`fixed_regret`, as :attr:`benchmark_error` is that
+        of :attr:`regret`.
+        """
+        return self._chance("fixed", "fixed_benchmark_error")
+
+    def _chance(self, benchmark: str, name: str) -> xarray.DataArray:
+        exact = np.zeros(self.ledger["rounds"].shape)
+        error = self.ledger.get(f"{benchmark}_error:expected_clock", exact)
+        return self._array(ticks.to_units(error), name, "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
         """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent
@@ -665,20 +679,24 @@ def join_settings(results: Sequence[Result]) -> Result:
     )
 
 
-def sampled_benchmark(result: Result) -> str | None:
-    """Where chance in the benchmark exceeds a tenth of all mean regrets, in a line; else None."""
-    if "error:expected_clock" not in result.ledger:
+def sampled_benchmark(result: Result, name: str = "regret") -> str | None:
+    """Where chance in the benchmark of this regret exceeds a tenth of all its means, in a line;
+    else None.
+    """
+    benchmark = "moving" if name == "regret" else "fixed"
+    ends = (f"{benchmark}:expected_clock", "expected_reward", f"{benchmark}_error:expected_clock")
+    if ends[-1] not in result.ledger:
         return None
-    ends = ("moving:expected_clock", "expected_reward", "error:expected_clock")
     possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
     regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
     at = int(np.argmax(error - 0.1 * regret))
     if error[at] <= 0.1 * regret[at]:
         return None
     return (
-        "regret: its benchmark is that of sampled contexts, with a standard error of "
+        f"{name}: its benchmark is that of sampled contexts, with a standard error of "
         f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.benchmark_error (with Rows of contexts it is exact)"
+        f"most {regret[at]:.3g}; see result.{name.removesuffix('regret')}benchmark_error (with Rows "
+        "of contexts it is exact)"
     )
 
 

@@ -45,20 +45,25 @@ def trace(environment, policy, instance, replicate, rounds):
     """(action, reward, cost[d]) of every round in ticks, by the addresses alone."""
     arms = environment.arms if isinstance(environment, WithNullArm) else environment
     key = streams.lane_key(KEY, instance, replicate)
-    world, mine = streams.domain_key(key, Domain.WORLD), streams.domain_key(key, Domain.POLICY)
-    words = jax.vmap(lambda t: streams.policy_words(mine, t, Role.EXPLORE)[0])(
+    world, policy_key = (
+        streams.domain_key(key, Domain.WORLD),
+        streams.domain_key(key, Domain.POLICY),
+    )
+    words = jax.vmap(lambda t: streams.policy_words(policy_key, t, Role.EXPLORE)[0])(
         jnp.arange(1, rounds + 1)
     )
     actions = np.asarray(policy.first + streams.below(words, policy.actions))
-    one = jax.tree.map(lambda x: jnp.asarray(x)[instance], arms)
-    outcome = jax.vmap(jax.vmap(lambda a, n: one.outcome(world, a, n), (None, 0)), (0, None))
+    instance_arms = jax.tree.map(lambda x: jnp.asarray(x)[instance], arms)
+    outcome = jax.vmap(
+        jax.vmap(lambda a, n: instance_arms.outcome(world, a, n), (None, 0)), (0, None)
+    )
     reward, cost = (np.asarray(x, np.int64) for x in outcome(jnp.arange(3), jnp.arange(rounds)))
-    seen = np.zeros(3, int)
+    pulls = np.zeros(3, int)
     rows = []
     for action in actions:
         if 0 <= action < 3:
-            rows.append((reward[action, seen[action]], cost[action, seen[action]]))
-            seen[action] += 1
+            rows.append((reward[action, pulls[action]], cost[action, pulls[action]]))
+            pulls[action] += 1
         else:
             rows.append((0, np.zeros(cost.shape[-1], np.int64)))
     return rows
@@ -99,11 +104,11 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
     environment = FiniteArms.bernoulli(MU, RHO)
     limit = jb.TotalBudget([60.5, 47.5], last_pull="counts", rounds=80)
     steps = episode(Anything(), environment, limit, KEY, 30)
-    told = ticks.join(steps.observation.view.left)[0]
+    money = ticks.join(steps.observation.view.left)[0]
     spent = np.cumsum(np.asarray(steps.outcome.cost[0], np.int64), axis=0)
-    assert told[:, 2].tolist() == [(80 - t) * ticks.ONE for t in range(30)]
-    assert told[0, :2].tolist() == [60.5 * ticks.ONE, 47.5 * ticks.ONE]
-    assert np.array_equal(told[1:, :2], told[0, :2] - spent[:-1])
+    assert money[:, 2].tolist() == [(80 - t) * ticks.ONE for t in range(30)]
+    assert money[0, :2].tolist() == [60.5 * ticks.ONE, 47.5 * ticks.ONE]
+    assert np.array_equal(money[1:, :2], money[0, :2] - spent[:-1])
     mu, rho = environment.values()
     rate = limit.prepare(environment).best_rate(mu, rho)
     for i in range(2):
@@ -114,8 +119,8 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
     with pytest.raises(
         jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"
     ):
-        one = FiniteArms.bernoulli(MU, RHO[..., 0])
-        jb.simulate(Anything(), one, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
+        plain = FiniteArms.bernoulli(MU, RHO[..., 0])
+        jb.simulate(Anything(), plain, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
 
 @pytest.mark.integration
@@ -137,8 +142,8 @@ def test_statistics_of_several_resources_are_those_of_each():
     opened = jnp.array([0, 3, 1, 0], jnp.int32)
     for change in (lambda s: s, lambda s: arm_statistics.counted(s, opened)):
         for j in range(3):
-            mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
-            ours = arm_statistics.as_floats(change(both), jnp.int32(40))
+            alone = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
+            joint = arm_statistics.as_floats(change(both), jnp.int32(40))
             names = (
                 "n",
                 "reward",
@@ -149,10 +154,10 @@ def test_statistics_of_several_resources_are_those_of_each():
                 "mean_reward",
             )
             for name in names:
-                a, b = getattr(mine, name), getattr(ours, name)
+                a, b = getattr(alone, name), getattr(joint, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
             # A reciprocal, for d at once
-            np.testing.assert_allclose(mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7)
+            np.testing.assert_allclose(alone.mean_cost, joint.mean_cost[:, j], rtol=3e-7)
 
 
 def test_average_costs_are_audited_every_round():

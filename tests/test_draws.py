@@ -20,8 +20,8 @@ KEY = jax.random.key(0)
 
 def test_an_address_is_what_the_page_says() -> None:
     assert jax.random.key_data(draws.key(KEY, 5, 1, 2)).tolist() == [3820967083, 2467704204]
-    one, other = draws.normal(KEY, 5, 1, 3, pair=True)
-    assert [round(float(x[2]), 6) for x in (one, other)] == [0.431511, -0.218356]
+    first, second = draws.normal(KEY, 5, 1, 3, pair=True)
+    assert [round(float(x[2]), 6) for x in (first, second)] == [0.431511, -0.218356]
     assert float(draws.beta(KEY, 5, 1, jnp.full(3, 3), jnp.full(3, 5))[2]) == pytest.approx(
         0.448868, abs=1e-6
     )
@@ -36,26 +36,26 @@ def test_it_is_the_draw_of_the_built_in_sampler() -> None:
     counts = Posterior(jnp.array([9, 4, 30]), jnp.array([3, 4, 11]), jnp.array([5, 0, 2]))
     theta = jb.policies.BudgetedThompson().draws(counts, KEY, jnp.int32(7))
     roles = (streams.Role.THETA_REWARD, streams.Role.THETA_COST)
-    for drawn, role, hits in zip(theta, roles, counts[1:], strict=True):
-        own = draws.beta(KEY, jnp.int32(7), role, 1 + hits, 1 + counts.pulls - hits)
-        np.testing.assert_array_equal(drawn, own)
+    for values, role, hits in zip(theta, roles, counts[1:], strict=True):
+        sample = draws.beta(KEY, jnp.int32(7), role, 1 + hits, 1 + counts.pulls - hits)
+        np.testing.assert_array_equal(values, sample)
 
 
 @pytest.mark.parametrize("draw", ["uniform", "normal", "beta", "gamma"])
 def test_further_arms_change_no_draw_and_rounds_and_roles_do(draw: str) -> None:
-    def drawn(arms: int, round: int = 3, role: int = draws.Role.USER) -> np.ndarray:
+    def sample(arms: int, round: int = 3, role: int = draws.Role.USER) -> np.ndarray:
         shapes = jnp.linspace(0.5, 6.5, 40)[:arms]
-        given: Any = {
+        arguments: Any = {
             "uniform": (arms,),
             "normal": (arms,),
             "beta": (shapes, shapes + 1),
             "gamma": (shapes,),
         }[draw]
-        return np.asarray(getattr(draws, draw)(KEY, round, role, *given))
+        return np.asarray(getattr(draws, draw)(KEY, round, role, *arguments))
 
-    np.testing.assert_array_equal(drawn(7), drawn(40)[:7])
-    for other in (drawn(7, round=4), drawn(7, role=36)):
-        assert (drawn(7) != other).all()
+    np.testing.assert_array_equal(sample(7), sample(40)[:7])
+    for changed in (sample(7, round=4), sample(7, role=36)):
+        assert (sample(7) != changed).all()
 
 
 LAWS = {

@@ -65,17 +65,17 @@ def imported(name: str) -> list[tuple[str, str]]:
         if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"
     ]
     aside = {id(inner) for block in blocks for inner in ast.walk(block)}
-    found = []
+    names = []
     for node in ast.walk(TREES[name]):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxbandits":
-            found += [
+            names += [
                 (node.module or "", alias.name) for alias in node.names if id(node) not in aside
             ]
         if isinstance(node, ast.Import):
-            found += [
+            names += [
                 (alias.name, "") for alias in node.names if alias.name.split(".")[0] == "jaxbandits"
             ]
-    return found
+    return names
 
 
 def arrows() -> dict[str, set[str]]:
@@ -87,13 +87,13 @@ def arrows() -> dict[str, set[str]]:
     """
     out: dict[str, set[str]] = {}
     for name in MODULES:
-        taken = {
+        sources = {
             f"{module}.{part}"
             if f"{module}.{part}" in MODULES
             else LAZY.get(module, {}).get(part, module)
             for module, part in imported(name)
         }
-        out[name] = taken & set(MODULES) - {"jaxbandits"}
+        out[name] = sources & set(MODULES) - {"jaxbandits"}
         if name != "jaxbandits":
             out[name] |= set(LAZY.get(name, {}).values())
     return out
@@ -101,11 +101,11 @@ def arrows() -> dict[str, set[str]]:
 
 def circle(out: dict[str, set[str]]) -> list[str]:
     """What is left when those that import nothing are taken away, again and again."""
-    left = dict(out)
-    while free := [name for name, targets in left.items() if not targets & left.keys()]:
+    remaining = dict(out)
+    while free := [name for name, targets in remaining.items() if not targets & remaining.keys()]:
         for name in free:
-            del left[name]
-    return sorted(left)
+            del remaining[name]
+    return sorted(remaining)
 
 
 def test_there_is_no_circle() -> None:
@@ -158,8 +158,8 @@ def test_no_file_takes_another_ones_private_names() -> None:
 @pytest.mark.parametrize("name", sorted(name for name in PACKAGES if not re.search(r"\._", name)))
 def test_what_is_public_is_said(name: str) -> None:
     package = importlib.import_module(name)
-    said = list(package.__all__)
-    assert len(set(said)) == len(said) and all(hasattr(package, x) for x in said)
+    public = list(package.__all__)
+    assert len(set(public)) == len(public) and all(hasattr(package, x) for x in public)
     if name not in LAZY:
         handed_on = [
             a.asname or a.name
@@ -167,10 +167,10 @@ def test_what_is_public_is_said(name: str) -> None:
             if isinstance(x, ast.ImportFrom)
             for a in x.names
         ]
-        assert sorted(said) == sorted(
+        assert sorted(public) == sorted(
             {x for x in handed_on if not x.startswith("_") and x != "annotations"}
         )
-    for x in said:  # `import jaxbandits.simulate as s` must not give a function
+    for x in public:  # `import jaxbandits.simulate as s` must not give a function
         hidden = f"{name}.{x}" in MODULES and not isinstance(getattr(package, x), ModuleType)
         assert not hidden, f"{name}.{x} is a module and something else"
 
@@ -193,7 +193,7 @@ def test_importing_is_quick_and_loads_nothing_heavy() -> None:
     )
     words = [python(code).stdout.split() for _ in range(3)]
     assert words[0][1:] == []
-    assert statistics.median(float(found[0]) for found in words) <= 0.5
+    assert statistics.median(float(fields[0]) for fields in words) <= 0.5
 
 
 def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> None:
@@ -201,6 +201,12 @@ def test_another_project_of_the_same_name_is_told_at_import(tmp_path: Path) -> N
     code = f"import sys; sys.path.append({str(tmp_path)!r}); import jaxbandits"
     assert f"another project's jaxbandits 1.0.0 is installed in {tmp_path}" in python(code).stderr
     assert python("import jaxbandits").stderr == ""
+
+
+def test_a_comparison_begins_without_what_is_slow_to_import() -> None:
+    code = "import sys, jaxbandits.apps._cli.compare, jaxbandits.environments.closing\n"
+    code += "print(*(m for m in ('scipy.optimize', 'xarray', 'pandas') if m in sys.modules))"
+    assert python(code).stdout.split() == []
 
 
 def test_the_commands_help_loads_no_jax() -> None:

@@ -44,24 +44,24 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
     # A skip is the null arm
     arms = jnp.where(lane.action == -1, environment.spec.arms, lane.action)
 
-    def one(episode: Any, arm: jax.Array) -> Any:
+    def step(episode: Any, arm: jax.Array) -> Any:
         after, reward = episodes.step(episode, arm)
         return after, (reward, episodes.observe(after))
 
-    last, (rewards, seen) = jax.jit(
-        lambda: jax.lax.scan(one, episodes.begin(1, jnp.uint32(7)), arms)
+    last, (rewards, observations) = jax.jit(
+        lambda: jax.lax.scan(step, episodes.begin(1, jnp.uint32(7)), arms)
     )()
     assert bool(last.done) and int(last.lane.status) == int(lane.status[-1])
     chex.assert_trees_all_equal(
         last.ledger._replace(events={}),
         jax.tree.map(lambda x: x[-1], lane.ledger)._replace(events={}),
     )
-    played = int(last.ledger.rounds)
-    assert played == int(lane.played.sum()) == int(last.time) < ROUNDS
+    rounds = int(last.ledger.rounds)
+    assert rounds == int(lane.played.sum()) == int(last.time) < ROUNDS
     assert float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward))
-    assert not rewards[played:].any()
-    assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2)
-    assert bool(((seen >= 0) & (seen <= 1)).all())
+    assert not rewards[rounds:].any()
+    assert observations.shape == (ROUNDS, 4 * environment.spec.arms + 2)
+    assert bool(((observations >= 0) & (observations <= 1)).all())
     pulls = np.asarray(last.known.pulls)
     arms_played = np.asarray(lane.action)[np.asarray(lane.played)]
     assert np.array_equal(
@@ -69,16 +69,16 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
     )
     width = environment.spec.arms
     exists = np.asarray((environment.arms if kind == "null_arm" else environment).present)[1]
-    assert np.allclose(seen[-1, :width], pulls / (1 + pulls))
-    assert np.array_equal(seen[-1, 3 * width : 4 * width] > 0, exists)
-    assert float(seen[-1, -2]) == 0.0  # nothing of the clock is left
+    assert np.allclose(observations[-1, :width], pulls / (1 + pulls))
+    assert np.array_equal(observations[-1, 3 * width : 4 * width] > 0, exists)
+    assert float(observations[-1, -2]) == 0.0  # nothing of the clock is left
 
 
 def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
     arms = world("bernoulli")
     episodes = Episodes(arms, jb.Horizon(2), key=KEY)
-    begun = jax.jit(jax.vmap(episodes.reset))(jax.random.split(jax.random.key(3), 20))
-    assert set(begun.instance.tolist()) == {0, 1, 2} and len(set(begun.replicate.tolist())) == 20
+    starts = jax.jit(jax.vmap(episodes.reset))(jax.random.split(jax.random.key(3), 20))
+    assert set(starts.instance.tolist()) == {0, 1, 2} and len(set(starts.replicate.tolist())) == 20
     step, begin = jax.jit(episodes.step), jax.jit(episodes.begin)
     episode = begin(0, 5)
     for _ in range(3):

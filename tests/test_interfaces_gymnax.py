@@ -21,8 +21,8 @@ BUDGET = jb.TotalBudget(6.0, last_pull="forfeits")
 
 def step(env: object, key: jax.Array, state: object, arm: jax.Array, params: object) -> tuple:
     """One ``done``, whether this is gymnax 0.0.9 or 1.0."""
-    seen, after, reward, *ends, info = env.step(key, state, arm, params)
-    return seen, after, reward, jnp.stack(ends).any(axis=0), info
+    observation, after, reward, *ends, info = env.step(key, state, arm, params)
+    return observation, after, reward, jnp.stack(ends).any(axis=0), info
 
 
 def test_it_is_an_environment_of_gymnax() -> None:
@@ -35,18 +35,18 @@ def test_it_is_an_environment_of_gymnax() -> None:
     assert env.num_actions == env.action_space(params).n == 4 and env.name == "BudgetedBandit"
     space = env.observation_space(params)
     keys = jax.random.split(jax.random.key(0), 8)
-    seen, states = jax.vmap(env.reset, in_axes=(0, None))(keys, params)
-    assert seen.shape == (8, *space.shape)
-    assert seen.dtype == space.dtype
-    assert bool(space.contains(seen[0]))
+    observation, states = jax.vmap(env.reset, in_axes=(0, None))(keys, params)
+    assert observation.shape == (8, *space.shape)
+    assert observation.dtype == space.dtype
+    assert bool(space.contains(observation[0]))
     with_null = jb.interfaces.gymnax_environment(
         world("null_arm"), jb.AverageCost(c=0.6, rounds=9), key=KEY
     )
     assert with_null.num_actions == world("null_arm").spec.arms + 1
     arms = jnp.zeros(8, jnp.int32)
-    seen, after, reward, done, info = jax.vmap(lambda *given: step(env, *given, params))(
-        jax.random.split(jax.random.key(1), 8), states, arms
-    )
+    observation, after, reward, done, info = jax.vmap(
+        lambda *arguments: step(env, *arguments, params)
+    )(jax.random.split(jax.random.key(1), 8), states, arms)
     assert jax.tree.structure(after) == jax.tree.structure(states)
     assert done.dtype == bool
     assert reward.dtype == jnp.float32
@@ -62,17 +62,17 @@ def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
         world("bernoulli"), jb.TotalBudget(3.0, last_pull="counts"), key=KEY
     )
     params, (first, second) = env.default_params, jax.random.split(jax.random.key(1))
-    _, begun = env.reset(first, params)
+    _, start = env.reset(first, params)
 
-    def one(state: object, key: jax.Array) -> object:
-        chosen, ours = jax.random.split(key)
+    def play_step(state: object, key: jax.Array) -> object:
+        arm_key, ours = jax.random.split(key)
         _, after, reward, done, _ = step(
-            env, ours, state, jax.random.randint(chosen, (), 0, 2), params
+            env, ours, state, jax.random.randint(arm_key, (), 0, 2), params
         )
         return after, (after.ledger.reward, after.ledger.rounds, after.replicate, reward, done)
 
     _, (total, rounds, replicate, reward, done) = jax.jit(
-        lambda: jax.lax.scan(one, begun, jax.random.split(second, 120))
+        lambda: jax.lax.scan(play_step, start, jax.random.split(second, 120))
     )()
     ends = np.flatnonzero(done)
     # The state after an end is a new episode's
@@ -117,6 +117,6 @@ def test_a_learner_from_elsewhere_learns_to_spend() -> None:
         return np.asarray(evaluate(act, jax.random.PRNGKey(1), env, env.default_params, 400)[1])
 
     learnt = returns(learner.make_act(trained))
-    blind = returns(lambda seen, key: jax.random.randint(key, (), 0, 3))
+    blind = returns(lambda observation, key: jax.random.randint(key, (), 0, 3))
     gain = jb.statistics.mean(learnt - blind, over="episode")
     assert gain.low > 1.0, (learnt.mean(), blind.mean(), gain)

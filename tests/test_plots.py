@@ -62,10 +62,10 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
 
 def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
     y, nan = np.array([[3.0]]), np.array([[np.nan]])
-    one, again = (
+    first, again = (
         encoded(line_chart(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2)
     )
-    assert one.startswith(b"\x89PNG") and one == again
+    assert first.startswith(b"\x89PNG") and first == again
 
 
 def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
@@ -155,14 +155,14 @@ def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inche
 def test_axes_say_where_they_are_logarithmic() -> None:
     figure, axes = empty_figure()
     axes.set(xscale="log", xlabel="ρ", yscale="log", ylabel="share (log)")
-    other = figure.add_subplot()
-    other.set(xlabel="ρ", ylabel="regret")
+    second = figure.add_subplot()
+    second.set(xlabel="ρ", ylabel="regret")
     figure.supxlabel("all")
     _files.finished(figure)
-    labels = [text for part in (axes, other) for text in (part.get_xlabel(), part.get_ylabel())]
+    labels = [text for part in (axes, second) for text in (part.get_xlabel(), part.get_ylabel())]
     assert labels == ["ρ, log scale", "share (log)", "ρ", "regret"]
     assert figure.get_supxlabel() == "all"
-    other.set_xscale("log")
+    second.set_xscale("log")
     assert _files.finished(figure).get_supxlabel() == "all, log scale"
 
 
@@ -190,16 +190,16 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]),
     )
     plot = jb.simulate(policy, arms, limit, key=KEY, marks=2, engine="scan").plot
-    found = jb.sweep(
+    sweep = jb.sweep(
         jb.Sweep(
             policies=policy, environments=arms, constraint=limit, over="instance", engine="scan"
         )
     )
     drawers = (
-        lambda **how: plot.regret(over="instance", **how),
+        lambda **keywords: plot.regret(over="instance", **keywords),
         plot.pulls,
         plot.distribution,
-        found.plot.sensitivity,
+        sweep.plot.sensitivity,
     )
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
@@ -211,14 +211,14 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()
     }
     axes, curve = (
-        found.plot.sensitivity("rho").axes[0],
-        found.curve("OmegaUCB", found.cells()[0][0]),
+        sweep.plot.sensitivity("rho").axes[0],
+        sweep.curve("OmegaUCB", sweep.cells()[0][0]),
     )
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert axes.get_xlabel() == "ρ, log scale"
     assert star.get_xdata() == [curve.parameters["rho"][curve.best]]
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
-        found.plot.sensitivity("alpha")
+        sweep.plot.sensitivity("alpha")
 
 
 def test_the_style_for_a_column() -> None:

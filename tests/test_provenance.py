@@ -33,7 +33,7 @@ class Halved(MUCB):
 
 
 @cache
-def played() -> jb.Result:
+def sample_result() -> jb.Result:
     arms = jb.environments.random_bernoulli(jax.random.key(7), instances=3, arms=2)
     policies = [
         OmegaUCB(rho=[0.25, 1.0]),
@@ -46,25 +46,25 @@ def played() -> jb.Result:
 
 
 def test_what_an_appendix_needs() -> None:
-    found = played().provenance()
-    assert json.loads(json.dumps(found)) == found
+    facts = sample_result().provenance()
+    assert json.loads(json.dumps(facts)) == facts
     versions = {
         "python": platform.python_version(),
         "jaxlib": jaxlib.__version__,
         "numpy": np.__version__,
     }
-    assert versions.items() <= found.items() and found["processor"] and found["seconds"] > 0
-    assert found["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
+    assert versions.items() <= facts.items() and facts["processor"] and facts["seconds"] > 0
+    assert facts["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
     source = hashlib.sha256(inspect.getsource(Halved).encode()).hexdigest()
-    assert found["sources"] == [{}, {}, {f"{__name__}.Halved": source}, {}]
-    assert "Own code" not in played().sel(policy="OmegaUCB").provenance().text()
-    assert found["classes"] == [["OmegaUCB"], ["OmegaUCB"], ["MUCB"], ["SoftIndex", "BudgetUCB"]]
-    assert re.fullmatch("[0-9a-f]{64}", found["code"])
+    assert facts["sources"] == [{}, {}, {f"{__name__}.Halved": source}, {}]
+    assert "Own code" not in sample_result().sel(policy="OmegaUCB").provenance().text()
+    assert facts["classes"] == [["OmegaUCB"], ["OmegaUCB"], ["MUCB"], ["SoftIndex", "BudgetUCB"]]
+    assert re.fullmatch("[0-9a-f]{64}", facts["code"])
 
 
 def test_the_paragraph_and_the_table_say_the_same() -> None:
-    found = played().provenance()
-    text, table = found.text(), found.latex()
+    facts = sample_result().provenance()
+    text, table = facts.text(), facts.latex()
     parts = [
         "Python 3.",
         "OmegaUCB(rho=0.25) (scan)",
@@ -74,7 +74,7 @@ def test_the_paragraph_and_the_table_say_the_same() -> None:
     ]
     parts.append("random_bernoulli(key(7), instances=3, arms=2)")
     parts.append("4 settings × 3 instances × 1 replicate")
-    for words in [*parts, found["digest"]]:
+    for words in [*parts, facts["digest"]]:
         assert words in text
         latex = words.replace("_", r"\_").replace("×", r"$\times$")
         assert latex in table
@@ -94,9 +94,9 @@ def test_signs_of_latex() -> None:
 
 def test_a_file_of_an_earlier_version_says_less() -> None:
     about = dataclasses.replace(
-        played().about, code="", python="", sources=(), classes=(), made_by="", seconds=0.0
+        sample_result().about, code="", python="", sources=(), classes=(), made_by="", seconds=0.0
     )
-    old = dataclasses.replace(played(), about=about)
+    old = dataclasses.replace(sample_result(), about=about)
     text = old.provenance().text()
     assert "source" not in text
     assert "Python" not in text
@@ -134,6 +134,9 @@ def test_a_world_forgets_its_maker_when_its_numbers_change() -> None:
 
 
 def test_instances_are_numbers_unless_they_are_named() -> None:
-    assert played().instances == (0, 1, 2) and played().regret.sel(instance=2).sizes["setting"] == 4
+    assert (
+        sample_result().instances == (0, 1, 2)
+        and sample_result().regret.sel(instance=2).sizes["setting"] == 4
+    )
     with pytest.raises(jb.InputError, match=r"result\.regret\.sel\(replicate=0\)"):
-        played().sel(instance=2)
+        sample_result().sel(instance=2)

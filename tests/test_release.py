@@ -55,10 +55,10 @@ def test_workflows(path: Path) -> None:
     steps = [step for job in flow["jobs"].values() for step in job["steps"]]
     for step in steps:
         assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", step.get("uses", "x/y@v1")), step
-    made = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for targets in re.findall(r"make PYTHON=python (.+)$", text, re.MULTILINE):
         for target in targets.split():
-            assert re.search(rf"^{target}:", made, re.MULTILINE) or target == "docs", target
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE) or target == "docs", target
 
 
 def test_the_workflows_that_are_asked_for() -> None:
@@ -73,14 +73,14 @@ def test_the_workflows_that_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "whole", "quick"),
+    ("versions", "whole", "quick"),
     [
         (("3.9.18", "3.12.1", "3.100.0", "3.11.7"), "3.11.7", "3.100.0"),
         (("3.10.13", "3.12.1"), "3.12.1", None),
     ],
 )
 def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
-    tmp_path: Path, here: tuple[str, ...], whole: str, quick: str | None
+    tmp_path: Path, versions: tuple[str, ...], whole: str, quick: str | None
 ) -> None:
     """`.ci/run` among made-up interpreters, which a pyenv holds, and a made-up `make`."""
     tools = tmp_path / "bin"
@@ -90,7 +90,7 @@ def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
         (tools / tool).symlink_to(str(shutil.which(tool)))
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
     programs = {tools / "make": 'echo "make $*"'}
-    for version in here:
+    for version in versions:
         recent = int(version.split(".")[1]) >= 11
         programs[tmp_path / f"versions/{version}/bin/python3"] = (
             f'echo "{version} $0"' if recent else "exit 1"
@@ -104,11 +104,11 @@ def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True, timeout=60
     )
-    python = {version: tmp_path / f"versions/{version}/bin/python3" for version in here}
-    wanted = [f"make PYTHON={python[whole]} {target}" for target in ("test-integration", "test")]
+    python = {version: tmp_path / f"versions/{version}/bin/python3" for version in versions}
+    expected = [f"make PYTHON={python[whole]} {target}" for target in ("test-integration", "test")]
     if quick:
-        wanted.append(f"make VENV=.venv-newest PYTHON={python[quick]} lint types doctest unit")
-    assert [line for line in done.stdout.splitlines() if line.startswith("make")] == wanted
+        expected.append(f"make VENV=.venv-newest PYTHON={python[quick]} lint types doctest unit")
+    assert [line for line in done.stdout.splitlines() if line.startswith("make")] == expected
     assert done.stdout.endswith(f"Passed on Python {whole}{f' and {quick}' if quick else ''}\n")
     assert "3.9.18" not in done.stdout and "3.10.13" not in done.stdout
 
@@ -152,11 +152,11 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     outside = {
         name: x for name, x in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
-    where = subprocess.run(
+    run = subprocess.run(
         [python, "-c", "import jaxbandits; print(jaxbandits.__file__, jaxbandits.cite('bts'))"],
         cwd=tmp_path, env=outside, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert where.stdout.startswith(str(packages)) and "xia2015b" in where.stdout
+    assert run.stdout.startswith(str(packages)) and "xia2015b" in run.stdout
     command = fresh / "bin/jaxbandits"
     subprocess.run(
         [command, "demo", "--out", "demo"], cwd=tmp_path, env=outside, check=True, timeout=240

@@ -59,8 +59,14 @@ def one_row(*arms: tuple[float, float]) -> FiniteArms:
 
 
 def run(policies: Any, environment: Any, constraint: Any, **changes: Any) -> jb.Result:
-    given: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 4, "slots": 16, "engine": "scan"}
-    return jb.simulate(policies, environment, constraint, **(given | changes))
+    keywords: dict[str, Any] = {
+        "key": KEY,
+        "replicates": 3,
+        "marks": 4,
+        "slots": 16,
+        "engine": "scan",
+    }
+    return jb.simulate(policies, environment, constraint, **(keywords | changes))
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "beta", "empirical"])
@@ -181,10 +187,10 @@ def test_the_default_cap_does_not_depend_on_the_other_instances() -> None:
         FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [cost]]) for cost in (0.00001, 0.5)
     )
     budget = jb.TotalBudget(0.5, last_pull="counts")
-    one, other = (
+    slow_cap, quick_cap = (
         lay_out(jb.policies.CUCB(), arms, budget, key=KEY).tasks[0].cap for arms in (slow, quick)
     )
-    assert one[0] == other[0] and one[1] > other[1]
+    assert slow_cap[0] == quick_cap[0] and slow_cap[1] > quick_cap[1]
 
 
 def test_a_nan_score_ends_its_lane_as_invalid_and_no_other() -> None:
@@ -226,16 +232,16 @@ class AtMost(jb.TotalBudget):
 
 
 def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         two = [jb.policies.OmegaUCB(rho=0.25), jb.policies.OmegaUCB(rho=1.0)]
         result = run(two, world("beta"), AtMost(50.0, last_pull="counts"), replicates=2)
     lanes = result.ended.size
-    said = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
-    assert [str(one.message) for one in found].count(
-        f"{said}; see result.rounds and result.spent"
+    sentence = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
+    assert [str(warning.message) for warning in caught].count(
+        f"{sentence}; see result.rounds and result.spent"
     ) == 1
-    assert sum("means nothing" in str(one.message) for one in found) == 1
+    assert sum("means nothing" in str(warning.message) for warning in caught) == 1
     assert (result.rounds.values[..., -1] == 7).all()
 
 
@@ -259,13 +265,13 @@ def test_a_world_whose_means_move_and_that_has_no_benchmarks_is_told_so() -> Non
     moving = as_a(with_its_own(FiniteArms, "Falling", pull=falling), world("beta"))
     right = as_a(with_its_own(FiniteArms, "Right", pull=FiniteArms.pull), world("beta"))
     budget = jb.TotalBudget(20.0, last_pull="forfeits")
-    told = (
+    message = (
         r"Falling\.values does not give the expected rewards of the pulls in 6 of 6 lanes \(first: UCB1, instance 0, "
         r"replicate 0: [\d.]+ booked, [\d.]+ by values\), .* must write Falling\.benchmarks$"
     )
-    with pytest.warns(UserWarning, match=told) as found:
+    with pytest.warns(UserWarning, match=message) as caught:
         run(jb.policies.UCB1(), moving, jb.Horizon(40), replicates=2)
-    assert len(found) == 1
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         for policy, limit in ((jb.policies.UCB1(), jb.Horizon(40)), (jb.policies.UCB1(), budget)):
@@ -316,8 +322,8 @@ class Telling(jb.policies.OmegaUCB):
     """Tells its rounds in the end, and for each arm whether it was pulled."""
 
     def summary(self, state: Any) -> dict[str, jax.Array]:
-        told = {"seen": state.pulls.sum(), "known": state.pulls > 0}
-        return {**super().summary(state), **told}
+        flags = {"seen": state.pulls.sum(), "known": state.pulls > 0}
+        return {**super().summary(state), **flags}
 
 
 @pytest.mark.integration
@@ -341,9 +347,9 @@ def test_the_regret_of_a_budget_counts_what_is_left_of_it() -> None:
     result = jb.simulate(
         jb.policies.FixedSplit([1.0, 0.0]), arms, constraint, key=KEY, replicates=3, marks=2
     )
-    lost = result.budget_regret(10.0).values[0, 0]
+    regret = result.budget_regret(10.0).values[0, 0]
     possible = float(result.best_rate[0]) * 10.0 * np.array(result.marks)
     assert np.allclose(
-        lost, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12
+        regret, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12
     )
-    assert (lost[:, -1] - result.regret.values[0, 0, :, -1] > 1).all()
+    assert (regret[:, -1] - result.regret.values[0, 0, :, -1] > 1).all()

@@ -57,19 +57,19 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
             about=About(constraint={"class": "Mine", "by": len}, replicate_ids=([7, 3], [1, 2])),
         ),
     ]
-    for one in odd:
-        one.save(path)
+    for saved in odd:
+        saved.save(path)
         again = jb.Result.load(path)
-        for name, x in one.ledger.items():
+        for name, x in saved.ledger.items():
             np.testing.assert_array_equal(again.ledger[name], x)
             assert again.ledger[name].dtype == np.int64 and again.ledger[name].flags.writeable
-        np.testing.assert_array_equal(again.best_rate, one.best_rate)
+        np.testing.assert_array_equal(again.best_rate, saved.best_rate)
         assert {k: v.dtype for k, v in again.final.items()} == {
-            k: v.dtype for k, v in one.final.items()
+            k: v.dtype for k, v in saved.final.items()
         }
         assert (again.instances, again.replicates, again.marks) == (("ρ", "1"), (7, 3), (0.5, 1.0))
         assert json.dumps(again.about.as_json(), default=repr) == json.dumps(
-            one.about.as_json(), default=repr
+            saved.about.as_json(), default=repr
         )
     result.save(path)
     assert jb.Result.load(path).about == result.about
@@ -104,9 +104,9 @@ def test_arrays_are_plain_equal_bytes_or_refused():
         _files.write_arrays(again, dict(arrays), compressed)
         assert file.getvalue() == again.getvalue()
         file.seek(0)
-        found = _files.read_arrays(file)
-        assert found.keys() == arrays.keys()
-        assert all((found[name] == arrays[name]).all() for name in arrays)
+        loaded = _files.read_arrays(file)
+        assert loaded.keys() == arrays.keys()
+        assert all((loaded[name] == arrays[name]).all() for name in arrays)
     with pytest.raises(jb.InputError, match="nothing is pickled"):
         _files.write_arrays(io.BytesIO(), {"x": np.array([None])})
     pickled = io.BytesIO()

@@ -21,7 +21,7 @@ from tests.contract.worlds import KEY, world
 
 
 @cache
-def played() -> jb.Result:
+def sample_result() -> jb.Result:
     policies = [OmegaUCB(rho=[0.25, 0.3]), MUCB()]
     limit = jb.TotalBudget([6.0, 9.0, 7.0], last_pull="counts")
     return jb.simulate(
@@ -30,18 +30,18 @@ def played() -> jb.Result:
 
 
 def test_settings_by_parameter(tmp_path: Path) -> None:
-    result = played()
-    for chosen, rows in (
+    result = sample_result()
+    for selection, rows in (
         (result.sel(rho=0.3), [1]),
         (result.sel(rho=[0.3, 0.25]), [0, 1]),
         (result.sel(policy="MUCB"), [2]),
         (result.sel(policy="OmegaUCB", rho=0.25), [0]),
     ):
-        assert chosen.settings == tuple(result.settings[row] for row in rows)
-        assert np.array_equal(chosen.regret.values, result.regret.values[rows])
-        assert np.array_equal(chosen.pulls.values, result.pulls.values[rows])
-        assert chosen.provenance()["policies"] == list(chosen.settings)
-        assert chosen.sel(policy=str(chosen.about.parameters[0]["policy"])).settings
+        assert selection.settings == tuple(result.settings[row] for row in rows)
+        assert np.array_equal(selection.regret.values, result.regret.values[rows])
+        assert np.array_equal(selection.pulls.values, result.pulls.values[rows])
+        assert selection.provenance()["policies"] == list(selection.settings)
+        assert selection.sel(policy=str(selection.about.parameters[0]["policy"])).settings
     with pytest.raises(
         jb.InputError,
         match="rhoo: no policy of this result has it; it must be one of policy, rho, al",
@@ -57,7 +57,7 @@ def test_settings_by_parameter(tmp_path: Path) -> None:
 
 
 def test_parameters_are_coordinates() -> None:
-    regret = played().regret
+    regret = sample_result().regret
     assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3]
     assert np.isnan(regret.coords["rho"].values[2])
     assert regret.coords["policy"].values.tolist() == ["OmegaUCB", "OmegaUCB", "MUCB"]
@@ -69,27 +69,29 @@ def test_parameters_are_coordinates() -> None:
 
 
 def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
-    record = {name: x for name, x in played().about.as_json().items() if name != "parameters"}
-    old = dataclasses.replace(played(), about=About.from_json(record))
-    assert old.about.engines == played().about.engines and old.about.parameters == ()
+    record = {
+        name: x for name, x in sample_result().about.as_json().items() if name != "parameters"
+    }
+    old = dataclasses.replace(sample_result(), about=About.from_json(record))
+    assert old.about.engines == sample_result().about.engines and old.about.parameters == ()
     assert "rho" not in old.regret.coords
-    assert old.regret.equals(played().regret.drop_vars(["policy", "rho", "alpha"]))
+    assert old.regret.equals(sample_result().regret.drop_vars(["policy", "rho", "alpha"]))
 
 
 def test_a_table_for_pandas() -> None:
-    result, table = played(), played().to_pandas()
+    result, table = sample_result(), sample_result().to_pandas()
     assert len(table) == 3 * 3 * 4 * 4
     axes = ["setting", "instance", "replicate", "mark"]
     assert list(table.columns[:7]) == [*axes, "policy", "rho", "alpha"]
-    one = table[
+    frame = table[
         (table.rho == 0.3) & (table.instance == 1) & (table.replicate == 2) & (table.mark == 1.0)
     ]
-    assert one.regret.item() == result.regret.values[1, 1, 2, -1]
-    assert one.status.item() == "exhausted"
+    assert frame.regret.item() == result.regret.values[1, 1, 2, -1]
+    assert frame.status.item() == "exhausted"
 
 
 def test_a_table_knows_its_units() -> None:
-    units = played().to_pandas().attrs["units"]
+    units = sample_result().to_pandas().attrs["units"]
     assert units == {
         "regret": "reward", "realised_regret": "reward", "reward": "reward", "spent": "cost", "rounds": "rounds"
     }  # fmt: skip
@@ -97,31 +99,31 @@ def test_a_table_knows_its_units() -> None:
 
 def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     polars = pytest.importorskip("polars")
-    pandas, table = played().to_pandas(), played().to_polars()
+    pandas, table = sample_result().to_pandas(), sample_result().to_polars()
     assert table.columns == list(pandas.columns) and table.height == len(pandas)
     for name in table.columns:
         ours, theirs = pandas[name].to_list(), table[name].to_list()
         assert all(a == b or (a != a and b != b) for a, b in zip(ours, theirs, strict=True)), name
-    one = table.filter(
+    frame = table.filter(
         (polars.col("rho") == 0.3) & (polars.col("instance") == 1) & (polars.col("mark") == 1.0)
     )
-    assert one["regret"].to_list() == played().regret.values[1, 1, :, -1].tolist()
+    assert frame["regret"].to_list() == sample_result().regret.values[1, 1, :, -1].tolist()
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(
         jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"
     ):
-        played().to_polars()
+        sample_result().to_polars()
 
 
 def test_a_notebook_shows_a_small_table() -> None:
-    shown = played()._repr_html_()
-    assert shown.count("<tr>") == 4 and "OmegaUCB(rho=0.3)" in shown and "12 exhausted" in shown
-    mean = played().regret.values[1, ..., -1].mean()
-    assert f"<td>{mean:,.4g}</td>" in shown and len(shown) < 2000
+    html = sample_result()._repr_html_()
+    assert html.count("<tr>") == 4 and "OmegaUCB(rho=0.3)" in html and "12 exhausted" in html
+    mean = sample_result().regret.values[1, ..., -1].mean()
+    assert f"<td>{mean:,.4g}</td>" in html and len(html) < 2000
 
 
 def test_pictures_show_what_the_result_says() -> None:
-    result = played()
+    result = sample_result()
     axes = result.plot.regret(over="replicate").axes[0]
     means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
     for i, name in enumerate(result.settings):
@@ -129,13 +131,13 @@ def test_pictures_show_what_the_result_says() -> None:
     assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
 
     figure = Figure()
-    chosen = {result.settings[2]: "third", result.settings[0]: "first"}
-    assert result.plot.regret(over="instance", settings=chosen, ax=figure.add_subplot()) is figure
-    lines, found = figure.axes[0].get_lines(), jb.statistics.mean(result.regret, over="instance")
+    labels = {result.settings[2]: "third", result.settings[0]: "first"}
+    assert result.plot.regret(over="instance", settings=labels, ax=figure.add_subplot()) is figure
+    lines, interval = figure.axes[0].get_lines(), jb.statistics.mean(result.regret, over="instance")
     assert [line.get_label() for line in lines] == ["third", "first"]
-    assert lines[0].get_ydata()[-1] == pytest.approx(float(found.value[2, -1]))
+    assert lines[0].get_ydata()[-1] == pytest.approx(float(interval.value[2, -1]))
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx(float(found.high[2].max()))
+    assert band.max() == pytest.approx(float(interval.high[2].max()))
     assert "further instances" in figure.axes[0].get_title()
     assert result.plot.regret(over="instance", title="").axes[0].get_title() == ""
     doubts = jb.statistics.mean(result.regret[[0]], over="instance").warnings

@@ -124,5 +124,5 @@ os.wait()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_is_told_so() -> None:
-    said = python(FORK).stdout
-    assert said.startswith("this process was forked after jax had started") and "spawn" in said
+    output = python(FORK).stdout
+    assert output.startswith("this process was forked after jax had started") and "spawn" in output

@@ -50,11 +50,13 @@ FORMULAS = [
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_cell_is_a_formula(text):
-    made = cell(text)
-    for part in made.split(";"):
+    cell_text = cell(text)
+    for part in cell_text.split(";"):
         assert part.strip().strip("\u00a0")[:1] not in tuple("=+-@＝＋－＠")
-    assert made.replace("'", "") == line(text).replace("'", "")
-    assert cell(made) != made or ";" in text  # a name that is already so is told from this one
+    assert cell_text.replace("'", "") == line(text).replace("'", "")
+    assert (
+        cell(cell_text) != cell_text or ";" in text
+    )  # a name that is already so is told from this one
 
 
 @pytest.mark.parametrize("text", ["\t=1", "\r=1", "\n=1", "\x00=1", "\u202e=1", "\u2028=1"])

@@ -93,8 +93,11 @@ def test_the_bits_of_simulate(name: str) -> None:
     assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all()
     assert not lanes.played[:, -1].any()
     for r in range(3):
-        played = int(lanes.played[r].sum())
-        assert played == result.ledger["rounds"][0, row, r, -1] and lanes.played[r, :played].all()
+        rounds_played = int(lanes.played[r].sum())
+        assert (
+            rounds_played == result.ledger["rounds"][0, row, r, -1]
+            and lanes.played[r, :rounds_played].all()
+        )
         for mark in range(20):  # every account at every mark is the account after that round
             rounds = int(result.ledger["rounds"][0, row, r, mark])
             for total in ("reward", "spent", "expected_reward"):
@@ -103,14 +106,14 @@ def test_the_bits_of_simulate(name: str) -> None:
                 )
                 assert booked == result.ledger[total][0, row, r, mark], (total, mark)
         brought = np.asarray(lanes.outcome.reward[r], np.int64)
-        assert not brought[played:].any()
+        assert not brought[rounds_played:].any()
         if not isinstance(constraint, jb.TotalBudget):
             assert brought.sum() == ticks.join(
                 jax.tree.map(lambda x, r=r: x[r, -1], lanes.ledger.reward)
             )
         if name in ("budget", "reservoir"):
             arms = result.final["pulls"].shape[-1]
-            pulls = np.bincount(np.asarray(lanes.action[r, :played]), minlength=arms)
+            pulls = np.bincount(np.asarray(lanes.action[r, :rounds_played]), minlength=arms)
             assert (pulls == result.final["pulls"][0, row, r]).all()
 
 
@@ -147,12 +150,12 @@ def test_a_score_can_be_differentiated_along_a_rollout() -> None:
             jnp.arange(1, 9), None, jnp.broadcast_to(jnp.array([True, True, True, False]), (8, 4))
         )
 
-        def one(state: Any, action: jax.Array, view: jb.View) -> jax.Array:
+        def log_probability(state: Any, action: jax.Array, view: jb.View) -> jax.Array:
             return jax.nn.log_softmax(policy.logits(as_floats(state, view.round), view.available))[
                 action
             ]
 
-        return jnp.sum(jax.vmap(one)(held.state, held.action, views))
+        return jnp.sum(jax.vmap(log_probability)(held.state, held.action, views))
 
     at, step = jnp.float32(0.5), np.float32(2.0**-8)
     slope = float(jax.jit(jax.grad(log_likelihood))(at))

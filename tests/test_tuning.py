@@ -27,27 +27,27 @@ def test_tuning_improves_a_bad_start_clearly(tmp_path: Path) -> None:
         means = np.asarray(jax.random.uniform(key, (count, 2)), np.float64)
         return jb.environments.FiniteArms.bernoulli(means, np.ones_like(means)), jb.Horizon(100)
 
-    found = tune(
+    tuning = tune(
         SoftElim(theta=4.0), problem, wrt="theta", key=KEY, steps=10, instances=64,
         fresh=256, grid=(0.5, 1.0, 4.0), grid_instances=64,
     )  # fmt: skip
-    assert found.over_start.low > 0
-    assert found.values["theta"] < 2.0
-    assert repr(found).startswith("tuned: theta = ")
-    assert found.best is not None and found.best["theta"] < 4.0
-    assert found.path.shape == (11, 1) and found.path[0, 0] == 4.0
-    assert found.rounds[0] == 10 * 64 * 2 * 100 and found.rounds[1] == 3 * 64 * 100
-    assert [path.name for path in found.save(tmp_path)] == list(FILES)
+    assert tuning.over_start.low > 0
+    assert tuning.values["theta"] < 2.0
+    assert repr(tuning).startswith("tuned: theta = ")
+    assert tuning.best is not None and tuning.best["theta"] < 4.0
+    assert tuning.path.shape == (11, 1) and tuning.path[0, 0] == 4.0
+    assert tuning.rounds[0] == 10 * 64 * 2 * 100 and tuning.rounds[1] == 3 * 64 * 100
+    assert [path.name for path in tuning.save(tmp_path)] == list(FILES)
     rows = list(csv.DictReader((tmp_path / "path.csv").open()))
     assert len(rows) == 11 and float(rows[0]["theta"]) == 4.0
-    assert json.loads((tmp_path / "run.json").read_text())["values"] == found.values
+    assert json.loads((tmp_path / "run.json").read_text())["values"] == tuning.values
 
 
 def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
     import optax
 
     problem = random_problem("bernoulli", arms=3, budget=50.0)
-    found = [
+    tunings = [
         tune(
             OmegaUCB(rho=1.0),
             problem,
@@ -60,14 +60,14 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
         )
         for _ in range(2)
     ]
-    np.testing.assert_array_equal(found[0].path, found[1].path)
-    assert found[0].estimator == "smoothed"
-    assert found[0].regret.warnings[0].startswith("few units: 4 instances")
-    assert "  4 instances are too few" in found[0].lines()[2]
-    assert found[0].lines()[-1] == f"note: {jb.statistics.invisible(4, 'instance')}"
-    for gain, said in ((2.0, 1.0, 3.0), "2 [1, 3] less"), ((-2.0, -3.0, 0.5), "2 [-0.5, 3] more"):
-        told = dataclasses.replace(found[0], over_start=jb.statistics.Estimate(*gain, 4, ()))
-        assert said in repr(told)  # a difference without a double negative
+    np.testing.assert_array_equal(tunings[0].path, tunings[1].path)
+    assert tunings[0].estimator == "smoothed"
+    assert tunings[0].regret.warnings[0].startswith("few units: 4 instances")
+    assert "  4 instances are too few" in tunings[0].lines()[2]
+    assert tunings[0].lines()[-1] == f"note: {jb.statistics.invisible(4, 'instance')}"
+    for gain, words in ((2.0, 1.0, 3.0), "2 [1, 3] less"), ((-2.0, -3.0, 0.5), "2 [-0.5, 3] more"):
+        altered = dataclasses.replace(tunings[0], over_start=jb.statistics.Estimate(*gain, 4, ()))
+        assert words in repr(altered)  # a difference without a double negative
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,15 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
     ],
 )
 def test_bad_input_is_refused(options: dict) -> None:
-    given = {"policy": OmegaUCB(), "wrt": "rho", "key": KEY} | options
+    arguments = {"policy": OmegaUCB(), "wrt": "rho", "key": KEY} | options
     with pytest.raises(jb.InputError):
-        tune(problem=random_problem("beta", 3), **given)
+        tune(problem=random_problem("beta", 3), **arguments)
 
 
 def test_a_problem_of_fixed_instances_draws_from_them() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]])
-    drawn, _ = fixed_problem(arms, jb.Horizon(5))(jax.random.key(5), 20)
-    assert set(map(tuple, drawn.values()[0])) == set(map(tuple, arms.values()[0]))
+    instances, _ = fixed_problem(arms, jb.Horizon(5))(jax.random.key(5), 20)
+    assert set(map(tuple, instances.values()[0])) == set(map(tuple, arms.values()[0]))
 
 
 @pytest.mark.integration
@@ -100,8 +100,8 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
     first, second = (x.ravel() for x in np.meshgrid(axis, axis))
     means = np.stack([first, second], axis=1)
     grid = jb.environments.FiniteArms.bernoulli(means, np.full_like(means, 0.5))
-    most = exact.estimate(policy, grid, horizon, wrt="mean_reward").value.max()
-    found = adversarial.search(
+    largest = exact.estimate(policy, grid, horizon, wrt="mean_reward").value.max()
+    worst = adversarial.search(
         policy,
         horizon,
         arms=2,
@@ -112,19 +112,19 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
         replicates=200,
         check=2000,
     )
-    assert (np.diff(found.objective) <= 0).all()
-    assert found.objective[0] > 0.95 * most
-    assert found.objective[0] < most + 4 * found.standard_error[0] + 0.02
-    assert found.objective.mean() > found.start.mean()
+    assert (np.diff(worst.objective) <= 0).all()
+    assert worst.objective[0] > 0.95 * largest
+    assert worst.objective[0] < largest + 4 * worst.standard_error[0] + 0.02
+    assert worst.objective.mean() > worst.start.mean()
 
 
 @pytest.mark.integration
 def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
     budget = jb.TotalBudget(5.0, last_pull="counts")
-    found = adversarial.search(
+    worst = adversarial.search(
         MUCB(), budget, arms=2, key=KEY, against=MUCB(), restarts=2, steps=1, replicates=4, check=8
     )
-    assert (found.objective == 0).all()
+    assert (worst.objective == 0).all()
 
 
 @pytest.mark.integration
@@ -132,8 +132,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     line = "tune --policy omega_ucb --k 3 --budget 40 --steps 2 --instances 4 --fresh 4 --grid 3"
     assert command(f"{line} --out {out}") == 0
-    said = capsys.readouterr().out
-    assert "tuned: rho = " in said and "best of 3 grid values" in said
+    output = capsys.readouterr().out
+    assert "tuned: rho = " in output and "best of 3 grid values" in output
     assert all((out / name).stat().st_size > 0 for name in FILES)
 
 

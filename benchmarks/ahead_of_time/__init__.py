@@ -1,3 +1,3 @@
 """``python -m benchmarks.ahead_of_time cuda|tpu|cpu``: compile for a device that is not there, and
-read it.
+read the program.
 """

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
-from benchmarks.ahead_of_time.hlo import faults, loops, scores
+from benchmarks.ahead_of_time.hlo import faults, loops, score_formulas
 from benchmarks.common import write
 
 HEADER = (
@@ -61,30 +61,32 @@ def main():
         "--budget", type=Path, help="a JSON file: for each target and case, what a turn may take"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ |= {**ENVIRONMENT, **os.environ, "JAX_PLATFORMS": "cpu"}
     import jax
 
     from jaxbandits._engine import driver, pool
 
-    device = target(given.platform)
-    chosen = {name: made for name, made in cases().items() if not given.only or name in given.only}
-    if missing := set(given.only or ()) - set(chosen):
+    device = target(arguments.platform)
+    selection = {
+        name: case for name, case in cases().items() if not arguments.only or name in arguments.only
+    }
+    if missing := set(arguments.only or ()) - set(selection):
         raise SystemExit(
             f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}"
         )
-    options = driver.options(device.platform, captured=given.captured)
+    options = driver.options(device.platform, captured=arguments.captured)
     print(
-        f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}",
+        f"{device.device_kind}, jax {jax.__version__}, {arguments.slots} slots, {time.strftime('%Y-%m-%d')}",
         flush=True,
     )
     rows, wrong, formulas = [], [], set()
-    for name, made in chosen.items():
+    for name, case in selection.items():
         try:
-            program, state = lowered(name, made, given.slots, device, options)
-            began = time.perf_counter()
-            done = program.compile()
-            seconds = time.perf_counter() - began
+            program, state = lowered(name, case, arguments.slots, device, options)
+            start = time.perf_counter()
+            compiled = program.compile()
+            seconds = time.perf_counter() - start
         except (
             Exception
         ) as problem:  # whatever a compiler says: the other cases are compiled all the same
@@ -92,27 +94,29 @@ def main():
                 f"{name}: does not compile ({type(problem).__name__}: {str(problem)[:500]})"
             )
             continue
-        text, memory = done.as_text() or "", done.memory_analysis()
-        taken = (
+        text, memory = compiled.as_text() or "", compiled.memory_analysis()
+        buffers = (
             memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
         )
-        states = (taken + memory.temp_size_in_bytes) / state
-        wrong += [f"{name}: {fault}" for fault in faults(text, given.platform)]
+        states = (buffers + memory.temp_size_in_bytes) / state
+        wrong += [f"{name}: {fault}" for fault in faults(text, arguments.platform)]
         if states > pool.STATES[device.platform]:
-            reckoned = pool.STATES[device.platform]
-            wrong.append(f"{name}: takes {states:.1f} times its state; {reckoned} are reckoned")
+            estimate = pool.STATES[device.platform]
+            wrong.append(f"{name}: takes {states:.1f} times its state; {estimate} are reckoned")
         if name.startswith(SAME_SCORE):
-            formulas |= scores(text)
-        rows += _rows(name, loops(text), given.slots, memory.temp_size_in_bytes, states, seconds)
-    if given.platform == "cuda" and len(formulas) > 1:
+            formulas |= score_formulas(text)
+        rows += _rows(
+            name, loops(text), arguments.slots, memory.temp_size_in_bytes, states, seconds
+        )
+    if arguments.platform == "cuda" and len(formulas) > 1:
         wrong.append(
             f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}"
         )
-    if given.budget is not None:
-        wrong += beyond(rows, json.loads(given.budget.read_text())[given.platform])
-    if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
-        write(given.out / f"ahead_of_time_{given.platform}.csv", [HEADER, *rows])
+    if arguments.budget is not None:
+        wrong += beyond(rows, json.loads(arguments.budget.read_text())[arguments.platform])
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        write(arguments.out / f"ahead_of_time_{arguments.platform}.csv", [HEADER, *rows])
     print("\n".join(wrong) or "all is well")
     return int(bool(wrong))
 
@@ -140,36 +144,36 @@ def target(platform):
 
 
 def _rows(name, inside, slots, temporary, states, seconds):
-    """A row for each loop; printed as well."""
-    found = []
+    """A row for each loop, which is printed as well."""
+    rows = []
     print(
         f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s"
     )
     for loop in inside:
-        found.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
-        where = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
+        rows.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
+        label = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
         print(
-            f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot"
+            f"  {label:<24} {loop.launches:>4} launches + {loop.copies} copies, {rows[-1][4]:>7,} B a slot"
         )
-    return [(*row, round(temporary / 1e6), round(states, 2), round(seconds, 1)) for row in found]
+    return [(*row, round(temporary / 1e6), round(states, 2), round(seconds, 1)) for row in rows]
 
 
 def beyond(rows, budget):
     """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies,
     bytes a slot]}}``.
     """
-    taken = {
-        (case, loop): (launches + copies, each) for case, loop, launches, copies, each, *_ in rows
+    usage = {
+        (case, loop): (launches + copies, size) for case, loop, launches, copies, size, *_ in rows
     }
-    compiled, wrong = {case for case, _ in taken}, []
+    compiled, wrong = {case for case, _ in usage}, []
     for case, allowed in budget.items():
-        for loop, (launches, each) in allowed.items() if case in compiled else ():
-            now = taken.get((case, loop))
-            if now is None:
+        for loop, (launches, size) in allowed.items() if case in compiled else ():
+            measured = usage.get((case, loop))
+            if measured is None:
                 wrong.append(f"{case}: no loop {loop}; the budget knows another program")
-            elif now[0] > launches or now[1] > each:
+            elif measured[0] > launches or measured[1] > size:
                 wrong.append(
-                    f"{case}, {loop}: {now[0]} launches and {now[1]} B; at most {launches} and {each}"
+                    f"{case}, {loop}: {measured[0]} launches and {measured[1]} B; at most {launches} and {size}"
                 )
     return wrong
 

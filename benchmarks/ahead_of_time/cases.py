@@ -52,7 +52,7 @@ def cases():
 SAME_SCORE = ("scan-omega-", "leap-omega-")
 
 
-def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
+def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     """The driver's program for that device, not compiled yet, and the bytes of its state; only
     shapes are given.
     """
@@ -63,7 +63,7 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
     from jaxbandits._engine import driver
     from jaxbandits._engine.setup import lay_out
 
-    policy, environment, constraint, engine = made
+    policy, environment, constraint, engine = case
     layout = lay_out(
         policy, environment, constraint, key=jax.random.key(0), replicates=slots, engine=engine
     )
@@ -73,9 +73,9 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
     lanes = task.lanes(np.zeros(seats, np.int64))
     pool = driver.blank(task.engine, slots, task.blank_shapes(slots, lanes.row.shape[0]))
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
-    given: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
+    arguments: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
     if batch:
-        given = (
+        arguments = (
             task.environment,
             lanes,
             np.int32(0),
@@ -85,14 +85,16 @@ def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, An
         )
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given
+        lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), arguments
     )
-    named: Any = {
+    jit_options: Any = {
         "static_argnames": ("engine",),
         "donate_argnames": ("batch" if batch else "pool",),
     }
     play = jax.jit(
-        driver.play_batch if batch else driver.advance, **named, compiler_options=options or None
+        driver.play_batch if batch else driver.advance,
+        **jit_options,
+        compiler_options=options or None,
     )
     program = play.lower(task.engine, *shapes)
     return program, driver.state_bytes(task, slots)

@@ -42,31 +42,31 @@ class Loop:
 
 
 def shape_bytes(shape: str) -> int:
-    """Of all arrays of a shape, a tuple's too.
+    """Bytes of all arrays of a shape, also of a tuple's.
 
     Example:
         >>> shape_bytes("(f32[2,3]{1,0}, pred[5]{0}, s32[])")
         33
     """
-    found = re.findall(r"\b(?:pred|[a-z]+(\d+))\w*\[([\d,]*)\]", shape)
+    arrays = re.findall(r"\b(?:pred|[a-z]+(\d+))\w*\[([\d,]*)\]", shape)
     return sum(
         int(bits or 8) // 8 * math.prod(int(d) for d in dims.split(",") if d)
-        for bits, dims in found
+        for bits, dims in arrays
     )
 
 
 def computations(text: str) -> tuple[dict[str, dict[str, Instruction]], str]:
     """All computations by name, each its instructions by name; and the entry's name."""
-    found: dict[str, dict[str, Instruction]] = {}
+    bodies: dict[str, dict[str, Instruction]] = {}
     entry, inside = "", ""
     for line in text.splitlines():
         if head := re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\) -> .*\{\s*$", line):
             inside = head[2]
-            found[inside] = {}
+            bodies[inside] = {}
             entry = inside if head[1] else entry
-        elif (made := _instruction(line)) is not None:
-            found[inside][made.name] = made
-    return found, entry
+        elif (instruction := _instruction(line)) is not None:
+            bodies[inside][instruction.name] = instruction
+    return bodies, entry
 
 
 def _instruction(line: str) -> Instruction | None:
@@ -88,7 +88,7 @@ def _instruction(line: str) -> Instruction | None:
 
 
 def _outside_brackets(words: str) -> tuple[str, str, str]:
-    """Parted at the first blank that no bracket encloses."""
+    """The text before and after the first blank that no bracket encloses."""
     depth = 0
     for at, letter in enumerate(words):
         depth += (letter in "([{") - (letter in ")]}")
@@ -98,35 +98,37 @@ def _outside_brackets(words: str) -> tuple[str, str, str]:
 
 
 def loops(text: str) -> list[Loop]:
-    """The entry, and after each what stands in it: loops and branches."""
-    all_, entry = computations(text)
-    found: list[Loop] = []
+    """The entry, then every loop and branch, each after the computation that contains it."""
+    bodies, entry = computations(text)
+    sequence: list[Loop] = []
 
     def read(name: str, path: str) -> None:
         loop, inner = Loop(path), 0
-        found.append(loop)
-        for made in all_[name].values():
-            if made.opcode == "while":
-                body = re.search(r"body=%?([\w.\-]+)", made.rest)
+        sequence.append(loop)
+        for instruction in bodies[name].values():
+            if instruction.opcode == "while":
+                body = re.search(r"body=%?([\w.\-]+)", instruction.rest)
                 assert body is not None
                 read(body[1], f"{path}/while {inner}")
                 inner += 1
-            elif made.opcode == "conditional":
-                for number, branch in enumerate(_branches(made.rest)):
+            elif instruction.opcode == "conditional":
+                for number, branch in enumerate(_branches(instruction.rest)):
                     read(branch, f"{path}/branch {number}")
                     inner += 1
-            elif made.opcode in _COPIES:
+            elif instruction.opcode in _COPIES:
                 loop.copies += 1
-                loop.bytes += 2 * shape_bytes(made.shape)
-            elif made.opcode not in _NOTHING and not made.opcode.endswith("-done"):
+                loop.bytes += 2 * shape_bytes(instruction.shape)
+            elif instruction.opcode not in _NOTHING and not instruction.opcode.endswith("-done"):
                 loop.launches += 1
-                read_ = (
-                    all_[name][x].shape for x in dict.fromkeys(made.operands) if x in all_[name]
+                inputs = (
+                    bodies[name][x].shape
+                    for x in dict.fromkeys(instruction.operands)
+                    if x in bodies[name]
                 )
-                loop.bytes += shape_bytes(made.shape) + sum(map(shape_bytes, read_))
+                loop.bytes += shape_bytes(instruction.shape) + sum(map(shape_bytes, inputs))
 
     read(entry, "entry")
-    return found
+    return sequence
 
 
 def _branches(rest: str) -> list[str]:
@@ -139,39 +141,45 @@ def _branches(rest: str) -> list[str]:
     return [name.strip().lstrip("%") for name in names]
 
 
-def scores(text: str) -> set[str]:
-    """Each formula with a logarithm that ends in a division, inputs as P: one, if all places
-    compute it alike.
+def score_formulas(text: str) -> set[str]:
+    """Each formula with a logarithm that ends in a division, inputs as P: a single one, if all
+    places compute it alike.
     """
-    found = set()
-    for made in computations(text)[0].values():
-        codes = {x.opcode for x in made.values()}
+    formulas = set()
+    for instructions in computations(text)[0].values():
+        codes = {x.opcode for x in instructions.values()}
         if not {"log", "divide"} <= codes:
             continue
-        ends = (x for x in made.values() if x.opcode == "divide" and x.shape.startswith("f32"))
-        written = [formula for x in ends if "log(" in (formula := _formula(x.name, made, {}))]
-        if written:
-            found.add(max(written, key=len))
-    return found
+        ends = (
+            x for x in instructions.values() if x.opcode == "divide" and x.shape.startswith("f32")
+        )
+        candidates = [
+            formula for x in ends if "log(" in (formula := _formula(x.name, instructions, {}))
+        ]
+        if candidates:
+            formulas.add(max(candidates, key=len))
+    return formulas
 
 
-def _formula(name: str, made: dict[str, Instruction], known: dict[str, str]) -> str:
-    if name not in known:
-        here = made[name]
-        inside = [x for x in here.operands if x in made]
+def _formula(name: str, instructions: dict[str, Instruction], formulas: dict[str, str]) -> str:
+    if name not in formulas:
+        instruction = instructions[name]
+        inside = [x for x in instruction.operands if x in instructions]
         # Whole numbers are exact everywhere
-        if here.opcode in ("parameter", "get-tuple-element", "convert"):
-            known[name] = "P"
-        elif here.opcode == "constant":
-            known[name] = here.rest.partition(")")[0]
-        elif here.opcode in ("broadcast", "bitcast", "reshape", "copy"):
-            known[name] = _formula(inside[0], made, known)
+        if instruction.opcode in ("parameter", "get-tuple-element", "convert"):
+            formulas[name] = "P"
+        elif instruction.opcode == "constant":
+            formulas[name] = instruction.rest.partition(")")[0]
+        elif instruction.opcode in ("broadcast", "bitcast", "reshape", "copy"):
+            formulas[name] = _formula(inside[0], instructions, formulas)
         else:
-            parts = [_formula(x, made, known) for x in inside]
-            parts = sorted(parts) if here.opcode in ("multiply", "add") else parts
-            written = f"{here.opcode}({','.join(parts)})"
-            known[name] = "P" if written == _TOTAL else written
-    return known[name]
+            arguments = [_formula(x, instructions, formulas) for x in inside]
+            arguments = (
+                sorted(arguments) if instruction.opcode in ("multiply", "add") else arguments
+            )
+            formula = f"{instruction.opcode}({','.join(arguments)})"
+            formulas[name] = "P" if formula == _TOTAL else formula
+    return formulas[name]
 
 
 def faults(text: str, platform: str) -> list[str]:

@@ -55,14 +55,14 @@ def lines(target: str = "cuda") -> list[str]:
         copies = f" + {row['copies']}" if int(row["copies"]) else ""
         return f"{row['launches']}{copies}", f"{int(row['bytes_per_slot']):,}"
 
-    found = [
+    table = [
         "| loop | launches before | now | bytes a slot before | now |",
         "|---|---|---|---|---|",
     ]
-    for where, words in {"cuda": CUDA, "tpu": TPU}[target].items():
-        old, new = cells(before[where]), cells(now[where])
-        found.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")
-    return found
+    for place, words in {"cuda": CUDA, "tpu": TPU}[target].items():
+        old, new = cells(before[place]), cells(now[place])
+        table.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")
+    return table
 
 
 if __name__ == "__main__":

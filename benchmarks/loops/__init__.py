@@ -22,7 +22,7 @@ def zeros(shape):
 
 @numba.njit(inline="always")
 def first_state(seed, lane):
-    """Of a lane's generator."""
+    """The first state of a lane's generator."""
     return np.uint64(seed * 1000003 + lane * 7919 + 88172645463325252)
 
 
@@ -54,7 +54,7 @@ def pull(state, n, reward, cost, mean_reward, mean_cost, arm):
 
 
 @numba.njit(inline="always")
-def below(state, many):
-    """The next state, and a whole number below ``many``."""
+def below(state, count):
+    """The next state, and a whole number below ``count``."""
     state, u = uniform(state)
-    return state, min(int(u * many), many - 1)
+    return state, min(int(u * count), count - 1)

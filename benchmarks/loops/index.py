@@ -15,8 +15,8 @@ def loop(score, squares=False, least_cost=False):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane.
 
     ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the
-    smallest mean cost, while which is 0 many arms tie at +∞: then the search for the best starts at
-    a random one.
+    smallest mean cost; while it is 0, many arms tie at +∞, so the search for the best starts at a
+    random one.
     """
 
     @numba.njit(parallel=True, fastmath=FAST)
@@ -27,15 +27,15 @@ def loop(score, squares=False, least_cost=False):
             state, n, reward, cost = begin(seed, lane, width)
             inverse, value = zeros(width), zeros(width)
             reward2, cost2 = zeros(width if squares else 1), zeros(width if squares else 1)
-            spent, t, won, own = 0.0, 0, 0.0, F(q[lane])
+            spent, t, won, lane_constant = 0.0, 0, 0.0, F(q[lane])
             while spent < budget[lane]:
                 arm = t
                 if t >= width:
                     now, log_t, log_before = F(t + 1), np.log(F(t + 1)), np.log(F(t))
-                    least = INF
+                    min_cost = INF
                     if least_cost:
                         for j in range(width):
-                            least = min(least, cost[j] * inverse[j])
+                            min_cost = min(min_cost, cost[j] * inverse[j])
                     for j in range(width):
                         s = j if squares else 0
                         value[j] = score(
@@ -48,9 +48,9 @@ def loop(score, squares=False, least_cost=False):
                             now,
                             log_t,
                             log_before,
-                            least,
+                            min_cost,
                             p,
-                            own,
+                            lane_constant,
                         )
                     arm, best, first = 0, F(-1.0), 0
                     if least_cost:
@@ -74,82 +74,84 @@ def loop(score, squares=False, least_cost=False):
 
 
 SCORES: dict = {}
-part = numba.njit(fastmath=FAST, inline="always")
+inlined = numba.njit(fastmath=FAST, inline="always")
 
 
 def score(**kind):
     """A score and what its loop needs (see `loop`), put into SCORES under its name."""
 
     def put(function):
-        made = part(function)
-        SCORES[function.__name__] = made, kind
-        return made
+        compiled = inlined(function)
+        SCORES[function.__name__] = compiled, kind
+        return compiled
 
     return put
 
 
-@part
+@inlined
 def wilson(total, n, inv, k):
     half, root = k * F(0.5), np.sqrt(k)
     return total + half + root * np.sqrt(total * (n - total) * inv + k * F(0.25))
 
 
 @score()
-def omega_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def omega_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     k = F(2) * p * log_t
     return wilson(r, n, inv, k) / (n + k) / ((c * c * inv) / wilson(c, n, inv, k))
 
 
-@part
+@inlined
 def eta(total, squares, n, inv):
-    most = total * (n - total) * inv
+    largest = total * (n - total) * inv
     return (
-        F(1) if n < F(30) or most <= F(0) else min(max(F(1) - (total - squares) / most, F(0)), F(1))
+        F(1)
+        if n < F(30) or largest <= F(0)
+        else min(max(F(1) - (total - squares) / largest, F(0)), F(1))
     )
 
 
 @score(squares=True)
-def omega_star_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def omega_star_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     z = F(2) * p * log_t
     k, kc = z * eta(r, r2, n, inv), z * eta(c, c2, n, inv)
     return wilson(r, n, inv, k) / (n + k) / ((c * c * inv) / wilson(c, n, inv, kc))
 
 
 @score()
-def m_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def m_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     e = p * np.sqrt(log_before * inv)
     lower = c * inv - e
     return min(r * inv + e, F(1)) / lower if lower > F(0) else INF
 
 
 @score()
-def c_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def c_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return (r * inv + p * np.sqrt(log_before * inv)) / (c * inv) if c > F(0) else INF
 
 
 @score()
-def i_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def i_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return r / c + p * np.sqrt(log_before * inv) if c > F(0) else INF
 
 
-@part
-def ratio_bound(r, c, inv, e, least):
-    lower = max(c * inv - e, least)
-    found = r / c + e / (c * inv) * (F(1) + min(r * inv + e, F(1)) / lower)
-    return found if c > F(0) and lower > F(0) else INF
+@inlined
+def ratio_bound(r, c, inv, e, min_cost):
+    lower = max(c * inv - e, min_cost)
+    bound = r / c + e / (c * inv) * (F(1) + min(r * inv + e, F(1)) / lower)
+    return bound if c > F(0) and lower > F(0) else INF
 
 
 @score()
-def budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return ratio_bound(r, c, inv, np.sqrt(p * log_before * inv), q)
 
 
 @score(least_cost=True)
-def estimated_budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
-    return ratio_bound(r, c, inv, np.sqrt(p * log_before * inv), least)
+def estimated_budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
+    return ratio_bound(r, c, inv, np.sqrt(p * log_before * inv), min_cost)
 
 
-@part
+@inlined
 def in_disc(r, c, inv, explored):
     mr, mc, beta = r * inv, c * inv, explored * inv * F(0.5)
     a = np.sqrt(beta / (mr * mr + mc * mc - beta))
@@ -158,16 +160,16 @@ def in_disc(r, c, inv, explored):
 
 
 @score()
-def ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return in_disc(r, c, inv, np.log(t * inv))
 
 
 @score()
-def ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return in_disc(r, c, inv, log_t)
 
 
-@part
+@inlined
 def not_refuted(n, r, c, inv, explored):
     if c <= F(0):
         return INF
@@ -194,42 +196,42 @@ def not_refuted(n, r, c, inv, explored):
 
 
 @score()
-def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return not_refuted(n, r, c, inv, np.log(t * inv))
 
 
 @score()
-def kl_ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def kl_ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return not_refuted(n, r, c, inv, log_t)
 
 
 @score()
-def fractional_kube(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def fractional_kube(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return (r * inv + np.sqrt(F(2) * log_t * inv)) / (c * inv) if c > F(0) else INF
 
 
 @score()
-def ucb_bv1(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_bv1(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     s = np.sqrt(log_before * inv)
     under = q - s
     return r / c + (F(1) + F(1) / q) * s / under if c > F(0) and under > F(0) else INF
 
 
 @score(least_cost=True)
-def ucb_bv2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_bv2(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     s = np.sqrt(log_before * inv)
-    under = least - s
-    return r / c + (F(1) + F(1) / under) * s / least if c > F(0) and under > F(0) else INF
+    under = min_cost - s
+    return r / c + (F(1) + F(1) / under) * s / min_cost if c > F(0) and under > F(0) else INF
 
 
 @score()
-def pd_bwk(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def pd_bwk(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     mr, mc, share = r * inv, c * inv, q * inv
     lower = mc - (np.sqrt(mc * share) + share)
     return min(mr + np.sqrt(mr * share) + share, F(1)) / lower if lower > F(0) else INF
 
 
-@part
+@inlined
 def width_b2(total, squares, n, inv, share):
     spread = (
         max(squares - total * total * inv, F(0)) / max(n - F(1), F(1)) if n >= F(2) else F(0.25)
@@ -238,7 +240,7 @@ def width_b2(total, squares, n, inv, share):
 
 
 @score(squares=True)
-def ucb_b2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_b2(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     share = F(2.01) * log_before * inv
     e, h = width_b2(r, r2, n, inv, share), width_b2(c, c2, n, inv, share)
     rate = r / c
@@ -246,5 +248,5 @@ def ucb_b2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
 
 
 @score()
-def ucb1(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb1(n, r, c, inv, r2, c2, t, log_t, log_before, min_cost, p, q):
     return r * inv + np.sqrt(F(2) * log_t * inv)

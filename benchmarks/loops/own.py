@@ -12,9 +12,9 @@ from benchmarks.loops import FAST, INF, F, begin, below, first_state, pull, unif
 
 
 @numba.njit(parallel=True, fastmath=FAST)
-def primal_dual_bwk(mean_reward, mean_cost, budget, most, c_rad, seed):
-    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``, ``most``
-    rounds.
+def primal_dual_bwk(mean_reward, mean_cost, budget, max_rounds, c_rad, seed):
+    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``,
+    ``max_rounds`` rounds.
     """
     lanes, width, d = mean_cost.shape
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
@@ -23,15 +23,15 @@ def primal_dual_bwk(mean_reward, mean_cost, budget, most, c_rad, seed):
         cost, lower, upper = zeros((width, d)), zeros((width, d)), zeros(width)
         weight, price, share = zeros(d + 1), zeros(d + 1), zeros(d + 1)
         spent = np.zeros(d)
-        least = F(most)
+        smallest = F(max_rounds)
         for j in range(d):
-            least = min(least, F(budget[lane, j]))
+            smallest = min(smallest, F(budget[lane, j]))
         for j in range(d):
-            share[j] = least / F(budget[lane, j])
-        share[d] = least / F(most)
-        rate = np.log(F(1) + np.sqrt(np.log(F(d + 1)) / least))
+            share[j] = smallest / F(budget[lane, j])
+        share[d] = smallest / F(max_rounds)
+        rate = np.log(F(1) + np.sqrt(np.log(F(d + 1)) / smallest))
         t, won, going = 0, 0.0, True
-        while going and t < most:
+        while going and t < max_rounds:
             arm = t
             if t >= width:
                 top = weight.max()
@@ -101,17 +101,17 @@ def epsilon_first(mean_reward, mean_cost, budget, p, q, seed):
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
     for lane in numba.prange(lanes):
         state, n, reward, cost = begin(seed, lane, width)
-        spent, t, won, chosen = 0.0, 0, 0.0, -1
+        spent, t, won, best_arm = 0.0, 0, 0.0, -1
         while spent < budget[lane]:
             arm = t % width
             if spent >= p * budget[lane]:
-                if chosen < 0:
+                if best_arm < 0:
                     best = F(-1)
                     for j in range(width):
                         ratio = reward[j] / cost[j] if cost[j] > F(0) else INF
                         if n[j] > F(0) and ratio > best:
-                            best, chosen = ratio, j
-                arm = chosen
+                            best, best_arm = ratio, j
+                arm = best_arm
             state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
             spent, won, t = spent + c, won + r, t + 1
         rounds[lane], earned[lane] = t, won
@@ -151,12 +151,12 @@ def kube(mean_reward, mean_cost, budget, p, q, seed):
                             best = j
                     if best < 0:
                         break
-                    many = max(np.floor(room / price[best]), F(1))
-                    units += many
+                    copies = max(np.floor(room / price[best]), F(1))
+                    units += copies
                     state, u = uniform(state)
-                    if u * units < many:
+                    if u * units < copies:
                         arm = best
-                    room -= many * price[best]
+                    room -= copies * price[best]
             state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
             spent, won, t = spent + c, won + r, t + 1
         rounds[lane], earned[lane] = t, won
@@ -256,11 +256,11 @@ def suak(mean_reward, mean_cost, horizon, p, q, seed):
                             best, dear, cheap = high[j], j, j
                         for i in range(width + 1):
                             if low[i] > p:
-                                found = high[j] + (p - low[j]) * (high[i] - high[j]) / (
+                                value = high[j] + (p - low[j]) * (high[i] - high[j]) / (
                                     low[i] - low[j]
                                 )
-                                if found > best:
-                                    best, dear, cheap = found, i, j
+                                if value > best:
+                                    best, dear, cheap = value, i, j
                 arm = dear
                 if dear != cheap:
                     omega = d / (F(2) + d - p)
@@ -286,24 +286,28 @@ def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
     row]``.
     """
     lanes, width, depth = rewards.shape
-    many = limits.size
+    limit_count = limits.size
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
     for lane in numba.prange(lanes):
         state = first_state(seed, lane)
-        n, gain, beyond = zeros((width, many)), zeros((width, many)), zeros((width, many))
+        n, gain, beyond = (
+            zeros((width, limit_count)),
+            zeros((width, limit_count)),
+            zeros((width, limit_count)),
+        )
         for t in range(1, horizon + 1):
-            arm, limit = t - 1, many - 1
+            arm, limit = t - 1, limit_count - 1
             if t > width:
                 z = F(2) * np.log(F(t))
                 best = -INF
                 for j in range(width):
-                    for i in range(many):
+                    for i in range(limit_count):
                         inv = F(1) / n[j, i]
-                        found = (gain[j, i] - penalty[i] * beyond[j, i]) * inv + (
+                        index = (gain[j, i] - penalty[i] * beyond[j, i]) * inv + (
                             F(1) + penalty[i]
                         ) * np.sqrt(z * inv)
-                        if found > best:
-                            best, arm, limit = found, j, i
+                        if index > best:
+                            best, arm, limit = index, j, i
             state, row = below(state, depth)
             x, r = seconds[lane, arm, row], rewards[lane, arm, row]
             worth = r - price * x
@@ -320,8 +324,8 @@ def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
 
 @numba.njit(parallel=True, fastmath=FAST)
 def rcb_air(budget, exponent, least_cost, capacity, seed):
-    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, those of costs
-    above a least.
+    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, mean costs
+    from ``least_cost`` on.
     """
     lanes = budget.size
     rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
@@ -342,9 +346,9 @@ def rcb_air(budget, exponent, least_cost, capacity, seed):
                     inv = F(1) / n[j]
                     e = np.sqrt(level * inv)
                     lower = cost[j] * inv - e
-                    found = min(reward[j] * inv + e, F(1)) / lower if lower > F(0) else INF
-                    if found > best:
-                        best, arm = found, j
+                    index = min(reward[j] * inv + e, F(1)) / lower if lower > F(0) else INF
+                    if index > best:
+                        best, arm = index, j
             state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
             spent, won, t = spent + c, won + r, t + 1
         rounds[lane], earned[lane] = t, won
@@ -360,32 +364,32 @@ def b_zoom(budget, lam, lipschitz, capacity, seed):
         state = first_state(seed, lane)
         x, n, reward = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
         cost, radius, index = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
-        many, phase, spent, t, won = 0, 0, 0.0, 1, 0.0
+        points, phase, spent, t, won = 0, 0, 0.0, 1, 0.0
         while spent < budget[lane]:
             if t >= 1 << phase:
-                phase, many = phase + 1, 0
-            reached, grows, hole = F(0), True, F(1)
+                phase, points = phase + 1, 0
+            frontier, grows, hole = F(0), True, F(1)
             while grows:
                 grows = False
-                for j in range(many):
-                    if x[j] - radius[j] < reached < x[j] + radius[j]:
-                        reached, grows = x[j] + radius[j], True
-            if reached <= F(1) and many < capacity:
-                for j in range(many):
-                    if reached <= x[j] - radius[j] < hole:
+                for j in range(points):
+                    if x[j] - radius[j] < frontier < x[j] + radius[j]:
+                        frontier, grows = x[j] + radius[j], True
+            if frontier <= F(1) and points < capacity:
+                for j in range(points):
+                    if frontier <= x[j] - radius[j] < hole:
                         hole = x[j] - radius[j]
                 state, u = uniform(state)
-                arm = many
+                arm = points
                 x[arm], n[arm], reward[arm], cost[arm] = (
-                    reached + u * (hole - reached),
+                    frontier + u * (hole - frontier),
                     F(0),
                     F(0),
                     F(0),
                 )
-                many += 1
+                points += 1
             else:
                 arm = 0
-                for j in range(1, many):
+                for j in range(1, points):
                     if index[j] > index[arm]:
                         arm = j
             p = x[arm]

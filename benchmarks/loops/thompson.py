@@ -91,7 +91,7 @@ def _numpy(state, a, b):
     return state, F(np.random.beta(a, b))
 
 
-def loop(beta):
+def sampling_loop(beta):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane."""
 
     @numba.njit(parallel=True, fastmath=FAST)

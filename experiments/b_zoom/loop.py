@@ -9,21 +9,21 @@ import numpy as np
 
 
 @numba.njit
-def reached(x: np.ndarray, reach: np.ndarray, many: int) -> float:
-    """The balls hold all points from 0 up to here."""
-    found, grows = 0.0, True
+def covered_until(x: np.ndarray, reach: np.ndarray, balls: int) -> float:
+    """The balls cover all points from 0 up to this one."""
+    end, grows = 0.0, True
     while grows:
         grows = False
-        for j in range(many):
-            if x[j] - reach[j] < found < x[j] + reach[j]:
-                found, grows = x[j] + reach[j], True
-    return found
+        for j in range(balls):
+            if x[j] - reach[j] < end < x[j] + reach[j]:
+                end, grows = x[j] + reach[j], True
+    return end
 
 
 @numba.njit
-def in_a_gap(x: np.ndarray, reach: np.ndarray, many: int) -> float:
-    """A point drawn uniformly from what no ball holds: gaps in the order of the balls' left ends."""
-    order = np.argsort(x[:many] - reach[:many])
+def in_a_gap(x: np.ndarray, reach: np.ndarray, balls: int) -> float:
+    """A point drawn uniformly from the gaps between the balls, in the order of the balls' left ends."""
+    order = np.argsort(x[:balls] - reach[:balls])
     total, place = 0.0, 0.0
     for j in order:
         total += max(min(x[j] - reach[j], 1.0) - place, 0.0)
@@ -40,14 +40,14 @@ def in_a_gap(x: np.ndarray, reach: np.ndarray, many: int) -> float:
 
 
 @numba.njit
-def held(low: float, high: float, x: np.ndarray, reach: np.ndarray, many: int) -> bool:
-    """Does one ball hold all of [low, high] within [0, 1]?"""
+def is_covered(low: float, high: float, x: np.ndarray, reach: np.ndarray, balls: int) -> bool:
+    """Does a single ball hold all of [low, high] within [0, 1]?"""
     if high < 0.0 or low > 1.0:
         return True
-    found = False
-    for j in range(many):
-        found |= x[j] - reach[j] < max(low, 0.0) and x[j] + reach[j] > min(high, 1.0)
-    return found
+    covered = False
+    for j in range(balls):
+        covered |= x[j] - reach[j] < max(low, 0.0) and x[j] + reach[j] > min(high, 1.0)
+    return covered
 
 
 @numba.njit
@@ -59,15 +59,15 @@ def b_zoom(
     x, n, reward, cost = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
     reach, index = np.zeros(room), np.zeros(room)
     width = (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * (np.log(budget) - np.log(lam)) + np.log(4.0))
-    many, left, pulls, shrunk = 0, budget, 0, True
-    while left > 0:
-        if shrunk and many < room and reached(x, reach, many) <= 1.0:
-            x[many] = in_a_gap(x, reach, many)
-            arm = many
-            many += 1
+    points, money, pulls, shrunk = 0, budget, 0, True
+    while money > 0:
+        if shrunk and points < room and covered_until(x, reach, points) <= 1.0:
+            x[points] = in_a_gap(x, reach, points)
+            arm = points
+            points += 1
         else:
             arm = 0
-            for j in range(1, many):
+            for j in range(1, points):
                 if index[j] > index[arm]:
                     arm = j
         mean_cost = lam + (1 - np.exp(-500 * (x[arm] - centre) ** 2)) / 5
@@ -75,14 +75,14 @@ def b_zoom(
         n[arm] += 1
         reward[arm] += 1 if np.random.random() < 0.95 + 0.05 * x[arm] else 0
         cost[arm] += paid
-        left -= paid
+        money -= paid
         pulls += 1
-        radius, before = width / np.sqrt(n[arm]), reach[arm]
-        reach[arm] = now = radius / lipschitz
-        # what the ball gave up is all that may be open now; a new arm's ball was infinite
+        radius, old_reach = width / np.sqrt(n[arm]), reach[arm]
+        reach[arm] = new_reach = radius / lipschitz
+        # only the points that the ball gave up can be open now; a new arm's ball was infinite
         shrunk = n[arm] == 1 or not (
-            held(x[arm] - before, x[arm] - now, x, reach, many)
-            and held(x[arm] + now, x[arm] + before, x, reach, many)
+            is_covered(x[arm] - old_reach, x[arm] - new_reach, x, reach, points)
+            and is_covered(x[arm] + new_reach, x[arm] + old_reach, x, reach, points)
         )
         index[arm] = reward[arm] / n[arm] / max(lam, cost[arm] / n[arm]) + 2 * radius
-    return pulls, many
+    return pulls, points

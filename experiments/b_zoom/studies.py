@@ -20,7 +20,7 @@ from scipy import stats
 import jaxbandits as jb
 from experiments import common
 from experiments.b_zoom import tables
-from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
+from experiments.b_zoom.tables import STATISTICS, design, inside, play_cells, table_sizes
 from experiments.common import (
     OURS,
     Options,
@@ -43,10 +43,10 @@ from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
-    """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts;
-    Zooming's readings too.
+    """Three questions that the paper leaves open, measured: the scale of a ball (E/L), the quantity
+    that Table 1 counts, and the reading of Zooming.
     """
-    plan = design(*sizes(options), seed=1)
+    plan = design(*table_sizes(options), seed=1)
     world, ratio, lemma = (
         plan.valleys(),
         plan.slope(),
@@ -66,21 +66,21 @@ def scale(options: Options) -> list[Row]:
     rows = []
     for i, (name, policy) in enumerate(readings.items()):
         column = name.split(",")[0]
-        kept_as = f"scale {i}"
+        run = f"scale {i}"
         cells = (
-            tables.played1(options)[1][column]
+            tables.table1_cells(options)[1][column]
             if policy is None
-            else play(options, kept_as, policy, world, plan)
+            else play_cells(options, run, policy, world, plan)
         )
         full = f"; {cells.full} lanes full" if cells.full else ""
-        for what, samples in (("pulls", cells.pulls), ("Σ reward", cells.reward)):
-            rows.append(_fit(f"scale: {name}, {what}", column, samples, options, full))
+        for quantity, samples in (("pulls", cells.pulls), ("Σ reward", cells.reward)):
+            rows.append(_fit(f"scale: {name}, {quantity}", column, samples, options, full))
     return rows
 
 
 def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: str) -> Row:
-    """How many cells of a column of Table 1 agree."""
-    budgets, lambdas, _ = sizes(options)
+    """How many cells of a column of Table 1 lie within 3 standard errors of these samples."""
+    budgets, lambdas, _ = table_sizes(options)
     value, error = tables.thousands(samples)
     z = []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
@@ -104,12 +104,14 @@ def growth(options: Options) -> list[Row]:
     plan = design(budgets, (0.5,), instances, seed=3)
     world, lam = plan.valleys(), plan.lam[None]
     phases = p.BZoom(lam=lam, lipschitz=plan.slope()[None], capacity=tables.CAPACITY)
-    finite = play(
+    finite = play_cells(
         options, "growth grid", p.UCBBV1(min_cost=lam), world.at((np.arange(15) + 0.5) / 15), plan
     )
     regrets = {
-        "B-Zoom, single phase": play(options, "growth B-Zoom", plan.b_zoom(), world, plan).regret,
-        "B-Zoom, phases": play(options, "growth phases", phases, world, plan).regret,
+        "B-Zoom, single phase": play_cells(
+            options, "growth B-Zoom", plan.b_zoom(), world, plan
+        ).regret,
+        "B-Zoom, phases": play_cells(options, "growth phases", phases, world, plan).regret,
         "UCB-BV1, grid of 15": plan.best(world) - finite.reward,  # against the whole continuum
     }
     picture, axes = figure(1, 2, (11.5, 4.6))
@@ -134,14 +136,19 @@ def growth(options: Options) -> list[Row]:
         if name == "B-Zoom, phases":
             # Lost of the best point's profit, [budget, instance]
             share = regret[:, 0] / plan.best(world)[:, 0]
-            (one, other), spread = share[[0, -1]].mean(axis=-1), share[[0, -1]].std(axis=-1, ddof=1)
-            apart = float(np.hypot(*spread)) / np.sqrt(share.shape[1])
+            (first, last), spread = (
+                share[[0, -1]].mean(axis=-1),
+                share[[0, -1]].std(axis=-1, ddof=1),
+            )
+            difference_error = float(np.hypot(*spread)) / np.sqrt(share.shape[1])
             item = (
                 f"growth: share of the profit that {name} loses, B = {budgets[0]} and {budgets[-1]}"
             )
-            text, holds = f"{one:.3f} and {other:.3f}", above_zero(one - other, apart)
-            said, note = "converges to the optimum", "yes: falls, by 2 s.e."
-            rows.append(row(item, text, apart, published=said, holds=holds, note=note))
+            text, holds = f"{first:.3f} and {last:.3f}", above_zero(first - last, difference_error)
+            statement, note = "converges to the optimum", "yes: falls, by 2 s.e."
+            rows.append(
+                row(item, text, difference_error, published=statement, holds=holds, note=note)
+            )
     levels = (
         (0.6, "3/5 (d = 1/2: a smooth peak)", "--"),
         (2 / 3, "2/3 (d = 1)", ":"),
@@ -167,19 +174,22 @@ def growth(options: Options) -> list[Row]:
 def _exponents(
     name: str, budgets: tuple[int, ...], local: np.ndarray, error: np.ndarray
 ) -> list[Row]:
-    said, note = "0.6 (d = 1/2), 0.667 (d = 1)", "asymptotic upper bound, λ = 0.5"
+    reference, note = "0.6 (d = 1/2), 0.667 (d = 1)", "asymptotic upper bound, λ = 0.5"
     rows = []
     for i, value in enumerate(local):
         item = f"growth: local exponent of {name}, B = {budgets[i]} to {budgets[i + 1]}"
-        rows.append(row(item, value, error[i], published=said, note=note, digits=".3f"))
+        rows.append(row(item, value, error[i], published=reference, note=note, digits=".3f"))
     if not name.startswith("B-Zoom"):
         return rows
-    both = np.hypot(error[-1], error[0])
+    error_of_fall = np.hypot(error[-1], error[0])
     item, text = f"growth: exponent of {name} falls with B", f"{local[0]:.3f} to {local[-1]:.3f}"
-    falls, note = local[-1] < local[0] - 2 * both, "first and last interval; yes: by 2 s.e."
+    falls, note = (
+        local[-1] < local[0] - 2 * error_of_fall,
+        "first and last interval; yes: by 2 s.e.",
+    )
     return [
         *rows,
-        row(item, text, both, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
+        row(item, text, error_of_fall, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
     ]
 
 
@@ -194,17 +204,17 @@ def grids(options: Options) -> list[Row]:
     budget, instances = options.pick(1_000, 20_000, 100_000), options.pick(20, 40, 100)
     plan = design((budget,), (0.1, 0.5), instances, seed=4)
     world = plan.valleys()
-    most = plan.best(world)
-    zoom = play(options, "grids B-Zoom", plan.b_zoom(), world, plan).reward / most
+    optimum = plan.best(world)
+    zoom = play_cells(options, "grids B-Zoom", plan.b_zoom(), world, plan).reward / optimum
     shares: dict[str, list[np.ndarray]] = {name: [] for name in LOOKS}  # of the best point's profit
     policies = {"UCB-BV1": p.UCBBV1(min_cost=plan.lam[None]), "ω-UCB": p.OmegaUCB(rho=0.25)}
     for k in SIZES:
         finite = world.at((np.arange(k) + 0.5) / k)
         for name, policy in policies.items():
             shares[name].append(
-                play(options, f"grids {name} {k}", policy, finite, plan).reward / most
+                play_cells(options, f"grids {name} {k}", policy, finite, plan).reward / optimum
             )
-        shares["its best point, known"].append(plan.best(finite) / most)
+        shares["its best point, known"].append(plan.best(finite) / optimum)
     picture, axes = figure(1, 2, (11.5, 4.4))
     rows = []
     for j, (axis, lam) in enumerate(zip(axes, (0.1, 0.5), strict=True)):
@@ -252,7 +262,7 @@ def trees(options: Options) -> list[Row]:
     rows, shares = [], {}
     for name, policy in policies.items():
         shares[name] = (
-            play(options, f"trees {name}", policy, world, plan).reward / plan.best(world)
+            play_cells(options, f"trees {name}", policy, world, plan).reward / plan.best(world)
         )[0, 0]
         note = "share of the best point's"
         rows.append(mean_row(f"trees: profit of {name}", shares[name], note=note, digits=".4f"))
@@ -280,7 +290,7 @@ GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype(np.float32)
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PINK)
 
 
-def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(clicks, market prices, predicted click probabilities) of a log with these three columns."""
     with gzip.open(path, "rt", newline="") as file:
         rows = list(csv.reader(file))
@@ -296,7 +306,7 @@ def auctions(options: Options) -> list[Row]:
     """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to
     300.
     """
-    clicks, price, predicted = read(options.data / LOG)
+    clicks, price, predicted = read_auctions(options.data / LOG)
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
     rows: list[Row] = []
@@ -318,31 +328,35 @@ def auctions(options: Options) -> list[Row]:
             "UCB1": p.OnPoints(p.UCB1(), points=GRID),
             "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
         }
-        how: dict[str, Any] = {
+        sweep_fields: dict[str, Any] = {
             "constraint": jb.TotalBudget(budget, last_pull="forfeits"),
             "seed": 7,
         }
         name = f"auctions {kind.split()[0]}"
-        found = swept(options, name, policies=policies, environments=world, replicates=runs, **how)
+        data = swept(
+            options, name, policies=policies, environments=world, replicates=runs, **sweep_fields
+        )
         best = ratio.max() * budget
         grid = (
             ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
         )
-        profit = dict(zip(policies, found["reward"].values[:, 0, 0, 0, :, -1] / best, strict=True))
-        bid, of = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
-        note = f"bid {bid}; {kind}; budget {of}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
-        said = "share of the best fixed bid"
+        profit = dict(zip(policies, data["reward"].values[:, 0, 0, 0, :, -1] / best, strict=True))
+        bid, budget_text = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
+        note = (
+            f"bid {bid}; {kind}; budget {budget_text}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
+        )
+        unit = "share of the best fixed bid"
         needed = (
             (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * np.log(budget / lam) + np.log(4)) / slope
         ) ** 2
         item = f"auctions: pulls until B-Zoom's first ball is smaller than [0, 1], {kind}"
-        rounds = float(found["rounds"].values[0, 0, 0, 0, :, -1].mean())
+        rounds = float(data["rounds"].values[0, 0, 0, 0, :, -1].mean())
         lasts = f"its runs last {rounds:.3g} rounds; yes: it can move at all"
         rows += [
             row(f"auctions: best fixed bid, {kind}", best, digits=".5g", note=note),
-            row(f"auctions: best of the {POINTS} points, {kind}", grid, digits=".4f", note=said),
+            row(f"auctions: best of the {POINTS} points, {kind}", grid, digits=".4f", note=unit),
             *(
-                mean_row(f"auctions: {x}, {kind}", profit[x], digits=".4f", note=f"{said}'s profit")
+                mean_row(f"auctions: {x}, {kind}", profit[x], digits=".4f", note=f"{unit}'s profit")
                 for x in profit
             ),
             row(item, needed, holds=needed < rounds, digits=".3g", note=lasts),
@@ -363,16 +377,18 @@ def lemmas(options: Options) -> list[Row]:
     """Lemma 2 (the best point alone), Lemma 3 (clean phases) and Lemma 5 (how long a budget lasts)."""
     instances = options.pick(40, 200, 500)
     gap, _ = best_ratio_alone(instances)
-    of = f"the worst of {instances} instances of four arms, exact"
-    rows = [row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=of)]
+    scope = f"the worst of {instances} instances of four arms, exact"
+    rows = [
+        row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=scope)
+    ]
     phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
-    unclean, most_of_step2, active = _in_phases(phases, lanes)
+    unclean, largest_gap, active = _in_phases(phases, lanes)
     for phase, wrong in enumerate(unclean, start=1):
-        least, most = common.clopper_pearson(wrong, lanes)
-        note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {most:.2g} is below"
+        lower, upper = common.clopper_pearson(wrong, lanes)
+        note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {upper:.2g} is below"
         item, holds = (
             f"lemmas: unclean phases {phase}",
-            common.between(least, most, 0.0, 4.0**-phase),
+            common.between(lower, upper, 0.0, 4.0**-phase),
         )
         rows.append(
             row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note)
@@ -382,7 +398,7 @@ def lemmas(options: Options) -> list[Row]:
         f"the worst round of {lanes} lanes of {phases} phases",
     )
     rows.append(
-        row(item, most_of_step2, published="≤ 1 (Step 2)", holds=bool(most_of_step2 <= 1), note=at)
+        row(item, largest_gap, published="≤ 1 (Step 2)", holds=bool(largest_gap <= 1), note=at)
     )
     first, last = phases // 2, phases - 1
     lengths = 2.0 ** np.array([first, last])
@@ -425,9 +441,9 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """In how many lanes an active point's ratio left its radius at some round of a phase,
-    ``[phase]``; the largest gap of a played point over three of its radii; and how many points were
-    active at a phase's end, [lane, phase].
+    """Three measures of phases: the lanes in which an active point's ratio left its radius at some
+    round of a phase, ``[phase]``; the largest gap of a played point over three of its radii; the
+    points active at a phase's end, ``[lane, phase]``.
     """
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
@@ -439,13 +455,13 @@ def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
     means = world.values()
     best = float((means[0] / means[1]).max())
 
-    def seen(replicate: Any) -> Any:
+    def lane_summary(replicate: Any) -> Any:
         lane = jb.rollout(
             policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate
         )
         state = lane.state
-        here = jax.tree.map(lambda table: jnp.asarray(table)[0], world.parameters)
-        means = world.means_with(state.point.astype(jnp.float32) / ticks.ONE, here)
+        parameters = jax.tree.map(lambda table: jnp.asarray(table)[0], world.parameters)
+        means = world.means_with(state.point.astype(jnp.float32) / ticks.ONE, parameters)
         reward, cost = (x.astype(jnp.float32) for x in means)
         ratio = ticks.to_float(state.reward) / jnp.maximum(
             lam * state.pulls, ticks.to_float(state.cost)
@@ -453,31 +469,31 @@ def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
         radius = policy.radius(
             n=state.pulls.astype(jnp.float32), phase=state.phase[:, None].astype(jnp.float32)
         )
-        away = (jnp.abs(ratio - reward / cost) > radius) & (state.pulls > 0)
-        played = state.point == jnp.rint(lane.action * ticks.ONE).astype(jnp.int32)[:, None]
-        lost = jnp.where(
-            played & (state.pulls > 0) & lane.played[:, None],
+        outside = (jnp.abs(ratio - reward / cost) > radius) & (state.pulls > 0)
+        is_played = state.point == jnp.rint(lane.action * ticks.ONE).astype(jnp.int32)[:, None]
+        gaps = jnp.where(
+            is_played & (state.pulls > 0) & lane.played[:, None],
             (best - reward / cost) / (3 * radius),
             0,
         )
         return (
-            jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(away, axis=1)),
-            jnp.max(lost),
+            jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(outside, axis=1)),
+            jnp.max(gaps),
             state.count[2 ** np.arange(1, phases + 1) - 2],
         )
 
-    wrong, lost, active = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(
+    wrong, gaps, active = jax.jit(lambda ids: jax.lax.map(lane_summary, ids, batch_size=100))(
         jnp.arange(lanes)
     )
-    return np.asarray((wrong > 0).sum(axis=0)), float(lost.max()), np.asarray(active, float)
+    return np.asarray((wrong > 0).sum(axis=0)), float(gaps.max()), np.asarray(active, float)
 
 
-def _line(x: jax.Array, here: Any) -> jax.Array:
+def _mean_reward(x: jax.Array, parameters: Any) -> jax.Array:
     return 0.5 + 0.5 * x
 
 
-def _dear(x: jax.Array, here: Any) -> jax.Array:
-    return here["lam"] + (1 - here["lam"]) * x
+def _mean_cost(x: jax.Array, parameters: Any) -> jax.Array:
+    return parameters["lam"] + (1 - parameters["lam"]) * x
 
 
 def worst(options: Options) -> list[Row]:
@@ -486,8 +502,8 @@ def worst(options: Options) -> list[Row]:
     lams = np.array([0.25, 0.125, 0.0625])
     limit = jb.TotalBudget(budget, last_pull="forfeits")
     steep = Continuum.of(
-        _line,
-        _dear,
+        _mean_reward,
+        _mean_cost,
         lipschitz_reward=0.5,
         lipschitz_cost=1 - lams,
         parameters={"lam": lams},
@@ -502,15 +518,15 @@ def worst(options: Options) -> list[Row]:
             budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY
         ),
     }
-    how: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
-    found = swept(options, "worst Z", policies=policies, environments=steep, **how)[
+    sweep_fields: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
+    profits = swept(options, "worst Z", policies=policies, environments=steep, **sweep_fields)[
         "reward"
     ].values[:, 0, 0, ..., -1]
-    shares = found[1] / found[0].mean(axis=1, keepdims=True)  # [λ, run]
+    shares = profits[1] / profits[0].mean(axis=1, keepdims=True)  # [λ, run]
     return _falls("worst: profit of Zooming over B-Zoom's", "λ", lams, shares)
 
 
-def _falls(item: str, what: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
+def _falls(item: str, parameter: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
     """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before,
     by 2 s.e.
     """
@@ -519,7 +535,7 @@ def _falls(item: str, what: str, at: np.ndarray, shares: np.ndarray) -> list[Row
         above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)
     ]
     text = ", ".join(f"{x:.3f} at {value:g}" for x, value in zip(mean, at, strict=True))
-    note = f"by {what}; yes: falls from each to the next, by 2 s.e."
+    note = f"by {parameter}; yes: falls from each to the next, by 2 s.e."
     return [
         row(
             item,
@@ -537,46 +553,51 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the
-    printed ones.
+    """The BZ column of Table 1 by the library and by an independent loop, cell by cell: how many
+    cells agree with each other, and with the printed ones.
     """
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]
-    budgets, lambdas, instances = sizes(options)
-    groups, (ours, own_error) = 2, tables.thousands(tables.bz_alone(options).pulls)
+    budgets, lambdas, instances = table_sizes(options)
+    groups, (references, reference_errors) = 2, tables.thousands(tables.bz_alone(options).pulls)
     rows, to_ours, to_printed, printed_to_ours = [], [], [], []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
         pulls, full = _by_loop(budgets[b], lambdas[k], groups, instances)
         # the error is that of a statistic of one group
-        value, spread = (f(pulls).mean(axis=-1) / 1e3 for f in (tables.statistics, tables.errors))
+        value, spread = (
+            f(pulls).mean(axis=-1) / 1e3 for f in (tables.statistics, tables.standard_errors)
+        )
         for s, name in enumerate(STATISTICS):
-            own, error = ours[s, b, k], own_error[s, b, k]
-            apart = (value[s] - own) / np.sqrt(spread[s] ** 2 / groups + error**2)
-            to_ours.append(apart)
-            note = f"thousands of pulls; {groups} times {instances} instances; ours {own:.5g}, {apart:+.1f} s.e. away"
+            reference, error = references[s, b, k], reference_errors[s, b, k]
+            z_reference = (value[s] - reference) / np.sqrt(spread[s] ** 2 / groups + error**2)
+            to_ours.append(z_reference)
+            note = f"thousands of pulls; {groups} times {instances} instances; "
+            note += f"ours {reference:.5g}, {z_reference:+.1f} s.e. away"
             printed = tables.in_table1(budgets[b], lambdas[k], s, 0)
             if printed is not None:
-                away = (value[s] - printed) / np.sqrt(spread[s] ** 2 * (1 + 1 / groups) + 1 / 12)
-                to_printed.append(away)
-                printed_to_ours.append(
-                    float(tables.distance(np.asarray(float(printed)), own, error, 1.0))
+                z_printed = (value[s] - printed) / np.sqrt(
+                    spread[s] ** 2 * (1 + 1 / groups) + 1 / 12
                 )
-                note += f"; printed {printed}, {away:+.1f} s.e. away"
+                to_printed.append(z_printed)
+                printed_to_ours.append(
+                    float(tables.distance(np.asarray(float(printed)), reference, error, 1.0))
+                )
+                note += f"; printed {printed}, {z_printed:+.1f} s.e. away"
             item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (
                 f"; {full} lanes full" if full else ""
             )
             rows.append(row(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g"))
-    told = [inside("independent: within 3 s.e. of ours", to_ours, "both random", OURS)]
+    summary = [inside("independent: within 3 s.e. of ours", to_ours, "both random", OURS)]
     if to_printed:
         item = "within 3 s.e. of the printed cells of BZ"
-        told.append(inside(f"independent: independent {item}", to_printed, "BZ alone"))
-        told.append(inside(f"independent: ours {item}", printed_to_ours, "BZ alone"))
-    return [*told, *rows]
+        summary.append(inside(f"independent: independent {item}", to_printed, "BZ alone"))
+        summary.append(inside(f"independent: ours {item}", printed_to_ours, "BZ alone"))
+    return [*summary, *rows]
 
 
 def _by_loop(budget: int, lam: float, groups: int, instances: int) -> tuple[np.ndarray, int]:
-    """Pulls ``[group, instance]``, and how many lanes filled their room."""
+    """Pulls ``[group, instance]`` of the independent loop, and how many lanes filled their room."""
     from experiments.b_zoom.loop import b_zoom  # needs Numba
 
     rng = np.random.default_rng([31, budget, round(1000 * lam)])

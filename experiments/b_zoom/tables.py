@@ -37,7 +37,7 @@ BUDGETS = (50_000, 100_000, 500_000)
 LAMBDAS = (0.05, 0.1, 0.25, 0.5)
 SIZES = (5, 10, 15)
 COLUMNS = ("BZ", "Z", "BV1-5", "BV1-10", "BV1-15", "UCB1-5", "UCB1-10", "UCB1-15")
-PLAYED2 = ("Z", "UCB1-5", "UCB1-10", "UCB1-15")
+COLUMNS2 = ("Z", "UCB1-5", "UCB1-10", "UCB1-15")
 FIXED_COST = 0.5  # of Table 2
 CAPACITY = 48
 
@@ -52,7 +52,7 @@ class Cells(NamedTuple):
     seconds: float
 
 
-def sizes(options: Options) -> tuple[tuple[int, ...], tuple[float, ...], int]:
+def table_sizes(options: Options) -> tuple[tuple[int, ...], tuple[float, ...], int]:
     """(budgets, λ, instances of a cell)."""
     budgets = options.pick((2_000, 5_000), (20_000, 50_000, 100_000), BUDGETS)
     return budgets, options.pick((0.1, 0.5), LAMBDAS, LAMBDAS), options.pick(20, 100, 100)
@@ -118,7 +118,7 @@ def design(
     )
 
 
-def play(
+def play_cells(
     options: Options,
     name: str,
     policy: Any,
@@ -127,14 +127,16 @@ def play(
     times: int = 1,
     budget: Any = None,
 ) -> Cells:
-    """One column; ``times``: the world holds the cells so often, one after the other."""
+    """One column of a table. ``times``: how many copies of the cells the world holds, one after the
+    other.
+    """
     constraint = jb.TotalBudget(
         np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits"
     )
     with warnings.catch_warnings():
         # Here λ, L and the capacity are chosen on purpose, also where they are wrong.
         warnings.filterwarnings("ignore", message=".*(lipschitz|lam):.*")
-        found = swept(
+        data = swept(
             options,
             name,
             policies=policy,
@@ -145,26 +147,27 @@ def play(
         )
     shape = plan.shape if times == 1 else (times, *plan.shape)
     rounds, reward, regret = (
-        found[what].values.reshape(shape).astype(float) for what in ("rounds", "reward", "regret")
+        data[quantity].values.reshape(shape).astype(float)
+        for quantity in ("rounds", "reward", "regret")
     )
-    full = int((found["status"].values == jb.Status.CAPACITY).sum())
-    return Cells(rounds, reward, regret, full=full, seconds=found.attrs["seconds"])
+    full = int((data["status"].values == jb.Status.CAPACITY).sum())
+    return Cells(rounds, reward, regret, full=full, seconds=data.attrs["seconds"])
 
 
 def bz_alone(options: Options) -> Cells:
     """Table 1's column BZ."""
-    plan = design(*sizes(options), seed=1)
-    return play(options, "table1 BZ", plan.b_zoom(), plan.valleys(), plan)
+    plan = design(*table_sizes(options), seed=1)
+    return play_cells(options, "table1 BZ", plan.b_zoom(), plan.valleys(), plan)
 
 
 @functools.cache
-def played1(options: Options) -> tuple[Design, dict[str, Cells]]:
-    """All of Table 1; the items that need it share it."""
-    plan = design(*sizes(options), seed=1)
+def table1_cells(options: Options) -> tuple[Design, dict[str, Cells]]:
+    """All of Table 1, played once for all items that need it."""
+    plan = design(*table_sizes(options), seed=1)
     world = plan.valleys()
     cells = {
         "BZ": bz_alone(options),
-        "Z": play(options, "table1 Z", plan.zooming(0.05), world, plan),
+        "Z": play_cells(options, "table1 Z", plan.zooming(0.05), world, plan),
     }
     means = world.means_at(plan.points)
     for name, policy in (
@@ -194,7 +197,7 @@ def on_random_points(
         np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0
     )
     world = FiniteArms.bernoulli(np.tile(reward, (times, 1)), np.tile(cost, (times, 1)), present)
-    cells = play(options, name, policy, world, plan, times, budget)
+    cells = play_cells(options, name, policy, world, plan, times, budget)
     return {
         k: Cells(
             cells.pulls[i], cells.reward[i], cells.regret[i], cells.full, cells.seconds / times
@@ -203,20 +206,22 @@ def on_random_points(
     }
 
 
-def played2(options: Options, peak: float) -> tuple[Design, dict[str, Cells]]:
+def table2_cells(options: Options, peak: float) -> tuple[Design, dict[str, Cells]]:
     """All of Table 2 with a peak of the reward, whose slope Zooming knows."""
-    budgets, _, instances = sizes(options)
+    budgets, _, instances = table_sizes(options)
     plan = design(budgets, (FIXED_COST,), instances, seed=2)
     world, slope = (
         reward_hill(plan.centre, peak=peak, cost=FIXED_COST),
         peak * float(np.sqrt(1000 / math.e)),
     )
-    cells = {"Z": play(options, f"table2 {peak:g} Z", plan.zooming(slope), world, plan)}
+    cells = {"Z": play_cells(options, f"table2 {peak:g} Z", plan.zooming(slope), world, plan)}
     reward, _ = world.means_at(plan.points)
     # Every pull costs 0.5: as many rounds as a budget of B/0.5 with a cost of 1.
-    one, rounds = np.ones_like(reward), plan.budget / FIXED_COST
-    found = on_random_points(options, f"table2 {peak:g} UCB1", UCB1(), reward, one, plan, rounds)
-    return plan, cells | {f"UCB1-{k}": x for k, x in found.items()}
+    unit_cost, rounds = np.ones_like(reward), plan.budget / FIXED_COST
+    columns = on_random_points(
+        options, f"table2 {peak:g} UCB1", UCB1(), reward, unit_cost, plan, rounds
+    )
+    return plan, cells | {f"UCB1-{k}": x for k, x in columns.items()}
 
 
 STATISTICS = ("m", "Q1", "Q2", "mean")
@@ -258,7 +263,7 @@ TABLE2: dict[int, list[list[float]]] = {
 
 
 def in_table1(budget: int, lam: float, statistic: int, column: int) -> float | None:
-    """A cell of Table 1; None: not a published one."""
+    """A cell of Table 1; None where the paper has none."""
     rows = TABLE1.get((budget, lam))
     return rows[statistic][column] if rows else None
 
@@ -269,7 +274,7 @@ def statistics(samples: np.ndarray) -> np.ndarray:
     return np.concatenate([quartiles, samples.mean(axis=-1)[None]])
 
 
-def errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
+def standard_errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
     """Standard errors of :func:`statistics` by a bootstrap over instances (too small for the
     minimum).
     """
@@ -280,7 +285,7 @@ def errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
 
 def thousands(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """:func:`statistics` and their standard errors, in thousands."""
-    return statistics(samples) / 1e3, errors(samples) / 1e3
+    return statistics(samples) / 1e3, standard_errors(samples) / 1e3
 
 
 def distance(
@@ -295,8 +300,8 @@ def distance(
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: all but what chance would leave out (5
-    %).
+    """How many distances are at most 3 standard errors; yes: no more exceed that than chance
+    explains (5 %).
     """
     size = np.abs(z)
     count = int((size <= 3).sum())
@@ -314,11 +319,11 @@ Distances = dict[tuple[str, str, int, int], float]
 
 def table1(options: Options) -> list[Row]:
     """Every cell of Table 1, counted as pulls and as rewards; claims about it."""
-    plan, cells = played1(options)
-    budgets, lambdas, _ = sizes(options)
+    plan, cells = table1_cells(options)
+    budgets, lambdas, _ = table_sizes(options)
     rows: list[Row] = []
     distances: dict[str, Distances] = {}
-    for i, what in enumerate((PULLS, REWARD)):
+    for i, quantity in enumerate((PULLS, REWARD)):
         samples = np.stack([cells[name][i] for name in COLUMNS])  # [column, budget, λ, instance]
         value, error = thousands(samples)
         z: Distances = {}
@@ -326,15 +331,15 @@ def table1(options: Options) -> list[Row]:
             at, name = (s, c, b, k), COLUMNS[c]
             printed = in_table1(budgets[b], lambdas[k], s, c)
             item = f"table1 B={budgets[b]} λ={lambdas[k]:g} {name} {STATISTICS[s]}"
-            told, z[STATISTICS[s], name, b, k] = _cell(
-                item, printed, value[at], error[at], 1.0, what
+            line, z[STATISTICS[s], name, b, k] = _cell(
+                item, printed, value[at], error[at], 1.0, quantity
             )
-            rows += [told] if what == PULLS else []
-        distances[what] = z
+            rows += [line] if quantity == PULLS else []
+        distances[quantity] = z
     rows += (
         _shares("table1", distances)
-        + _alike(plan, budgets, lambdas)
-        + claims(cells, budgets, lambdas)
+        + _equal_rewards(plan, budgets, lambdas)
+        + table1_claims(cells, budgets, lambdas)
     )
     _heat(options, distances[PULLS], budgets, lambdas)
     seconds, full = sum(c.seconds for c in cells.values()), sum(c.full for c in cells.values())
@@ -370,20 +375,20 @@ def _cell(
 def _shares(item: str, by_reading: dict[str, Distances]) -> list[Row]:
     """Cells within 3 standard errors: in all, by column, by statistic."""
     rows = []
-    for what, z in by_reading.items():
+    for reading, z in by_reading.items():
         groups: dict[str, list[float]] = {"all cells": list(z.values())}
         for key, value in z.items():
             groups.setdefault(f"column {key[1]}", []).append(value)
             groups.setdefault(f"row {key[0]}", []).append(value)
         for name, values in groups.items():
-            if known := [v for v in values if np.isfinite(v)]:
-                note = f"largest {np.abs(known).max():.1f} s.e."
-                rows.append(inside(f"{item}: within 3 s.e., {what}, {name}", known, note))
+            if finite := [v for v in values if np.isfinite(v)]:
+                note = f"largest {np.abs(finite).max():.1f} s.e."
+                rows.append(inside(f"{item}: within 3 s.e., {reading}, {name}", finite, note))
     return rows
 
 
-def _alike(plan: Design, budgets: Any, lambdas: Any) -> list[Row]:
-    """The UCB1 columns as they would be if all rewards were alike, so that UCB1 pulled its K points
+def _equal_rewards(plan: Design, budgets: Any, lambdas: Any) -> list[Row]:
+    """The UCB1 columns as they would be if all rewards were equal, so that UCB1 pulled its K points
     in turn.
 
     B/c̄ pulls, c̄ the mean cost of the points, and the spread that costs of 0 and 1 give them.
@@ -415,7 +420,7 @@ def _heat(options: Options, z: Distances, budgets: Any, lambdas: Any) -> None:
     picture, axes = figure(1, 4, (13, 5.2))
     for axis, statistic in zip(axes, STATISTICS, strict=True):
         grid = np.array([[z[statistic, n, b, k] for n in COLUMNS] for b, k in places])
-        shown = axis.imshow(np.clip(grid, -6, 6), cmap="PuOr", vmin=-6, vmax=6, aspect="auto")
+        image = axis.imshow(np.clip(grid, -6, 6), cmap="PuOr", vmin=-6, vmax=6, aspect="auto")
         for (i, j), value in np.ndenumerate(grid):
             colour = "white" if abs(value) > 4 else "black"
             axis.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=7, color=colour)
@@ -426,7 +431,7 @@ def _heat(options: Options, z: Distances, budgets: Any, lambdas: Any) -> None:
         axis.set_yticklabels(labels if axis is axes[0] else [], fontsize=8)
         axis.grid(False)
     picture.colorbar(
-        shown, ax=list(axes), label="(measured − published) / s.e. of the difference", extend="both"
+        image, ax=list(axes), label="(measured − published) / s.e. of the difference", extend="both"
     )
     title = "Table 1: distance of every cell in standard errors, counted as pulls"
     save(picture, options.out / "table1.png", title)
@@ -434,12 +439,12 @@ def _heat(options: Options, z: Distances, budgets: Any, lambdas: Any) -> None:
 
 def figure1(options: Options) -> list[Row]:
     """Figure 1: box plots at λ = 0.1. The caption says B = 500,000, the text B = 100,000: both."""
-    _, cells = played1(options)
-    budgets, lambdas, _ = sizes(options)
+    _, cells = table1_cells(options)
+    budgets, lambdas, _ = table_sizes(options)
     k, rows = lambdas.index(0.1), []
-    shown = [b for b in budgets if b >= 100_000] or list(budgets[-2:])
-    picture, axes = figure(1, len(shown), (6.2 * len(shown), 4.4))
-    for axis, budget in zip(axes, shown, strict=True):
+    panels = [b for b in budgets if b >= 100_000] or list(budgets[-2:])
+    picture, axes = figure(1, len(panels), (6.2 * len(panels), 4.4))
+    for axis, budget in zip(axes, panels, strict=True):
         pulls = {name: cells[name].pulls[budgets.index(budget), k] for name in COLUMNS}
         boxes(
             axis, [x / 1e3 for x in pulls.values()], [COLOUR[name.split("-")[0]] for name in pulls]
@@ -472,25 +477,27 @@ def table2(options: Options) -> list[Row]:
     slope.
     """
     rows: list[Row] = []
-    budgets, _, _ = sizes(options)
+    budgets, _, _ = table_sizes(options)
     for reading, peak in (("printed peak 0.2", 0.2), ("peak 0.1", 0.1)):
-        _, cells = played2(options, peak)
+        _, cells = table2_cells(options, peak)
         z: Distances = {}
-        for c, name in enumerate(PLAYED2):
+        for c, name in enumerate(COLUMNS2):
             value, error = thousands(cells[name].reward[:, 0])
             for b, s in np.ndindex(len(budgets), len(STATISTICS)):
                 printed = TABLE2[budgets[b]][s][c] if budgets[b] in TABLE2 else None
                 item = f"table2 {reading} B={budgets[b]} {name} {STATISTICS[s]}"
-                told, z[STATISTICS[s], name, b, 0] = _cell(
+                line, z[STATISTICS[s], name, b, 0] = _cell(
                     item, printed, value[s, b], error[s, b], 0.1, REWARD
                 )
-                rows.append(told)
+                rows.append(line)
         rows += _shares(f"table2 {reading}", {REWARD: z})
         for b, budget in enumerate(budgets):
-            samples = {name: cells[name].reward[b : b + 1] for name in PLAYED2}
+            samples = {name: cells[name].reward[b : b + 1] for name in COLUMNS2}
             for statistic in ("m", "Q1"):
                 claim = f"table2 {reading}, B = {budget:,}: {statistic} of Z is the highest"
-                rows.append(most(claim, "yes", "Z", samples, statistic, (budget,), (FIXED_COST,)))
+                rows.append(
+                    best_column(claim, "yes", "Z", samples, statistic, (budget,), (FIXED_COST,))
+                )
             rows += _lower_mean(
                 f"table2 {reading}, B = {budget:,}", {name: x[0, 0] for name, x in samples.items()}
             )
@@ -526,62 +533,76 @@ PAIRS = (
 )
 
 
-def claims(cells: dict[str, Cells], budgets: Any, lambdas: Any) -> list[Row]:
+def table1_claims(cells: dict[str, Cells], budgets: Any, lambdas: Any) -> list[Row]:
     """The paper's conclusions, on measured pulls."""
     samples = {name: cells[name].pulls for name in COLUMNS}
     rows = []
     for statistic in ("m", "Q1"):
-        said = "in most cells (Q1 at B = 5·10⁴: λ ≤ 0.1)"
+        statement = "in most cells (Q1 at B = 5·10⁴: λ ≤ 0.1)"
         rows.append(
-            most(f"{statistic} of BZ is the best", said, "BZ", samples, statistic, budgets, lambdas)
+            best_column(
+                f"{statistic} of BZ is the best",
+                statement,
+                "BZ",
+                samples,
+                statistic,
+                budgets,
+                lambdas,
+            )
         )
         rows += lead_grows(samples, statistic, budgets)
     if 50_000 in budgets:
-        b, few = (
+        b, cheap = (
             list(budgets).index(50_000),
             [i for i, lam in enumerate(lambdas) if lam in (0.05, 0.1)],
         )
-        at = {name: x[b : b + 1, few] for name, x in samples.items()}
-        said = "Q1 of BZ is the best at B = 50,000, λ = 0.05 and 0.1"
-        rows.append(most(said, "yes", "BZ", at, "Q1", (50_000,), [lambdas[i] for i in few]))
+        at = {name: x[b : b + 1, cheap] for name, x in samples.items()}
+        statement = "Q1 of BZ is the best at B = 50,000, λ = 0.05 and 0.1"
+        rows.append(
+            best_column(statement, "yes", "BZ", at, "Q1", (50_000,), [lambdas[i] for i in cheap])
+        )
         rows.append(_lead_by_cost({name: x[b] for name, x in samples.items()}, lambdas))
-    for one, other in PAIRS:
-        rows.append(_mean_profit(one, other, cells))
+    for column, rival in PAIRS:
+        rows.append(_mean_profit(column, rival, cells))
     rows.append(_up_to(0.3, ["BZ"], "Z", samples))
     rows.append(_up_to(0.4, [name for name in COLUMNS if name.startswith("BV1")], "BZ", samples))
-    said = "in most cells"
-    rows.append(most("BV1-15 has the best median", said, "BV1-15", samples, "Q2", budgets, lambdas))
+    statement = "in most cells"
+    rows.append(
+        best_column(
+            "BV1-15 has the best median", statement, "BV1-15", samples, "Q2", budgets, lambdas
+        )
+    )
     return rows + (_compact(cells, budgets, lambdas.index(0.1)) if 0.1 in lambdas else [])
 
 
-def _mean_profit(one: str, other: str, cells: dict[str, Cells]) -> Row:
-    mean, se = mean_se(cells[one].pulls / cells[other].pulls - 1, axis=-1)
+def _mean_profit(column: str, rival: str, cells: dict[str, Cells]) -> Row:
+    mean, se = mean_se(cells[column].pulls / cells[rival].pulls - 1, axis=-1)
     limit = stats.norm.isf(0.025 / mean.size)  # for all cells together
     above, below = mean > 2 * se, mean < -limit * se
     text = f"above in {above.sum()}, below in {below.sum()} of {mean.size}"
-    apart = 100 * (cells[one].pulls.mean(-1) / cells[other].pulls.mean(-1) - 1).max()
-    note = f"paired by instance; above by 2 s.e., below by {limit:.1f} (Bonferroni); up to {apart:.0f} % of means"
+    lead = 100 * (cells[column].pulls.mean(-1) / cells[rival].pulls.mean(-1) - 1).max()
+    note = f"paired by instance; above by 2 s.e., below by {limit:.1f} (Bonferroni); up to {lead:.0f} % of means"
     holds = True if above.all() else False if below.any() else None
-    item = f"claim: mean profit, {one} − {other}"
+    item = f"claim: mean profit, {column} − {rival}"
     return row(item, text, se.max(), published="> 0 in all cells", holds=holds, note=note)
 
 
-def _up_to(said: float, ones: list[str], other: str, samples: dict[str, np.ndarray]) -> Row:
-    """By how much the mean of some columns is above another's at most, over all cells."""
-    chosen = {name: samples[name] for name in [*ones, other]}
-    point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in chosen.items()}
-    again = resampled(chosen, "mean")
+def _up_to(excess: float, columns: list[str], rival: str, samples: dict[str, np.ndarray]) -> Row:
+    """The largest excess, over all cells, of the mean of some columns over that of another."""
+    selection = {name: samples[name] for name in [*columns, rival]}
+    point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in selection.items()}
+    resamples = resampled_statistics(selection, "mean")
     largest, largest_again = (
-        np.max([x[name] / x[other] - 1 for name in ones], axis=0) for x in (point, again)
+        np.max([x[name] / x[rival] - 1 for name in columns], axis=0) for x in (point, resamples)
     )
     low, high = np.quantile(largest_again.max(axis=(1, 2)), (0.025, 0.975))
     note = f"95 % bootstrap interval {100 * low:.0f} to {100 * high:.0f} %; yes: within 5 points of what is printed"
-    holds, text = between(low, high, said - 0.05, said + 0.05), f"{100 * largest.max():.0f} %"
-    item = f"claim: {ones[0].split('-')[0]} has a larger mean than {other}, up to"
-    return row(item, text, published=f"about {100 * said:.0f} %", holds=holds, note=note)
+    holds, text = between(low, high, excess - 0.05, excess + 0.05), f"{100 * largest.max():.0f} %"
+    item = f"claim: {columns[0].split('-')[0]} has a larger mean than {rival}, up to"
+    return row(item, text, published=f"about {100 * excess:.0f} %", holds=holds, note=note)
 
 
-def resampled(samples: dict[str, np.ndarray], statistic: str) -> dict[str, np.ndarray]:
+def resampled_statistics(samples: dict[str, np.ndarray], statistic: str) -> dict[str, np.ndarray]:
     """A statistic of every column on bootstrap resamples of the instances, ``[resample, budget,
     λ]``.
 
@@ -598,7 +619,7 @@ def resampled(samples: dict[str, np.ndarray], statistic: str) -> dict[str, np.nd
 
 
 def _best_other(values: dict[str, np.ndarray], name: str) -> np.ndarray:
-    return np.max([x for other, x in values.items() if other != name], axis=0)
+    return np.max([x for column, x in values.items() if column != name], axis=0)
 
 
 def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> list[Row]:
@@ -608,38 +629,40 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     The paper says so of the minimum: "from approximately 1 % to more than 10 %".
     """
     place = STATISTICS.index(statistic)
-    point, again = (
+    point, resamples = (
         {name: statistics(x)[place] for name, x in samples.items()},
-        resampled(samples, statistic),
+        resampled_statistics(samples, statistic),
     )
-    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, again))
+    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, resamples))
     low, high = np.quantile(leads[:, -1] - leads[:, 0], (0.025, 0.975))
     text = ", ".join(f"{100 * g:.1f} % at {b:g}" for g, b in zip(lead, budgets, strict=True))
     note = "over the best other column, mean over λ; 95 % bootstrap interval"
     note += " (too narrow for a minimum)" if statistic == "m" else ""
     grows = beyond(low, high)
     grown = f"{note} of the last − the first: {100 * low:.1f} to {100 * high:.1f} %"
-    said = "grows" if statistic == "m" else OURS
+    statement = "grows" if statistic == "m" else OURS
     rows = [
         row(
             f"claim: lead of BZ in {statistic} grows with B",
             text,
-            published=said,
+            published=statement,
             holds=grows,
             note=grown,
         )
     ]
     if statistic != "m":
         return rows
-    for b, said in ((0, "approximately 1 %"), (-1, "more than 10 %")):
+    for b, statement in ((0, "approximately 1 %"), (-1, "more than 10 %")):
         low, high = np.quantile(leads[:, b], (0.025, 0.975))
         holds = beyond(low, high, 0.1) if b else between(low, high, 0.005, 0.015)
-        item, of = (
+        item, details = (
             f"claim: lead of BZ in m at B = {budgets[b]:g}",
             f"{note}: {100 * low:.1f} to {100 * high:.1f} %",
         )
-        of += "" if b else "; yes: from 0.5 to 1.5 %"
-        rows.append(row(item, f"{100 * lead[b]:.1f} %", published=said, holds=holds, note=of))
+        details += "" if b else "; yes: from 0.5 to 1.5 %"
+        rows.append(
+            row(item, f"{100 * lead[b]:.1f} %", published=statement, holds=holds, note=details)
+        )
     return rows
 
 
@@ -648,9 +671,12 @@ def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     smaller one?
     """
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
-    point, again = {name: statistics(x)[place] for name, x in at.items()}, resampled(at, "m")
+    point, resamples = (
+        {name: statistics(x)[place] for name, x in at.items()},
+        resampled_statistics(at, "m"),
+    )
     # [1, λ], [resample, 1, λ]
-    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, again))
+    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, resamples))
     limits = [
         np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975))
         for i in range(len(lambdas) - 1)
@@ -667,9 +693,9 @@ def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     )
 
 
-def most(
+def best_column(
     claim: str,
-    said: str,
+    statement: str,
     name: str,
     samples: dict[str, np.ndarray],
     statistic: str,
@@ -682,11 +708,11 @@ def most(
     Clearly: by the 95 % bootstrap interval of its lead over the best other column of the sample.
     """
     place = STATISTICS.index(statistic)
-    values, again = (
+    values, resamples = (
         {column: statistics(x)[place] for column, x in samples.items()},
-        resampled(samples, statistic),
+        resampled_statistics(samples, statistic),
     )
-    point, leads = (x[name] - _best_other(x, name) for x in (values, again))
+    point, leads = (x[name] - _best_other(x, name) for x in (values, resamples))
     low, high = np.quantile(leads, (0.025, 0.975), axis=0)
     best, not_best = low > 0, high < 0
     misses = "; ".join(f"B={budgets[b]} λ={lambdas[k]:g}" for b, k in np.argwhere(point < 0))
@@ -696,7 +722,7 @@ def most(
     half = best.size / 2
     holds = True if best.sum() > half else False if not_best.sum() >= half else None
     text = f"{(point >= 0).sum()} of {best.size}"
-    return row(f"claim: {claim}", text, published=said, holds=holds, note=note)
+    return row(f"claim: {claim}", text, published=statement, holds=holds, note=note)
 
 
 def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:

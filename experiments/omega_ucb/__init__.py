@@ -22,7 +22,9 @@ from experiments.omega_ucb.play import ADS_FILE
 
 def larger(options: Options) -> list[Row]:
     """Statements of Figure 3 again, on thousands of new instances."""
-    from experiments.omega_ucb_tails import larger as rows  # which stands on this package
+    from experiments.omega_ucb_tails import (
+        paired_differences as rows,
+    )  # which stands on this package
 
     return rows(options)
 
@@ -39,8 +41,12 @@ EXPERIMENT = Experiment(
             "figure3b", "S-GBr", "generalised Bernoulli", statements.other_laws
         ),
         "figure3c": regret_item("figure3c", "S-Bt", "Beta", statements.other_laws),
-        "figure3d": regret_item("figure3d", "FB-Br", "Facebook ads, Bernoulli", statements.ads),
-        "figure3e": regret_item("figure3e", "FB-Bt", "Facebook ads, Beta", statements.ads),
+        "figure3d": regret_item(
+            "figure3d", "FB-Br", "Facebook ads, Bernoulli", statements.advertisements
+        ),
+        "figure3e": regret_item(
+            "figure3e", "FB-Bt", "Facebook ads, Beta", statements.advertisements
+        ),
         "figure3f": densities,
         "figure4": figure4,
         "figure6": figure6,

@@ -57,34 +57,32 @@ def less(
     the paired difference leaves out 0, else unclear, with what would be needed to tell.
     """
     low, high = xarray.align(low, high, join="inner")
-    found = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
-    mean, left, right = found.value, found.low, found.high
-    holds = beyond(left, right)
+    interval = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
+    mean, low_end, high_end = interval.value, interval.low, interval.high
+    holds = beyond(low_end, high_end)
     low_mean, high_mean = (float(x.mean()) for x in (low, high))
-    details = (
-        f"{note}; {low_mean:.5g} against {high_mean:.5g}; 95 % interval {left:.4g} to {right:.4g}"
-    )
+    details = f"{note}; {low_mean:.5g} against {high_mean:.5g}; "
+    details += f"95 % interval {low_end:.4g} to {high_end:.4g}"
     if bool((high == low).all()):
         holds, details = False, f"equal, run by run; {low_mean:.5g}"
     elif holds is None:
-        details += f"; {more(high, low, over)}"
+        details += f"; {runs_to_tell(high, low, over)}"
     error = standard_error(high - low, over)
     return row(item, mean, error, published=published, holds=holds, note=details, digits=".5g")
 
 
-def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
+def somewhere(item: str, runs: Curves, above: str, below: str) -> Row:
     """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired
     difference that holds at all those shares at once, at 95 %.
     """
-    apart = (found.regret[above] - found.regret[below]).sel(mark=slice(None, TENTH))
-    band = jb.statistics.simultaneous_band(apart, over=found.over)
+    difference = (runs.regret[above] - runs.regret[below]).sel(mark=slice(None, TENTH))
+    band = jb.statistics.simultaneous_band(difference, over=runs.over)
     at = int(band.low.values.argmax())
     holds = True if bool((band.low > 0).any()) else False if bool((band.high < 0).all()) else None
     mean, low, high = (float(part[at]) for part in (band.value, band.low, band.high))
-    note = (
-        f"at {float(apart['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
-    )
-    error = standard_error(apart.isel(mark=at), found.over)
+    note = f"at {float(difference['mark'][at]):.2g} B; "
+    note += f"band at 95 % for all shares: {low:.4g} to {high:.4g}"
+    error = standard_error(difference.isel(mark=at), runs.over)
     return row(item, mean, error, published="may be > 0 for small budgets", holds=holds, note=note)
 
 
@@ -92,52 +90,52 @@ def standard_error(x: xarray.DataArray, over: str) -> float:
     return float(moments(np.asarray(units(x, over).values, float)).error)
 
 
-def more(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
+def runs_to_tell(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
     needed = float(jb.statistics.runs_needed(x, y, over=over)["needed"])
-    what = "instances" if over == "instance" else "runs of each campaign"
+    units = "instances" if over == "instance" else "runs of each campaign"
     return (
-        f"about {float(f'{needed:.2g}'):,.0f} {what} would tell"
+        f"about {float(f'{needed:.2g}'):,.0f} {units} would tell"
         if needed < 1e7
         else "no number of runs would tell"
     )
 
 
 def best(
-    item: str, published: str, found: Curves, share: float, name: str, others: Sequence[str]
+    item: str, published: str, runs: Curves, share: float, name: str, rivals: Sequence[str]
 ) -> Row:
     """Has ``name`` less regret than all others? Paired t-tests on the runs that the two have,
     Holm's correction over the others, at 5 %.
     """
-    mine = found.at(share, name)
-    gaps = {other: found.at(share, other) - mine for other in others}
+    regret = runs.at(share, name)
+    gaps = {rival: runs.at(share, rival) - regret for rival in rivals}
     tests = (
-        jb.statistics.dominance(found.at(share, name, o), among="policy", over=found.over)
-        for o in others
+        jb.statistics.dominance(runs.at(share, name, o), among="policy", over=runs.over)
+        for o in rivals
     )
     p = dict(
-        zip(others, jb.statistics.holm(np.array([float(x["p"][0, 1]) for x in tests])), strict=True)
+        zip(rivals, jb.statistics.holm(np.array([float(x["p"][0, 1]) for x in tests])), strict=True)
     )
-    behind = [o for o in others if not (p[o] <= 0.05 and float(gaps[o].mean()) > 0)]
+    behind = [o for o in rivals if not (p[o] <= 0.05 and float(gaps[o].mean()) > 0)]
     better = [o for o in behind if p[o] <= 0.05]
-    nearest = min(others, key=lambda o: float(found.at(share, o).mean()))
+    nearest = min(rivals, key=lambda o: float(runs.at(share, o).mean()))
     holds = False if better else None if behind else True
-    parts = [
-        f"{name}: {float(mine.mean()):.5g}; measured: regret of the best other ({nearest}) − it"
+    remarks = [
+        f"{name}: {float(regret.mean()):.5g}; measured: regret of the best other ({nearest}) − it"
     ]
     if better:
-        parts.append(f"clearly less regret: {', '.join(better)}")
-    for other in (o for o in behind if o not in better):
-        worse = (gaps[other] > 0).values
-        parts.append(
-            f"not clear: {other} (p = {p[other]:.2g}, more regret in {worse.sum()} of {worse.size} runs)"
+        remarks.append(f"clearly less regret: {', '.join(better)}")
+    for rival in (o for o in behind if o not in better):
+        worse = (gaps[rival] > 0).values
+        remarks.append(
+            f"not clear: {rival} (p = {p[rival]:.2g}, more regret in {worse.sum()} of {worse.size} runs)"
         )
     if holds is None and len(behind) <= 2:
-        parts.append(
-            more(*xarray.align(found.at(share, behind[0]), mine, join="inner"), found.over)
+        remarks.append(
+            runs_to_tell(*xarray.align(runs.at(share, behind[0]), regret, join="inner"), runs.over)
         )
     lead = gaps[nearest]
-    return row(item, lead.mean(), standard_error(lead, found.over), published=published, holds=holds,
-               note="; ".join(parts), digits=".5g")  # fmt: skip
+    return row(item, lead.mean(), standard_error(lead, runs.over), published=published, holds=holds,
+               note="; ".join(remarks), digits=".5g")  # fmt: skip
 
 
 def statistic(
@@ -147,22 +145,22 @@ def statistic(
     """A function of the means of several curves of the same worlds, with its bootstrap interval
     over ``over``.
     """
-    other = "replicate" if over == "instance" else "instance"
-    values = [np.asarray(x.mean(other).values, float) for x in samples]
+    averaged = "replicate" if over == "instance" else "instance"
+    values = [np.asarray(x.mean(averaged).values, float) for x in samples]
 
-    def of_means(*parts: np.ndarray, axis: int = -1) -> np.ndarray:
-        return function(*(part.mean(axis=axis) for part in parts))
+    def of_means(*arrays: np.ndarray, axis: int = -1) -> np.ndarray:
+        return function(*(part.mean(axis=axis) for part in arrays))
 
-    found = stats.bootstrap(
+    bootstrap = stats.bootstrap(
         values, of_means, paired=True, vectorized=True, n_resamples=2000, method="percentile",
         rng=np.random.default_rng(0),
     )  # fmt: skip
-    low, high = found.confidence_interval
+    low, high = bootstrap.confidence_interval
     note += f"; 95 % interval {low:.3g} to {high:.3g}"
     return row(
         item,
         of_means(*values),
-        found.standard_error,
+        bootstrap.standard_error,
         published=published,
         holds=holds(low, high),
         note=note,
@@ -176,7 +174,7 @@ def above(level: float, sign: int = 1) -> Callable[[float, float], bool | None]:
     )
 
 
-def growth(middle: Any, end: Any) -> Any:
+def local_exponent(middle: Any, end: Any) -> Any:
     """Local exponent of the mean regret in the budget, over the last half decade."""
     return np.log(end / middle) / np.log(END / MIDDLE)
 
@@ -196,82 +194,89 @@ EASIER = ("BTS", "KL-UCB-SC+", "UCB-SC+")  # on the ads; the paper says so of th
 
 def bernoulli(name: str, options: Options) -> list[Row]:
     """§6.1, synthetic Bernoulli."""
-    found, arms = curves(name, options), int(name.rsplit("-", 1)[1])
-    rows = _leads(name, found, QUARTER, "has the least regret", "yes", (ONE, *COMPETITORS))
-    for mine, theirs in itertools.product((QUARTER, ONE, "BTS"), UCBS):
-        item = f"{name}: growth exponent of {theirs} − of {mine}, from 0.32 B to B"
+    runs, arms = curves(name, options), int(name.rsplit("-", 1)[1])
+    rows = _leads(name, runs, QUARTER, "has the least regret", "yes", (ONE, *COMPETITORS))
+    for policy, theirs in itertools.product((QUARTER, ONE, "BTS"), UCBS):
+        item = f"{name}: growth exponent of {theirs} − of {policy}, from 0.32 B to B"
         means = (
-            [float(found.at(share, who).mean()) for share in (MIDDLE, END)]
-            for who in (theirs, mine)
+            [float(runs.at(share, label).mean()) for share in (MIDDLE, END)]
+            for label in (theirs, policy)
         )
-        note = "exponents {:.2f} and {:.2f}".format(*(growth(*each) for each in means))
-        rows.append(_faster(item, "> 0 (better asymptotics)", found, theirs, mine, note))
+        note = "exponents {:.2f} and {:.2f}".format(*(local_exponent(*pair) for pair in means))
+        rows.append(_faster(item, "> 0 (better asymptotics)", runs, theirs, policy, note))
     for theirs in UCBS:
         rows.append(
             somewhere(
-                f"{name}: regret of {ONE} − {theirs}, where largest up to 0.1 B", found, ONE, theirs
+                f"{name}: regret of {ONE} − {theirs}, where largest up to 0.1 B", runs, ONE, theirs
             )
         )
-        rows.append(_gap(name, found, theirs, ONE, "> 0"))
+        rows.append(_gap(name, runs, theirs, ONE, "> 0"))
     if arms == 10:
-        rows.append(_gap(name, found, ONE, "BTS", "> 0 (only for K = 10)"))
+        rows.append(_gap(name, runs, ONE, "BTS", "> 0 (only for K = 10)"))
     else:
-        rows += [_gap(name, found, "BTS", mine, "> 0") for mine in (QUARTER, ONE)]
-    rows += _bends(name, found)
-    rows.append(_gap(name, found, ONE, QUARTER, "> 0 (not too large budgets)"))
-    item, said = (
+        rows += [_gap(name, runs, "BTS", policy, "> 0") for policy in (QUARTER, ONE)]
+    rows += _bends(name, runs)
+    rows.append(_gap(name, runs, ONE, QUARTER, "> 0 (not too large budgets)"))
+    item, statement = (
         f"{name}: growth exponent of {QUARTER} − of {ONE}",
         "> 0 (ρ = 1 better asymptotically)",
     )
     note = "from 0.32 B to B: yes and no are about these budgets, no finite one shows or refutes what comes later"
-    rows.append(_faster(item, said, found, QUARTER, ONE, note))
-    rows.append(_almost_equal(name, found))
+    rows.append(_faster(item, statement, runs, QUARTER, ONE, note))
+    rows.append(_almost_equal(name, runs))
     if arms == 10:
         constant = "ω-UCB, α = 0.05"
-        both = Curves(
-            found.setting, found.regret | curves(name, options, ["constant"]).regret, found.share
+        extended = Curves(
+            runs.setting, runs.regret | curves(name, options, ["constant"]).regret, runs.share
         )
         exponents = [
-            float(growth(*(both.at(share, who).mean() for share in (MIDDLE, END))))
-            for who in (constant, ONE)
+            float(local_exponent(*(extended.at(share, label).mean() for share in (MIDDLE, END))))
+            for label in (constant, ONE)
         ]
         item, note = (
             f"{name}: growth exponent of {constant} − of {ONE}",
             "exponents {:.2f} and {:.2f}".format(*exponents),
         )
         rows.append(
-            _faster(item, "> 0 (linear regret with a constant α)", both, constant, ONE, note)
+            _faster(item, "> 0 (linear regret with a constant α)", extended, constant, ONE, note)
         )
-    return rows + magnitudes(name, found) + (_ranges(found) if arms == 100 else [])
+    return rows + magnitudes(name, runs) + (_ranges(runs) if arms == 100 else [])
 
 
 def _leads(
-    name: str, found: Curves, mine: str, what: str, published: str, others: Sequence[str]
+    name: str, runs: Curves, policy: str, claim: str, published: str, rivals: Sequence[str]
 ) -> list[Row]:
     """Has one policy less regret than others, at every share of the budget that is shown?"""
-    where = {share: "B" if share == 1 else f"{share:.2g} B" for share in SHOWN}
+    labels = {share: "B" if share == 1 else f"{share:.2g} B" for share in SHOWN}
     return [
-        best(f"{name}: {mine} {what} at {at}", published, found, share, mine, others)
-        for share, at in where.items()
+        best(f"{name}: {policy} {claim} at {at}", published, runs, share, policy, rivals)
+        for share, at in labels.items()
     ]
 
 
-def _gap(name: str, found: Curves, more: str, fewer: str, published: str) -> Row:
+def _gap(name: str, runs: Curves, worse: str, better: str, published: str) -> Row:
     """Has one policy less regret at B than another?"""
-    item = f"{name}: regret of {more} − {fewer} at B"
-    return less(item, published, found.at(END, fewer), found.at(END, more), found.over)
+    item = f"{name}: regret of {worse} − {better} at B"
+    return less(item, published, runs.at(END, better), runs.at(END, worse), runs.over)
 
 
-def _faster(item: str, published: str, found: Curves, one: str, other: str, note: str) -> Row:
+def _faster(item: str, published: str, runs: Curves, faster: str, slower: str, note: str) -> Row:
     """Does the regret of one policy grow faster than that of another?"""
-    samples = [found.at(share, who) for who in (one, other) for share in (MIDDLE, END)]
+    samples = [runs.at(share, label) for label in (faster, slower) for share in (MIDDLE, END)]
     return statistic(
-        item, published, lambda a, b, c, d: growth(a, b) - growth(c, d), samples, above(0), note
+        item,
+        published,
+        lambda a, b, c, d: local_exponent(a, b) - local_exponent(c, d),
+        samples,
+        above(0),
+        note,
     )
 
 
-def _bends(name: str, found: Curves) -> list[Row]:
-    one, quarter, bts = ([found.at(share, who) for share in SHOWN] for who in (ONE, QUARTER, "BTS"))
+def _bends(name: str, runs: Curves) -> list[Row]:
+    unit, quarter, bts = (
+        [runs.at(share, label) for share in SHOWN] for label in (ONE, QUARTER, "BTS")
+    )
     note = "growth from 0.32 B to B over that from 0.1 B to 0.32 B"
 
     def straight(low: float, high: float) -> bool | None:
@@ -282,7 +287,7 @@ def _bends(name: str, found: Curves) -> list[Row]:
 
     rule = f"{note}; yes: 1 inside an interval shorter than 1"
     return [
-        statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, one, straight, rule),
+        statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, unit, straight, rule),
         statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, quarter, above(1), note),
         statistic(
             f"{name}: bend of BTS", "≤ 1 (logarithmic)", bend, bts, flat, f"{rule}, or below 1"
@@ -290,9 +295,9 @@ def _bends(name: str, found: Curves) -> list[Row]:
     ]
 
 
-def _almost_equal(name: str, found: Curves) -> Row:
-    gap, size = found.at(END, STAR) - found.at(END, QUARTER), float(found.at(END, QUARTER).mean())
-    part, error = float(gap.mean()) / size, standard_error(gap, found.over) / size
+def _almost_equal(name: str, runs: Curves) -> Row:
+    gap, size = runs.at(END, STAR) - runs.at(END, QUARTER), float(runs.at(END, QUARTER).mean())
+    part, error = float(gap.mean()) / size, standard_error(gap, runs.over) / size
     item = f"{name}: regret of {STAR} − {QUARTER} at B, share of the latter"
     if not gap.any():
         note = "equal, run by run: η̂ is exactly 1 on Bernoulli arms, so nothing is tested"
@@ -314,67 +319,72 @@ def _almost_equal(name: str, found: Curves) -> Row:
 
 def other_laws(name: str, options: Options) -> list[Row]:
     """§6.1, synthetic generalised Bernoulli and Beta."""
-    found, comparable = curves(name, options), name == "S-Bt-100"
+    runs, comparable = curves(name, options), name == "S-Bt-100"
     published = "yes; with m-UCB comparable" if comparable else "yes"
-    others = [c for c in COMPETITORS if not (comparable and c == "m-UCB")]
+    rivals = [c for c in COMPETITORS if not (comparable and c == "m-UCB")]
     rows: list[Row] = []
-    for mine in (QUARTER, STAR):
-        rows += _leads(name, found, mine, "beats its competitors", published, others)
-    rows += [_comparable(name, found, mine) for mine in (QUARTER, STAR) if comparable]
-    item, both = f"{name}: regret of BTS / {STAR} at B", [found.at(END, "BTS"), found.at(END, STAR)]
-    said, rule = "not competitive (≫ 1)", "yes: above 2"
-    rows.append(statistic(item, said, lambda bts, star: bts / star, both, above(2), rule))
-    rows += [_gap(name, found, QUARTER, STAR, "> 0"), *magnitudes(name, found)]
+    for policy in (QUARTER, STAR):
+        rows += _leads(name, runs, policy, "beats its competitors", published, rivals)
+    rows += [_comparable(name, runs, policy) for policy in (QUARTER, STAR) if comparable]
+    item, samples = (
+        f"{name}: regret of BTS / {STAR} at B",
+        [runs.at(END, "BTS"), runs.at(END, STAR)],
+    )
+    statement, rule = "not competitive (≫ 1)", "yes: above 2"
+    rows.append(statistic(item, statement, lambda bts, star: bts / star, samples, above(2), rule))
+    rows += [_gap(name, runs, QUARTER, STAR, "> 0"), *magnitudes(name, runs)]
     return (
-        [*rows, _as_stated(found, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
+        [*rows, _as_stated(runs, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
     )
 
 
-def _as_stated(found: Curves, coded: Curves) -> Row:
+def _as_stated(runs: Curves, coded: Curves) -> Row:
     """The regret that the reference code would state in the same instances: its means are 0.8 times
     the true ones.
     """
-    stated, true = coded.at(END, QUARTER), found.at(END, QUARTER)
-    early = 0.8 * float(found.at(0.8, QUARTER).mean())
+    stated, true = coded.at(END, QUARTER), runs.at(END, QUARTER)
+    early = 0.8 * float(runs.at(0.8, QUARTER).mean())
     note = f"the code's means, budget and regret (gbr_mean_bug); {float(true.mean()):.4g} with the true ones, "
     note += f"0.8 times the regret at 0.8 B is {early:.4g}"
     mean, error = float(stated.mean()), standard_error(stated, coded.over)
     return row(f"{CODED}: regret of {QUARTER} at B", mean, error, note=note)
 
 
-def _comparable(name: str, found: Curves, mine: str) -> Row:
+def _comparable(name: str, runs: Curves, policy: str) -> Row:
     """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies
     outside.
     """
-    both = [found.at(END, "m-UCB"), found.at(END, mine)]
+    samples = [runs.at(END, "m-UCB"), runs.at(END, policy)]
     item, rule = (
-        f"{name}: regret of m-UCB / {mine} at B",
+        f"{name}: regret of m-UCB / {policy} at B",
         "yes: interval within 4/5 and 5/4, no: outside",
     )
-    holds = functools.partial(between, least=0.8, most=1.25)
-    return statistic(item, "comparable", lambda theirs, ours: theirs / ours, both, holds, rule)
+    holds = functools.partial(between, floor=0.8, ceiling=1.25)
+    return statistic(item, "comparable", lambda theirs, ours: theirs / ours, samples, holds, rule)
 
 
-def ads(name: str, options: Options) -> list[Row]:
+def advertisements(name: str, options: Options) -> list[Row]:
     """§6.1, social-media advertisement data."""
-    found = curves(name, options)
-    rows = _leads(name, found, QUARTER, "beats its competitors", "yes", COMPETITORS)
+    runs = curves(name, options)
+    rows = _leads(name, runs, QUARTER, "beats its competitors", "yes", COMPETITORS)
     rows += [
-        _gap(name, found, ONE, QUARTER, "> 0"),
-        _gap(name, found, QUARTER, STAR, "> 0, not much"),
+        _gap(name, runs, ONE, QUARTER, "> 0"),
+        _gap(name, runs, QUARTER, STAR, "> 0, not much"),
     ]
     note = "local exponent of the mean regret from 0.32 B to B; yes: below 1/2"
-    for mine in (QUARTER, ONE):
-        item, said = f"{name}: growth exponent of {mine}", "good asymptotics (≪ 1)"
-        samples = [found.at(share, mine) for share in (MIDDLE, END)]
-        rows.append(statistic(item, said, growth, samples, above(-0.5, -1), note, found.over))
-    rows += magnitudes(name, found)
+    for policy in (QUARTER, ONE):
+        item, statement = f"{name}: growth exponent of {policy}", "good asymptotics (≪ 1)"
+        samples = [runs.at(share, policy) for share in (MIDDLE, END)]
+        rows.append(
+            statistic(item, statement, local_exponent, samples, above(-0.5, -1), note, runs.over)
+        )
+    rows += magnitudes(name, runs)
     if options.quick:
         return rows
     twin = "S-Br-50" if name == "FB-Br" else "S-Bt-50"
     return rows + [
-        _relative(name, twin, found, curves(twin, options), who)
-        for who in ("BTS", "UCB-SC+", *UCBS)
+        _relative(name, twin, runs, curves(twin, options), label)
+        for label in ("BTS", "UCB-SC+", *UCBS)
     ]
 
 
@@ -382,75 +392,79 @@ def easier(options: Options) -> list[Row]:
     """KL-UCB-SC+, which takes long: on Bernoulli ads and on random arms; and beside UCB-BV1, as
     Figure 2 has it.
     """
-    here, there = (curves(name, options, ("two ρ", "KL")) for name in ("FB-Br", "S-Br-50"))
-    rows = [_relative("FB-Br", "S-Br-50", here, there, "KL-UCB-SC+")]
+    ads_runs, synthetic_runs = (
+        curves(name, options, ("two ρ", "KL")) for name in ("FB-Br", "S-Br-50")
+    )
+    rows = [_relative("FB-Br", "S-Br-50", ads_runs, synthetic_runs, "KL-UCB-SC+")]
     rows.append(
         _gap("S-Br-10", curves("S-Br-10", options, ("older", "KL")), "UCB-BV1", "KL-UCB-SC+", "> 0")
     )
-    return [each._replace(item=f"easier: {each.item}") for each in rows]
+    return [line._replace(item=f"easier: {line.item}") for line in rows]
 
 
-def _relative(name: str, twin: str, found: Curves, other: Curves, who: str) -> Row:
+def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str) -> Row:
     """Relative to ω-UCB, ρ = 1/4: easier here than on synthetic arms of the same law (K = 50)?"""
     means, errors = [], []
-    for x in (found, other):
-        top, bottom = xarray.align(x.at(END, who), x.at(END, QUARTER), join="inner")
+    for x in (runs, twin_runs):
+        top, bottom = xarray.align(x.at(END, label), x.at(END, QUARTER), join="inner")
         high, low = float(top.mean()), float(bottom.mean())
         means.append(high / low)
         errors.append(standard_error(top / high - bottom / low, x.over))  # by the delta method
-    apart, error = (
+    difference, error = (
         float(np.log(means[0])) - float(np.log(means[1])),
         float(np.hypot(errors[0], errors[1])),
     )
-    easier = who in EASIER
-    holds = above_zero(-apart if easier else apart, error)
-    item = f"{name}: ln of regret of {who} / {QUARTER}, minus the same on {twin}"
+    easier = label in EASIER
+    holds = above_zero(-difference if easier else difference, error)
+    item = f"{name}: ln of regret of {label} / {QUARTER}, minus the same on {twin}"
     note = f"ratios of mean regrets at B: {means[0]:.3g}, {means[1]:.3g}; 2 standard errors"
-    said = common.OURS if who == "UCB-SC+" else "easier (< 0)" if easier else "harder (> 0)"
-    return row(item, apart, error, published=said, holds=holds, note=note, digits=".3g")
+    statement = common.OURS if label == "UCB-SC+" else "easier (< 0)" if easier else "harder (> 0)"
+    return row(item, difference, error, published=statement, holds=holds, note=note, digits=".3g")
 
 
-def magnitudes(name: str, found: Curves) -> list[Row]:
+def magnitudes(name: str, runs: Curves) -> list[Row]:
     """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting
     scripts).
     """
-    top, rows = found.setting.published_top, []
-    for who in found.regret:
-        if who.startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
+    top, rows = runs.setting.published_top, []
+    for label in runs.regret:
+        if label.startswith("ω") and label not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
-        x, share = found.at(END, who), float(found.share[who].isel(mark=-1).mean())
-        mean, error = float(x.mean()), standard_error(x, found.over)
-        said, holds = (
+        x, share = runs.at(END, label), float(runs.share[label].isel(mark=-1).mean())
+        mean, error = float(x.mean()), standard_error(x, runs.over)
+        statement, holds = (
             (f"below {top:g} (axis)", above_zero(top - mean, error))
-            if who == QUARTER
+            if label == QUARTER
             else ("", None)
         )
         note = f"{100 * share:.3g} % of the best arm's reward"
         if name.startswith("S-GBr"):
-            early = 0.8 * float(found.at(0.8, who).mean())
+            early = 0.8 * float(runs.at(0.8, label).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
-        item = f"{name}: regret of {who} at B"
-        rows.append(row(item, mean, error, published=said, holds=holds, note=note, digits=".5g"))
+        item = f"{name}: regret of {label} at B"
+        rows.append(
+            row(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
+        )
     return rows
 
 
-def _ranges(found: Curves) -> list[Row]:
+def _ranges(runs: Curves) -> list[Row]:
     note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
     rows = []
-    for who, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
-        ends = [found.at(share, who) for share in (TENTH, END)]
+    for label, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
+        ends = [runs.at(share, label) for share in (TENTH, END)]
         means, errors = (
             [float(x.mean()) for x in ends],
-            [standard_error(x, found.over) for x in ends],
+            [standard_error(x, runs.over) for x in ends],
         )
         inside = means[0] > low and means[1] < high
-        near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
+        is_near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
         item, measured = (
-            f"S-Br-100: regret of {who} from 0.1 B to B",
+            f"S-Br-100: regret of {label} from 0.1 B to B",
             f"{means[0]:.4g} to {means[1]:.4g}",
         )
         holds, error = (
-            True if inside else None if near else False,
+            True if inside else None if is_near else False,
             f"{errors[0]:.2g}, {errors[1]:.2g}",
         )
         rows.append(
@@ -472,13 +486,13 @@ def regret_figure(
     """
     picture, axes = figure(2, len(settings), (max(6.5, 4.6 * len(settings)), 8.2))
     for column, setting in enumerate(settings):
-        found = curves(setting, options)
+        runs = curves(setting, options)
         top, below = axes[column], axes[len(settings) + column]
         # ω* equals ω on Bernoulli arms, and is left out there as in the paper
         for policy in (*(OMEGAS[:2] if setting.startswith("S-Br") else OMEGAS), *play.COMPETITORS):
-            _draw(top, found, "regret", policy, bands)
-            _draw(below, found, "share", policy, bands)
-        highest = max(float(found.at(1.0, p).mean()) for p in OMEGAS)
+            _draw(top, runs, "regret", policy, bands)
+            _draw(below, runs, "share", policy, bands)
+        highest = max(float(runs.at(1.0, p).mean()) for p in OMEGAS)
         top.set(title=setting, ylim=(0, 2.2 * highest))
         below.set(yscale="log", xlabel="share of the budget spent")
         for axis in (top, below):
@@ -487,13 +501,13 @@ def regret_figure(
     axes[0].set_ylabel("regret (units of reward), mean")
     axes[len(settings)].set_ylabel("regret / reward of the best arm, mean")
     kind = "bands hold their whole curve at 95 %" if bands else "bands: 95 % at each place"
-    what = (
+    units = (
         "random instances"
         if play.SETTINGS[settings[0]].over == "instance"
         else "runs on the given campaigns"
     )
     size = f"\nbudget {play.steps(options):,.0f} instead of {play.STEPS:,.0f} times the smallest mean cost"
-    picture.suptitle(f"{title}\n{kind}, over {what}{'' if options.full else size}", fontsize=11)
+    picture.suptitle(f"{title}\n{kind}, over {units}{'' if options.full else size}", fontsize=11)
     save(picture, options.out / f"{name}.png", legend=axes, columns=3 if len(settings) == 1 else 6)
 
 
@@ -501,11 +515,11 @@ def regret_item(name: str, law: str, title: str, tell: Callable[[str, Options], 
     """A panel of Figure 3, and the rows that ``tell`` gives for each of its settings."""
 
     def item(options: Options) -> list[Row]:
-        played = [law] if law.startswith("FB") else play.of_size(law, options)
-        regret_figure(options, name, f"Figure {name.removeprefix('figure')}: {title}", played)
-        rows = [seconds_row("", played, options, note=f" in {', '.join(played)}")]
-        rows += [told for setting in played for told in tell(setting, options)]
-        return [told._replace(item=f"{name}: {told.item}") for told in rows]
+        settings = [law] if law.startswith("FB") else play.of_size(law, options)
+        regret_figure(options, name, f"Figure {name.removeprefix('figure')}: {title}", settings)
+        rows = [seconds_row("", settings, options, note=f" in {', '.join(settings)}")]
+        rows += [line for setting in settings for line in tell(setting, options)]
+        return [line._replace(item=f"{name}: {line.item}") for line in rows]
 
     return item
 
@@ -523,10 +537,10 @@ def figure6(options: Options) -> list[Row]:
     return []
 
 
-def _draw(axis: Any, found: Curves, kind: str, policy: str, bands: bool) -> None:
-    values = getattr(found, kind)[policy]
+def _draw(axis: Any, runs: Curves, kind: str, policy: str, bands: bool) -> None:
+    values = getattr(runs, kind)[policy]
     make = jb.statistics.simultaneous_band if bands else jb.statistics.bootstrap_interval
-    band = make(values, over=found.over, resamples=1000)
+    band = make(values, over=runs.over, resamples=1000)
     x, style = values["mark"].values, look(policy)
     axis.plot(x, band.value, label=policy, markevery=(1, 4), **style)
     axis.fill_between(
@@ -553,9 +567,9 @@ def densities(options: Options) -> list[Row]:
             float(((means < 0.25) | (means > 0.75)).mean()),
         )
         if name == "mean cost":
-            said, holds, rule = "towards 1", quartiles[1] > 0.5, "median above 1/2"
+            statement, holds, rule = "towards 1", quartiles[1] > 0.5, "median above 1/2"
         else:
-            said, holds, rule = (
+            statement, holds, rule = (
                 "towards the ends of [0, 1]",
                 outside > 0.5,
                 "more than half of them",
@@ -563,7 +577,7 @@ def densities(options: Options) -> list[Row]:
         item = f"figure3f: {name} of campaign {campaign.name}"
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
-        rows.append(row(item, text, 0, published=said, holds=holds, note=note))
+        rows.append(row(item, text, 0, published=statement, holds=holds, note=note))
     title = f"Figure 3f: campaign {campaign.name}, K = 33"
     axes[0].set(xlabel="mean of an ad (scaled)", ylabel="kernel density", title=title)
     axes[0].legend(frameon=False)
@@ -584,9 +598,9 @@ RECORD = {
 
 def figure2(options: Options) -> list[Row]:
     """A dominance matrix of all policies, and the head-to-head results that the paper quotes."""
-    found = curves(SETTING, options, (*play.SETTINGS[SETTING].groups, "older"))
+    runs = curves(SETTING, options, (*play.SETTINGS[SETTING].groups, "older"))
     names = [play.omega(0.25), play.omega(1.0), *play.COMPETITORS, *play.OLDER]
-    last = found.at(END, *names)
+    last = runs.at(END, *names)
     _dominance(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
     rows = []
@@ -594,9 +608,7 @@ def figure2(options: Options) -> list[Row]:
         (loser, winner) for loser, winners in RECORD.items() for winner in winners
     ):
         item = f"figure2: {SETTING}: regret of {loser} − {winner} at B"
-        rows.append(
-            less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note)
-        )
+        rows.append(less(item, "> 0", runs.at(END, winner), runs.at(END, loser), runs.over, note))
     item, timed = (
         f"figure2: {SETTING}: regret of PD-BwK − PD-BwK with time at B",
         "PD-BwK with time",
@@ -605,35 +617,35 @@ def figure2(options: Options) -> list[Row]:
         less(
             item,
             common.OURS,
-            found.at(END, timed),
-            found.at(END, "PD-BwK"),
-            found.over,
+            runs.at(END, timed),
+            runs.at(END, "PD-BwK"),
+            runs.over,
             "T = B / min μ^c; paired",
         )
     )
     for name in play.OLDER:
-        x = found.at(END, name)
+        x = runs.at(END, name)
         rows.append(
             row(
                 f"figure2: {SETTING}: regret of {name} at B",
                 float(x.mean()),
-                standard_error(x, found.over),
+                standard_error(x, runs.over),
             )
         )
-    told = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
-    return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], told)]
+    remark = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
+    return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], remark)]
 
 
 def _dominance(options: Options, last: xarray.DataArray) -> None:
     order = np.argsort(last.mean(("instance", "replicate")).values)
     table = jb.statistics.dominance(last.isel(policy=order), among="policy", over="instance")
     names = [str(name) for name in table["policy"].values]
-    shown = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
+    signs = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
     picture, axes = figure(1, 1, (8.4, 7.4))
     axes[0].imshow(
-        shown, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75
+        signs, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75
     )
-    for (line, column), value in np.ndenumerate(shown):
+    for (line, column), value in np.ndenumerate(signs):
         mark = "" if line == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
         axes[0].text(column, line, mark, ha="center", va="center", fontsize=10)
     axes[0].set_xticks(range(len(names)), names, rotation=60, ha="right")
@@ -662,10 +674,10 @@ def figure4(options: Options) -> list[Row]:
     for axis, (law, title) in zip(axes, laws.items(), strict=True):
         of_law: dict[str, list[np.ndarray]] = {family: [] for family in BOTH}
         for name in play.of_size(law, options):
-            found = curves(name, options, ["omegas"])
+            runs = curves(name, options, ["omegas"])
             for family in BOTH:
                 values = np.stack(
-                    [found.at(1.0, label).mean("replicate").values for label in BOTH[family]]
+                    [runs.at(1.0, label).mean("replicate").values for label in BOTH[family]]
                 )
                 of_law[family].append(values)
                 arms = name.rsplit("-", 1)[1]
@@ -693,8 +705,11 @@ def figure4(options: Options) -> list[Row]:
         "Figure 4: regret at the whole budget over ρ (mean and 95 % interval over random instances)"
     )
     save(picture, options.out / "figure4.png", title, legend=axes, columns=3)
-    played = [name for law in laws for name in play.of_size(law, options)]
-    return [*rows, seconds_row("figure4: ", played, options, ["omegas"], "; shared with figure 3")]
+    settings = [name for law in laws for name in play.of_size(law, options)]
+    return [
+        *rows,
+        seconds_row("figure4: ", settings, options, ["omegas"], "; shared with figure 3"),
+    ]
 
 
 def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
@@ -702,29 +717,29 @@ def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
     paper names?
     """
     mean = values.mean(axis=1)
-    least = int(mean.argmin())
+    lowest = int(mean.argmin())
     if law == "S-Br":
         published, named, slack = "1/4", 0.25, 0.0
     elif family == "ω-UCB":
         published, named, slack = "1/8 works well", 0.125, 0.1
     else:
         published, named, slack = "1/4 near-optimal", 0.25, 0.1
-    wanted = int(np.flatnonzero(named == play.RHOS)[0])
-    gap, se = (float(x) / mean[least] for x in mean_se(values[wanted] - values[least]))
-    excess = values[wanted] - (1 + slack) * np.delete(values, wanted, axis=0)
-    clear, above = (
+    target = int(np.flatnonzero(named == play.RHOS)[0])
+    gap, se = (float(x) / mean[lowest] for x in mean_se(values[target] - values[lowest]))
+    excess = values[target] - (1 + slack) * np.delete(values, target, axis=0)
+    clear, higher = (
         jb.statistics.holm(stats.ttest_1samp(excess, 0.0, axis=1).pvalue) <= 0.05,
         excess.mean(axis=1) > 0,
     )
-    holds = False if (clear & above).any() else True if (clear & ~above).all() else None
+    holds = False if (clear & higher).any() else True if (clear & ~higher).all() else None
     limit = f"{1 + slack:g} times " if slack else ""
     rule = f"yes: clearly below {limit}every other value, no: clearly above {limit}one (paired t-tests, Holm at 5 %)"
     listed = ", ".join(f"{play.fraction(r)}: {m:.4g}" for r, m in zip(play.RHOS, mean, strict=True))
-    above = f"{100 * gap:.1f} ± {100 * se:.1f} % above the least"
-    note = f"regret at ρ = {play.fraction(named)} is {above}; {rule}; {listed}"
+    excess_text = f"{100 * gap:.1f} ± {100 * se:.1f} % above the least"
+    note = f"regret at ρ = {play.fraction(named)} is {excess_text}; {rule}; {listed}"
     return row(
         item,
-        play.fraction(play.RHOS[least]),
+        play.fraction(play.RHOS[lowest]),
         f"{100 * se:.2g} %",
         published=published,
         holds=holds,

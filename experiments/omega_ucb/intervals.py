@@ -1,6 +1,4 @@
-"""What needs no figure of regret: Figures 1 and 5, Example 2 and Theorems 1 to 5 of the ω-UCB
-paper.
-"""
+"""The ω-UCB paper without regret: Figures 1 and 5, Example 2 and Theorems 1 to 5."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ LOWEST = 0.001  # Budget-UCB's known lower bound of the mean costs in Figure 1
 
 
 def arms_of(n: Any, reward: Any, cost: Any, t: Any) -> Arms:
-    """What a score reads, from the totals of n pulls each."""
+    """The statistics that a score reads, from the totals of n pulls of each arm."""
     n, reward, cost, t = (
         jnp.asarray(x, jnp.float32) for x in np.broadcast_arrays(n, reward, cost, t)
     )
@@ -51,20 +49,27 @@ def example2(options: Options) -> list[Row]:
     rows = []
     for name, policy, published, note in cases:
         values = np.asarray(evaluate_arms(policy, arms), float)
-        for k, (value, said) in enumerate(zip(values, published, strict=True), start=1):
-            digits = len(str(said).split(".")[1])
-            same = abs(value - said) < 0.5 * 10.0**-digits + 1e-6
-            told = f"closed form; {note}"
+        for k, (value, printed) in enumerate(zip(values, published, strict=True), start=1):
+            digits = len(str(printed).split(".")[1])
+            agrees = abs(value - printed) < 0.5 * 10.0**-digits + 1e-6
+            remark = f"closed form; {note}"
             rows.append(
-                row(f"example2: {name}, arm {k}", value, "0", published=said, holds=same, note=told)
+                row(
+                    f"example2: {name}, arm {k}",
+                    value,
+                    "0",
+                    published=printed,
+                    holds=agrees,
+                    note=remark,
+                )
             )
-        preferred, wanted = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
-        item, same = f"example2: {name}, arm pulled", preferred == wanted
-        rows.append(row(item, preferred, "0", published=wanted, holds=same, note="closed form"))
+        preferred, expected = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
+        item, agrees = f"example2: {name}, arm pulled", preferred == expected
+        rows.append(row(item, preferred, "0", published=expected, holds=agrees, note="closed form"))
     return rows
 
 
-def bounds(n: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, np.ndarray]:
+def ratio_bounds(n: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, np.ndarray]:
     """Upper bounds of the ratio at level 1 − δ after n pulls, from the policies' own scores.
 
     t and the hyper-parameters are chosen so that ε is Hoeffding's √(ln(2/δ)/(2n)), z the normal
@@ -83,11 +88,11 @@ def bounds(n: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, np.ndarray
         "m-UCB": MUCB(alpha=alpha),
         "ω-UCB": OmegaUCB(rho=rho),
     }
-    found = {}
+    upper = {}
     for name, policy in policies.items():
-        here = arms_of(n, reward, cost, n * 2 / DELTA) if name == "UCB-SC+" else at
-        found[name] = np.asarray(evaluate_arms(policy, here), float)
-    return found
+        arms = arms_of(n, reward, cost, n * 2 / DELTA) if name == "UCB-SC+" else at
+        upper[name] = np.asarray(evaluate_arms(policy, arms), float)
+    return upper
 
 
 TYPES = {"i-UCB": "u", "UCB-SC+": "u", "c-UCB": "h", "Budget-UCB": "h", "m-UCB": "c", "ω-UCB": "ω"}
@@ -104,7 +109,7 @@ def figure1(options: Options) -> list[Row]:
     for n in SIZES:
         mean_reward, mean_cost = rng.uniform(0, 1, count), rng.uniform(0.01, 1, count)
         ratio = mean_reward / mean_cost
-        for name, bound in bounds(
+        for name, bound in ratio_bounds(
             n, rng.binomial(n, mean_reward), rng.binomial(n, mean_cost)
         ).items():
             broken[name].append(float((bound < ratio * (1 - 1e-6)).mean()))
@@ -122,22 +127,25 @@ def _of_type(name: str, kind: str, broken: dict[str, list[float]], count: int) -
     """Is the bound of every policy of a type too tight (i1)? Each of them at each n, exact
     intervals, Bonferroni.
     """
-    members = [policy for policy, of in TYPES.items() if of == kind]
+    members = [policy for policy, policy_kind in TYPES.items() if policy_kind == kind]
     level = 1 - 0.05 / (len(members) * len(SIZES))
     answers: list[bool | None] = []
     for share in (x for member in members for x in broken[member]):
         low, high = stats.binomtest(round(share * count), count).proportion_ci(level)
         answers.append(True if low > DELTA else False if high <= DELTA else None)
-    each = "; ".join(f"{m} " + ", ".join(f"{100 * x:.2f} %" for x in broken[m]) for m in members)
+    shares = "; ".join(f"{m} " + ", ".join(f"{100 * x:.2f} %" for x in broken[m]) for m in members)
     text = f"{sum(a is True for a in answers)} of {len(answers)} clearly above 1 %"
-    said = "bounds too tight (i1)" if kind == "u" else "too tight (i1), or too loose (i2)"
-    note = f"of {' and '.join(members)} at each n: {each}"
+    statement = "bounds too tight (i1)" if kind == "u" else "too tight (i1), or too loose (i2)"
+    note = f"of {' and '.join(members)} at each n: {shares}"
     if kind == "h":
         return row(
-            f"figure1: {name}", text, published=said, note=f"{note}; looseness has rows of its own"
+            f"figure1: {name}",
+            text,
+            published=statement,
+            note=f"{note}; looseness has rows of its own",
         )
     note += "; UCB-SC+'s radius at a fixed level is our reading"
-    return row(f"figure1: {name}", text, published=said, holds=all_of(answers), note=note)
+    return row(f"figure1: {name}", text, published=statement, holds=all_of(answers), note=note)
 
 
 def _violations(name: str, n: int, share: float, count: int) -> Row:
@@ -168,7 +176,7 @@ def _violations(name: str, n: int, share: float, count: int) -> Row:
 def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     invalid = float((~np.isfinite(factor) | (factor < 0)).mean())
     median = float(np.median(factor))
-    apart = np.median(factor) > np.median(ours)
+    is_looser = np.median(factor) > np.median(ours)
     kind = TYPES[name]
     published = {
         "u": "",
@@ -176,7 +184,7 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
         "c": "looser than ω (i2)",
         "ω": "",
     }[kind]
-    holds = bool(apart) if kind == "c" or (kind == "h" and apart) else None
+    holds = bool(is_looser) if kind == "c" or (kind == "h" and is_looser) else None
     low, high = stats.mstats.mquantiles_cimj(np.minimum(factor, 1e30), [0.5], alpha=0.3173)
     error = float(high[0] - low[0]) / 2
     note = f"type {kind}; median of bound / true ratio; infinite or negative (i3): {100 * invalid:.2f} %"
@@ -246,9 +254,9 @@ def figure5(options: Options) -> list[Row]:
     falls = bool(
         (np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all()
     )
-    same, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
+    agrees, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
     rows = [
-        row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=same, note="closed form"),
+        row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=agrees, note="closed form"),
         row("figure5: asymmetry falls in n", str(falls), "0", published="yes", holds=falls,
             note="closed form; largest at n = 1"),
     ]  # fmt: skip
@@ -286,28 +294,28 @@ def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None =
     of_cost, of_reward = wilson(n, z)
     p_reward, p_cost = (stats.binom.pmf(np.arange(n + 1), n, mean) for mean in (reward, cost))
     # Ω < ratio: upper reward bound below the ratio times the lower cost bound
-    least = np.searchsorted(of_reward, ratio * of_cost)  # both bounds rise with their totals
-    return float(p_cost @ np.append(0.0, np.cumsum(p_reward))[least])
+    threshold = np.searchsorted(of_reward, ratio * of_cost)  # both bounds rise with their totals
+    return float(p_cost @ np.append(0.0, np.cumsum(p_reward))[threshold])
 
 
 def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
-    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has the smaller one of mean
-    and 1 − mean.
+    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has probability min(mean, 1 −
+    mean).
     """
     half = min(mean, 1 - mean)
-    law, power, left = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
-    while left:
-        law = np.convolve(law, power) if left & 1 else law
-        power, left = np.convolve(power, power), left >> 1
+    law, power, exponent = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
+    while exponent:
+        law = np.convolve(law, power) if exponent & 1 else law
+        power, exponent = np.convolve(power, power), exponent >> 1
     return law, 1 - half / (4 * mean * (1 - mean))
 
 
 def score_interval(
-    n: int, sample: Any, z: float, eta: float, least: float, most: float
+    n: int, sample: Any, z: float, eta: float, minimum: float, maximum: float
 ) -> tuple[Any, Any]:
-    """(ω₋, ω₊) of Theorem 1 as printed, for values in [m, M] = [least, most]."""
-    a, b = n + z**2 * eta, 2 * n * sample + z**2 * eta * (most + least)
-    root = np.sqrt(np.maximum(b**2 - 4 * a * (n * sample**2 + z**2 * eta * most * least), 0))
+    """(ω₋, ω₊) of Theorem 1 as printed, for values in [m, M] = [minimum, maximum]."""
+    a, b = n + z**2 * eta, 2 * n * sample + z**2 * eta * (maximum + minimum)
+    root = np.sqrt(np.maximum(b**2 - 4 * a * (n * sample**2 + z**2 * eta * maximum * minimum), 0))
     return (b - root) / (2 * a), (b + root) / (2 * a)
 
 
@@ -319,22 +327,22 @@ def in_general(options: Options) -> list[Row]:
 
         def worst(z: float, n: int = n, share: Any = share, laws: Any = laws) -> np.ndarray:
             """Of all pairs: how probable is it that the ratio is above Ω?"""
-            found = []
+            chances = []
             for reward, (of_reward, eta) in zip(1 + 2 * MEANS, laws, strict=True):
                 upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)[1]
                 for cost, (of_cost, its_eta) in zip(MEANS, laws, strict=True):
                     lower = np.maximum(score_interval(n, share, z, its_eta, 0.0, 1.0)[0], 0)
                     # Both rise with their totals
                     below = np.searchsorted(upper, reward / cost * lower)
-                    found.append(float(of_cost @ np.append(0.0, np.cumsum(of_reward))[below]))
-            return np.array(found)
+                    chances.append(float(of_cost @ np.append(0.0, np.cumsum(of_reward))[below]))
+            return np.array(chances)
 
         level, pairs = 0.05, [(1 + 2 * r, c) for r in MEANS for c in MEANS]
         z, missed = float(stats.norm.isf(level / 2)), []
         for reward, (law, eta) in zip(1 + 2 * MEANS, laws, strict=True):
             lower, upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)
             missed.append(float(law[(reward < lower) | (reward > upper)].sum()))
-        found = [
+        theorem_rows = [
             _worst(
                 f"theorem 1, η < 1, [1, 3], α = {level:g}, n = {n}",
                 np.array(missed),
@@ -342,16 +350,17 @@ def in_general(options: Options) -> list[Row]:
                 1 + 2 * MEANS,
             )
         ]
-        found.append(
+        theorem_rows.append(
             _worst(f"theorem 2, η < 1, [1, 3], α = {level:g}, n = {n}", worst(z), level, pairs)
         )
         for rho in (0.25, 1.0):
             t = 10 * n
             chance, z = 1 - np.sqrt(1 - t**-rho), np.sqrt(2 * rho * np.log(t))
             item = f"theorem 3, η < 1, [1, 3], ρ = {rho:g}, n = {n}, t = {t}"
-            found.append(_worst(item, worst(z), chance, pairs))
+            theorem_rows.append(_worst(item, worst(z), chance, pairs))
         rows += [
-            each._replace(note=each.note.replace("Bernoulli", "three values")) for each in found
+            line._replace(note=line.note.replace("Bernoulli", "three values"))
+            for line in theorem_rows
         ]
     return rows
 
@@ -378,11 +387,11 @@ def coverage(options: Options) -> list[Row]:
     return rows
 
 
-def _worst(item: str, shares: np.ndarray, level: float, where: object) -> Row:
-    """The largest probability of all laws beside the theorem's bound of it."""
+def _worst(item: str, shares: np.ndarray, level: float, laws: object) -> Row:
+    """The largest probability of all laws beside the theorem's bound on it."""
     at = int(shares.argmax())
     inside = int((shares <= level).sum())
-    place = np.asarray(where)[at]
+    place = np.asarray(laws)[at]
     note = f"exact, Bernoulli; at mean(s) {place}; {inside} of {shares.size} laws within the bound"
     holds = shares[at] <= level
     return row(f"{item}: largest probability of a miss", shares[at], "0", published=f"≤ {level:.3g}", holds=holds,
@@ -400,7 +409,7 @@ def later_plays(options: Options) -> list[Row]:
     ]
     for rho in (0.25, 1.0):
         for tau in horizons:
-            shares, kept = [], []
+            shares, cases = [], []
             for reward, cost, gap in places:
                 pulls = int(
                     np.ceil(
@@ -410,10 +419,10 @@ def later_plays(options: Options) -> list[Row]:
                 if pulls <= 20_000:  # of more the exact sum takes minutes
                     best, z = (1 + gap) * reward / cost, np.sqrt(2 * rho * np.log(tau))
                     shares.append(1 - exceeded(pulls, reward, cost, z, best))
-                    kept.append((reward, cost, gap))
+                    cases.append((reward, cost, gap))
             level = 1 - np.sqrt(1 - tau**-rho)
-            rows.append(_worst(f"lemma 1, ρ = {rho:g}, τ = {tau}", np.array(shares), level, kept))
-    for rho, said in ((0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (2.0, 0.0)):
+            rows.append(_worst(f"lemma 1, ρ = {rho:g}, τ = {tau}", np.array(shares), level, cases))
+    for rho, exponent in ((0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (2.0, 0.0)):
         ends = [_xi(10.0**e, 10, rho) for e in (5, 6, 7)]
         slope = float(np.log(ends[2] / ends[1]) / np.log(10))
         item, note = (
@@ -425,9 +434,16 @@ def later_plays(options: Options) -> list[Row]:
                 item.replace("exponent", "exponent − that of ln τ"),
                 slope - float(np.log10(7 / 6)),
             )
-        text = f"{said:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
+        text = f"{exponent:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
         rows.append(
-            row(item, slope, "0", published=text, holds=bool(abs(slope - said) < 0.05), note=note)
+            row(
+                item,
+                slope,
+                "0",
+                published=text,
+                holds=bool(abs(slope - exponent) < 0.05),
+                note=note,
+            )
         )
     return rows
 
@@ -477,7 +493,7 @@ def plays(options: Options) -> list[Row]:
     ):
         bound = pulls_bound(reward, cost, budget, rho)
         rows.append(
-            held(
+            below_bound(
                 f"theorem 4, ρ = {rho:g}: E[pulls] of an arm that is not the best",
                 pulls,
                 bound[:, None],
@@ -487,22 +503,22 @@ def plays(options: Options) -> list[Row]:
         # full, is left out
         whole = np.nansum(gap * bound, axis=1) + 2 * (reward / cost).max(axis=1)
         rows.append(
-            held(f"theorem 5, ρ = {rho:g}: regret", regret[..., None], whole[:, None, None])
+            below_bound(f"theorem 5, ρ = {rho:g}: regret", regret[..., None], whole[:, None, None])
         )
     return rows
 
 
-def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
-    """Are all means over runs ``[place, run, what]`` below their bound ``[place, 1, what]``?
-    Bonferroni at 5 %.
+def below_bound(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
+    """Are all means over runs ``[place, run, quantity]`` below their bound ``[place, 1,
+    quantity]``? Bonferroni at 5 %.
     """
     mean, se = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
     bound = np.broadcast_to(bound, (values.shape[0], 1, values.shape[2]))[:, 0]
-    known = np.isfinite(bound)
-    z = stats.norm.isf(0.05 / known.sum())
-    over, under = (mean - z * se > bound)[known], (mean + z * se < bound)[known]
-    factor = np.median(bound[known] / np.maximum(mean[known], 1e-9))
-    text = f"below in {under.sum()}, above in {over.sum()} of {known.sum()}"
+    finite = np.isfinite(bound)
+    z = stats.norm.isf(0.05 / finite.sum())
+    over, under = (mean - z * se > bound)[finite], (mean + z * se < bound)[finite]
+    factor = np.median(bound[finite] / np.maximum(mean[finite], 1e-9))
+    text = f"below in {under.sum()}, above in {over.sum()} of {finite.sum()}"
     note = (
         f"{values.shape[1]} runs each; the bound is {factor:.3g} times the measured mean (median)"
     )
@@ -511,10 +527,10 @@ def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
 
 
 def theorems(options: Options) -> list[Row]:
-    """All five, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
+    """Theorems 1 to 5, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
     return [
-        each._replace(item=f"theorems: {each.item}")
-        for each in (
+        line._replace(item=f"theorems: {line.item}")
+        for line in (
             *coverage(options),
             *in_general(options),
             *later_plays(options),

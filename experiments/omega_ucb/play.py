@@ -83,9 +83,9 @@ class ConstantAlpha(jb.policies.OmegaUCB):
         )
 
 
-def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
+def paper_policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
     """All policies by name, as they are played on these arms."""
-    least, width = least_cost(arms), np.asarray(arms.present).sum(axis=1)
+    cheapest, width = least_cost(arms), np.asarray(arms.present).sum(axis=1)
     return {
         "ω-UCB": jb.policies.OmegaUCB(rho=RHOS),
         "ω*-UCB": jb.policies.OmegaStarUCB(rho=RHOS),
@@ -96,24 +96,24 @@ def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
         "i-UCB": jb.policies.IUCB(),
         "b-greedy": jb.policies.BGreedy(),
         # Handed the true minimum mean cost, as in the reference code
-        "Budget-UCB": jb.policies.BudgetUCB(min_cost=least[None]),
+        "Budget-UCB": jb.policies.BudgetUCB(min_cost=cheapest[None]),
         "UCB-SC+": jb.policies.UCBSCPlus(),
         "KL-UCB-SC+": jb.policies.KLUCBSCPlus(),
         "ω-UCB, α = 0.05": ConstantAlpha(),
         "BTS": jb.policies.BudgetedThompson(),
         "ε-first": jb.policies.EpsilonFirst(),
         "fractional KUBE": jb.policies.FractionalKUBE(),
-        "UCB-BV1": jb.policies.UCBBV1(min_cost=least[None]),
-        "PD-BwK": jb.policies.PDBwK.for_budget(steps(options) * least, width),
+        "UCB-BV1": jb.policies.UCBBV1(min_cost=cheapest[None]),
+        "PD-BwK": jb.policies.PDBwK.for_budget(steps(options) * cheapest, width),
         # T = B / min μ^c: as many rounds as the cheapest arm alone would take
         "PD-BwK with time": jb.policies.PDBwKWithTime.for_budget(
-            steps(options) * least, width, steps(options)
+            steps(options) * cheapest, width, steps(options)
         ),
     }
 
 
 class Part(NamedTuple):
-    """Instances that run in one compile: the ads of which campaign, and which draw of their laws."""
+    """Instances that run in one program, with the campaign and the draw of the laws of each."""
 
     arms: FiniteArms
     campaign: np.ndarray
@@ -135,7 +135,7 @@ class Setting:
 
     @property
     def over(self) -> str:
-        """What is sampled: random instances, or runs of given campaigns."""
+        """The dimension that is sampled: random instances, or runs of given campaigns."""
         return "instance" if self.draw else "replicate"
 
 
@@ -180,7 +180,7 @@ def least_cost(arms: FiniteArms) -> np.ndarray:
 
 
 def budget(arms: FiniteArms, options: Options) -> jb.TotalBudget:
-    """The last pull counts, as in the reference code."""
+    """The budget of each instance; the last pull counts, as in the reference code."""
     return jb.TotalBudget(steps(options) * least_cost(arms), last_pull="counts")
 
 
@@ -190,9 +190,11 @@ def _ads(beta: bool, options: Options) -> list[Part]:
     draws = options.pick(4, 20, 20) if beta else 1
     parts, above = [], 0
     for width in WIDTHS[: options.pick(1, 3, 3)]:
-        some = [i for i, campaign in enumerate(campaigns) if above < len(campaign.arms) <= width]
+        selection = [
+            i for i, campaign in enumerate(campaigns) if above < len(campaign.arms) <= width
+        ]
         above = width
-        campaign, draw = np.repeat(some, draws), np.tile(np.arange(draws), len(some))
+        campaign, draw = np.repeat(selection, draws), np.tile(np.arange(draws), len(selection))
         reward, cost, present = scaled_means([campaigns[i] for i in campaign], width)
         arms = (
             _beta_ads(reward, cost, present)
@@ -213,21 +215,21 @@ def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> Fini
     instances, width = reward.shape
     u = 5 * uniforms(KEY, instances, width, 2)
     shapes = []
-    for mean, drawn in ((0.99 * reward, u[0]), (0.99 * cost, u[1])):
+    for mean, shape in ((0.99 * reward, u[0]), (0.99 * cost, u[1])):
         low = mean <= 0.5
-        alpha = np.where(low, drawn * mean / (1 - mean), drawn)
-        shapes += [alpha, np.where(low, drawn, drawn * (1 / mean - 1))]
+        alpha = np.where(low, shape * mean / (1 - mean), shape)
+        shapes += [alpha, np.where(low, shape, shape * (1 / mean - 1))]
     reward_alpha, reward_beta, cost_alpha, cost_beta = shapes
     return FiniteArms.beta(reward_alpha, reward_beta, cost_alpha, cost_beta, present)
 
 
 class Curves(NamedTuple):
-    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by
+    """The curves of the requested policies of a setting: arrays ``(instance, replicate, mark)`` by
     policy.
 
     ``regret`` is in units of reward, ``share`` that of the best arm's reward for the same budget.
-    Of random instances there is one run each; ``instance`` counts the given campaigns,
-    ``replicate`` what was sampled on them.
+    A random instance has one run; of a given campaign ``replicate`` counts the runs, or the draws
+    of its laws.
     """
 
     setting: Setting
@@ -236,29 +238,29 @@ class Curves(NamedTuple):
 
     @property
     def over(self) -> str:
-        """What was sampled."""
+        """The dimension that was sampled."""
         return self.setting.over
 
     def at(self, share: float, *names: str) -> xarray.DataArray:
         """Regret when this share of the budget is spent: of one policy, or of several on the runs
-        that all have.
+        that they share.
         """
-        chosen = [self.regret[name].sel(mark=share, drop=True) for name in names]
+        samples = [self.regret[name].sel(mark=share, drop=True) for name in names]
         if len(names) == 1:
-            return chosen[0]
-        together = xarray.concat(
-            chosen, "policy", join="inner", coords="minimal", compat="override"
+            return samples[0]
+        aligned = xarray.concat(
+            samples, "policy", join="inner", coords="minimal", compat="override"
         )
-        return together.assign_coords(policy=list(names))
+        return aligned.assign_coords(policy=list(names))
 
 
 def curves(setting: str, options: Options, groups: Iterable[str] | None = None) -> Curves:
-    """Play (or take) some groups in a setting, by default all of it."""
+    """The curves of some groups of a setting, by default of all, played once or read from disk."""
     regret: dict[str, xarray.DataArray] = {}
     share: dict[str, xarray.DataArray] = {}
     for group in groups or SETTINGS[setting].groups:
         labels = [label for labels in GROUPS[group].values() for label in labels]
-        values, possible, _ = _played(setting, group, options)
+        values, possible, _ = _outcome(setting, group, options)
         for label, x in zip(labels, values, strict=True):
             coords = {
                 "instance": np.arange(x.shape[0]),
@@ -277,41 +279,43 @@ def seconds_row(
     groups: Iterable[str] | None = None,
     note: str = "",
 ) -> Row:
-    """Wall-clock seconds and rounds of the simulations of a figure; what was played before was only
-    read.
+    """Wall-clock seconds and rounds of the simulations of a figure; runs that were on disk were
+    only read.
     """
     cost = [
-        _played(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups
+        _outcome(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups
     ]
-    took, rounds = (sum(each[what] for each in cost) for what in ("seconds", "rounds"))
+    seconds, rounds = (sum(run[quantity] for run in cost) for quantity in ("seconds", "rounds"))
     item = f"{prefix}seconds of simulation, compile included"
-    return row(item, took, note=f"{rounds:.3g} rounds{note}", digits=".0f")
+    return row(item, seconds, note=f"{rounds:.3g} rounds{note}", digits=".0f")
 
 
 Outcome = tuple[np.ndarray, np.ndarray, dict[str, float]]
 
 
 @functools.cache
-def _played(setting: str, group: str, options: Options) -> Outcome:
+def _outcome(setting: str, group: str, options: Options) -> Outcome:
     """(regret ``[label, instance, replicate, mark]``, the best arm's reward ``[instance, 1 or
     replicate]``, costs).
     """
-    chosen = SETTINGS[setting]
-    if chosen.draw is None:
-        return _on_ads(chosen, group, options)
-    world = chosen.draw(KEY, instances=options.pick(30, 100, 100), arms=chosen.arms)
-    made = policies(world, options)
-    together = {name: made[name] for name in GROUPS[group]}
-    how: dict[str, Any] = {
+    configuration = SETTINGS[setting]
+    if configuration.draw is None:
+        return _on_ads(configuration, group, options)
+    world = configuration.draw(KEY, instances=options.pick(30, 100, 100), arms=configuration.arms)
+    learners = paper_policies(world, options)
+    group_policies = {name: learners[name] for name in GROUPS[group]}
+    sweep_fields: dict[str, Any] = {
         "constraint": budget(world, options),
         "seed": SEED,
         "marks": MARKS,
         "over": "instance",
     }
-    found = swept(options, f"{setting} {group}", policies=together, environments=world, **how)
+    data = swept(
+        options, f"{setting} {group}", policies=group_policies, environments=world, **sweep_fields
+    )
     reward, cost = world.values()
     best = (reward / cost).max(axis=1) * steps(options) * least_cost(world)
-    return found["regret"].values[:, 0, 0], best[:, None], found.attrs
+    return data["regret"].values[:, 0, 0], best[:, None], data.attrs
 
 
 def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
@@ -330,17 +334,22 @@ def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
         np.zeros((campaigns.size, draws)),
     )
     for i, (arms, campaign, draw) in enumerate(parts):
-        made = policies(arms, options)
-        together, name = [made[name] for name in GROUPS[group]], f"{setting.name} {group} {i}"
-        how: dict[str, Any] = {"key": KEY, "replicates": runs, "marks": MARKS}
-        how["instance_ids"] = (
+        learners = paper_policies(arms, options)
+        group_policies, name = (
+            [learners[name] for name in GROUPS[group]],
+            f"{setting.name} {group} {i}",
+        )
+        keywords: dict[str, Any] = {"key": KEY, "replicates": runs, "marks": MARKS}
+        keywords["instance_ids"] = (
             1000 * campaign + draw
         ).tolist()  # which ads are played together must change nothing
-        result, cost = simulated(options, name, together, arms, budget(arms, options), **how)
+        result, cost = simulated(
+            options, name, group_policies, arms, budget(arms, options), **keywords
+        )
         place = np.searchsorted(campaigns, campaign)
         regret[:, place, draw] = result.regret.values
         possible[place, draw] = result.best_rate * steps(options) * least_cost(arms)
-        total = {what: total[what] + cost[what] for what in total}
+        total = {quantity: total[quantity] + cost[quantity] for quantity in total}
     # Runs of one draw of the laws are not independent of each other: their mean is one observation
     if draws > 1:
         return regret.mean(axis=3), possible, total

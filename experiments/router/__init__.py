@@ -26,7 +26,7 @@ from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se
 from experiments.router import paretobandit, rules
 from experiments.router.data import MODELS, Split, load
 from experiments.router.features import embedded
-from experiments.router.picture import drawn
+from experiments.router.picture import draw_picture
 from experiments.router.programs import Ridge, by_price, ceiling, fitting_price, frontier, mixture
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import (
@@ -71,11 +71,11 @@ ALONE = {
 }
 
 
-OWN, WHAT = "requests.csv", ("quality", "dollars")
+OWN, COLUMNS = "requests.csv", ("quality", "dollars")
 
 
 class World(NamedTuple):
-    """The prompts, and the seven budgets."""
+    """The prompts of both splits, and the seven budgets."""
 
     train: Split
     test: Split
@@ -89,18 +89,24 @@ class World(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """What rows call the budgets."""
+        """The names of the budgets in rows."""
         return [f"{b:.1e}" for b in self.budgets]
 
     @property
     def both(self) -> Split:
         """The rows of a table: the training split, then the test split."""
-        one, other = self.train, self.test
+        train, test = self.train, self.test
         quality, dollars = (
-            np.concatenate([one.quality, other.quality]),
-            np.concatenate([one.dollars, other.dollars]),
+            np.concatenate([train.quality, test.quality]),
+            np.concatenate([train.dollars, test.dollars]),
         )
-        return Split(one.prompts + other.prompts, quality, dollars)
+        return Split(train.prompts + test.prompts, quality, dollars)
+
+    @property
+    def rounds(self) -> np.ndarray:
+        """Requests at the marks of a run."""
+        parts = len(self.train.prompts), len(self.test.prompts)
+        return np.rint(marks(*parts) * sum(parts)).astype(int)
 
     def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
         """A table for each budget (an instance has orders of its own)."""
@@ -132,18 +138,18 @@ def marks(first: int, second: int) -> np.ndarray:
 
 
 class Judged(NamedTuple):
-    """What a router did on the test split; dollars a request."""
+    """A router's results on the test split; dollars are those of a request."""
 
     quality: np.ndarray  # [budget, order]
     dollars: np.ndarray  # [budget, order]
     # [budget, order]: share of the marks at which the mean cost so far is at most the budget
-    kept: np.ndarray
+    within_budget: np.ndarray
     served: np.ndarray  # [budget, order]: share of requests that were not turned away
     # [2, budget, order, mark]: quality and dollars a request between marks, given the models if known
     window: np.ndarray
 
 
-def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
+def judged(study: World, ledger: Any, setting: int, first: int) -> Judged:
     """From the accounts of lanes ``[setting, budget, order, mark]``; ``first`` requests are for
     learning.
     """
@@ -151,7 +157,7 @@ def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
     reward, spent = (
         ledger[x][setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent")
     )
-    spent = spent * here.unit
+    spent = spent * study.unit
     at = np.searchsorted(rounds[0, 0], first)
     assert rounds[0, 0, at] == first, "a mark stands at the end of the training split"
     turned = sum(ledger[x][setting] for x in ("event:skips", "event:null") if x in ledger)
@@ -161,12 +167,14 @@ def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
     ]
     since = [x[..., at + 1 :] - x[..., [at]] for x in (reward, spent, rounds, turned + 0 * rounds)]
     quality, dollars, turned_away = (x / since[2] for x in (since[0], since[1], since[3]))
-    kept = (dollars <= here.budgets[: len(dollars), None, None] * (1 + 1e-6)).mean(axis=-1)
-    steps = [np.diff(x, axis=-1, prepend=0) for x in (certain[0], certain[1] * here.unit, rounds)]
+    within_budget = (dollars <= study.budgets[: len(dollars), None, None] * (1 + 1e-6)).mean(
+        axis=-1
+    )
+    steps = [np.diff(x, axis=-1, prepend=0) for x in (certain[0], certain[1] * study.unit, rounds)]
     return Judged(
         quality[..., -1],
         dollars[..., -1],
-        kept,
+        within_budget,
         1 - turned_away[..., -1],
         np.stack(steps[:2]) / steps[2],
     )
@@ -175,25 +183,25 @@ def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
 # --- Players
 
 
-def learners(here: World, quick: bool) -> dict[str, Any]:
-    """Policies that see no prompt; each may be told the budget, and what its source tells it."""
-    c, rounds = here.c[None], len(here.train.prompts) + len(here.test.prompts)
-    known = here.train.quality.mean(0), here.train.dollars.mean(0)
-    price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
+def promptless_policies(study: World, quick: bool) -> dict[str, Any]:
+    """Policies that see no prompt; each may know the budget, and whatever its source gives it."""
+    c, rounds = study.c[None], len(study.train.prompts) + len(study.test.prompts)
+    means = study.train.quality.mean(0), study.train.dollars.mean(0)
+    price = np.array([[mixture(*means, float(b)).price for b in study.budgets]]) * study.unit
     quality, cost = (
-        np.tile(x, (1, len(here.budgets), 1)) for x in (known[0], known[1] / here.unit)
+        np.tile(x, (1, len(study.budgets), 1)) for x in (means[0], means[1] / study.unit)
     )
-    few = {
+    basic = {
         "mixture learnt on the training split": FluidOracle(quality, cost, c=c),
         "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
         "explore 50, then commit": rules.ExploreThenCommit(c=c),
         "cap": rules.Cap(preferred=2, cheapest=0),
     }
     if quick:
-        return few
+        return basic
     # Dollars for a million tokens read, as the package's registry says
     listed = np.array([0.1, 0.5, 1.25])
-    return few | {
+    return basic | {
         "pacer": Pacer(c=c, a=TUNED["pacer"]),
         "One-Phase": OnePhase(c=c, horizon=rounds, a=TUNED["One-Phase"]),
         "primal-dual": PrimalDualTwoPhase(c=c, horizon=rounds, a=TUNED["primal-dual"]),
@@ -226,44 +234,47 @@ GRIDS = {
 
 
 def tuning(options: Options) -> list[Row]:
-    """Which λ, a and ρ, on the training split and a key of its own: what is lost to the frontier,
-    mean of budgets.
+    """Which λ, a and ρ, on the training split and a key of its own: the mean shortfall from the
+    frontier over the budgets.
     """
-    here = world()
-    first = second = len(here.train.prompts)
+    study = world()
+    first = second = len(study.train.prompts)
     rows_twice = Split(
-        here.train.prompts * 2,
-        np.tile(here.train.quality, (2, 1)),
-        np.tile(here.train.dollars, (2, 1)),
+        study.train.prompts * 2,
+        np.tile(study.train.quality, (2, 1)),
+        np.tile(study.train.dollars, (2, 1)),
     )
-    table, rounds = here.table(rows_twice, (first, second)), first + second
+    table, rounds = study.table(rows_twice, (first, second)), first + second
     rows, orders = [], options.pick(2, 4, 8)
 
     def over(name: str, grid: np.ndarray) -> Any:
-        c = np.broadcast_to(here.c, (grid.size, len(here.c)))
+        c = np.broadcast_to(study.c, (grid.size, len(study.c)))
         return {
             "UCB-Simplex": lambda: UCBSimplex(c=c, lam=grid),
             "pacer": lambda: Pacer(c=c, a=grid),
             "One-Phase": lambda: OnePhase(c=c, horizon=rounds, a=grid),
             "primal-dual": lambda: PrimalDualTwoPhase(c=c, horizon=rounds, a=grid),
-            "PricePacer": lambda: InFlight(PricePacer(rho=grid), bound=bounds(here)),
+            "PricePacer": lambda: InFlight(PricePacer(rho=grid), bound=bounds(study)),
         }[name]()
 
     for name, grid in GRIDS.items():
         if name == "PricePacer":
-            there: Any = Delayed(table, FixedDelay(0), room=1)
-            limit: Any = daily(here, (first, second))
+            environment: Any = Delayed(table, FixedDelay(0), room=1)
+            limit: Any = daily(study, (first, second))
         else:
-            there, limit = WithNullArm(table), jb.AverageCost(c=here.c, rounds=rounds)
+            environment, limit = WithNullArm(table), jb.AverageCost(c=study.c, rounds=rounds)
         result, _ = simulated(
-            options, f"tuning {name}", over(name, grid), there, limit, key=TRIAL_KEY, replicates=orders,
+            options, f"tuning {name}", over(name, grid), environment, limit, key=TRIAL_KEY, replicates=orders,
             marks=marks(first, second),
         )  # fmt: skip
-        each = [judged(here, result.ledger, i, first) for i in range(grid.size)]
-        lost = np.stack(
-            [shortfall(here.train, here.budgets, one.quality, one.dollars) for one in each]
+        records = [judged(study, result.ledger, i, first) for i in range(grid.size)]
+        losses = np.stack(
+            [
+                shortfall(study.train, study.budgets, record.quality, record.dollars)
+                for record in records
+            ]
         )
-        mean = lost.mean(axis=(1, 2))
+        mean = losses.mean(axis=(1, 2))
         best = int(np.argmin(mean))
         note = "; ".join(f"{x:.3g}: {y:.4f}" for x, y in zip(grid, mean, strict=True))
         rows.append(row(f"tuning: {name}", float(grid[best]), published=OURS, note=f"lost: {note}"))
@@ -278,29 +289,29 @@ def shortfall(
     A dollar too much counts twice what it could bring, or overspending along the frontier would be
     free.
     """
-    means, beside = (
+    means, spread = (
         (split.quality.mean(0), split.dollars.mean(0)),
         (slice(None), *(None,) * (quality.ndim - 1)),
     )
     best = [mixture(*means, float(b)) for b in budgets]
-    most, price = (
-        np.array([getattr(x, name) for x in best])[beside] for name in ("quality", "price")
+    best_quality, price = (
+        np.array([getattr(x, name) for x in best])[spread] for name in ("quality", "price")
     )
-    return most + 2 * price * np.maximum(dollars - budgets[beside], 0) - quality
+    return best_quality + 2 * price * np.maximum(dollars - budgets[spread], 0) - quality
 
 
-def bounds(here: World) -> np.ndarray:
+def bounds(study: World) -> np.ndarray:
     """The dearest answer of each model, in cost units."""
-    return np.maximum(here.train.dollars.max(0), here.test.dollars.max(0)) / here.unit
+    return np.maximum(study.train.dollars.max(0), study.test.dollars.max(0)) / study.unit
 
 
-def daily(here: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
-    """The budget as so much a day, three days for each split: per request of a test day what
-    ``budgets`` say.
+def daily(study: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
+    """The budget as dollars a day, three days for each split: on a test day, ``budgets`` dollars a
+    request.
     """
     requests = [part // days for part in parts for _ in range(days)]
     assert sum(requests) == sum(parts)
-    return jb.Renewing(amount=here.c[:, None] * (parts[1] // days), every=[1], requests=requests)
+    return jb.Renewing(amount=study.c[:, None] * (parts[1] // days), every=[1], requests=requests)
 
 
 # --- Items
@@ -308,9 +319,9 @@ def daily(here: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
 
 def fixed(options: Options) -> list[Row]:
     """One model always, mixtures, and the best choice for every request: exact, nothing is played."""
-    here = world()
-    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
-    learnt = here.train.quality.mean(0), here.train.dollars.mean(0)
+    study = world()
+    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
+    learnt = study.train.quality.mean(0), study.train.dollars.mean(0)
     rows = []
     for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
         item, note = f"fixed: always {name}", "judged quality; mean of the test split"
@@ -326,30 +337,32 @@ def fixed(options: Options) -> list[Row]:
         rows.append(
             row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e")
         )
-    for b, (label, (q, _, d, _)) in zip(here.budgets, PUBLISHED.items(), strict=True):
+    for b, (label, (q, _, d, _)) in zip(study.budgets, PUBLISHED.items(), strict=True):
         best, plan = mixture(quality, dollars, float(b)), mixture(*learnt, float(b))
-        said = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
+        listing = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
         rows.append(
-            row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=said)
+            row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=listing)
         )
-        there = float(plan.shares[:-1] @ quality)
+        learnt_quality = float(plan.shares[:-1] @ quality)
         note = f"at ${plan.shares[:-1] @ dollars:.3g}"
         rows.append(
             row(
                 f"fixed: mixture learnt on the training split at ${label}",
-                there,
+                learnt_quality,
                 published=OURS,
                 note=note,
             )
         )
-        most = ceiling(here.test.quality, here.test.dollars, float(b))
-        rows.append(row(f"fixed: best choice for every request at ${label}", most, published=OURS))
-        same = float(frontier(quality, dollars, np.array(d)))
-        note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {same:.4f}"
+        best_choice = ceiling(study.test.quality, study.test.dollars, float(b))
+        rows.append(
+            row(f"fixed: best choice for every request at ${label}", best_choice, published=OURS)
+        )
+        mixture_quality = float(frontier(quality, dollars, np.array(d)))
+        note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {mixture_quality:.4f}"
         rows.append(
             row(
                 f"fixed: published − best mixture, ${label}",
-                q - same,
+                q - mixture_quality,
                 published=OURS,
                 digits="+.4f",
                 note=note,
@@ -358,180 +371,197 @@ def fixed(options: Options) -> list[Row]:
     return rows
 
 
-def lanes(options: Options, here: World, name: str, policy: Any) -> Judged:
-    """A policy that sees no prompt at every budget, in orders of its own."""
-    parts = len(here.train.prompts), len(here.test.prompts)
-    there, limit = (
-        WithNullArm(here.table(here.both, parts)),
-        jb.AverageCost(c=here.c, rounds=sum(parts)),
+def play_lanes(options: Options, study: World, name: str, policy: Any) -> Judged:
+    """A promptless policy at every budget, in orders of its own."""
+    parts = len(study.train.prompts), len(study.test.prompts)
+    environment, limit = (
+        WithNullArm(study.table(study.both, parts)),
+        jb.AverageCost(c=study.c, rounds=sum(parts)),
     )
     runs = options.pick(8, 32, 64)
     result, _ = simulated(
-        options, name, policy, there, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts)
+        options, name, policy, environment, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts)
     )
-    return judged(here, result.ledger, 0, parts[0])
+    return judged(study, result.ledger, 0, parts[0])
 
 
-def played(options: Options) -> dict[str, Judged]:
-    """Every learner at every budget."""
-    here = world()
+def learner_records(options: Options) -> dict[str, Judged]:
+    """Results of every promptless policy at every budget."""
+    study = world()
     return {
-        name: lanes(options, here, name, policy)
-        for name, policy in learners(here, options.quick).items()
+        name: play_lanes(options, study, name, policy)
+        for name, policy in promptless_policies(study, options.quick).items()
     }
 
 
-def told(here: World, item: str, one: Judged) -> list[Row]:
+def record_rows(study: World, item: str, record: Judged) -> list[Row]:
     """Quality and spending at each budget, and how many requests until it is as good as the
     mixture.
     """
-    rows, means = [], (here.test.quality.mean(0), here.test.dollars.mean(0))
-    after = until(here, one)
-    for i, label in enumerate(here.labels):
-        gap = one.quality[i].mean() - mixture(*means, float(one.dollars[i].mean())).quality
+    rows, means = [], (study.test.quality.mean(0), study.test.dollars.mean(0))
+    soonest = until(study, record)
+    for i, label in enumerate(study.labels):
+        gap = record.quality[i].mean() - mixture(*means, float(record.dollars[i].mean())).quality
         note = (
-            f"less the best mixture at its dollars {gap:+.4f}; {100 * one.served[i].mean():.1f} % served; "
-            f"as good as the mixture at the budget after {after[i]}"
+            f"less the best mixture at its dollars {gap:+.4f}; {100 * record.served[i].mean():.1f} % served; "
+            f"as good as the mixture at the budget after {soonest[i]}"
         )
         rows.append(
             mean_row(
                 f"{item} at ${label}: quality",
-                one.quality[i],
+                record.quality[i],
                 published=OURS,
                 digits=".4f",
                 note=note,
             )
         )
-        note = f"the mean so far within the budget at {100 * one.kept[i].mean():.0f} % of marks"
-        ratio = one.dollars[i] / here.budgets[i]
+        note = "the mean so far within the budget at "
+        note += f"{100 * record.within_budget[i].mean():.0f} % of marks"
+        ratio = record.dollars[i] / study.budgets[i]
         item_paid = f"{item} at ${label}: dollars over the budget"
         rows.append(mean_row(item_paid, ratio, published=OURS, digits=".3f", note=note))
     return rows
 
 
-def until(here: World, one: Judged, within: float = 0.01) -> list[str]:
+def until(study: World, record: Judged, within: float = 0.01) -> list[str]:
     """Requests after which a window of some 100 requests never loses more than ``within`` to the
     mixture again.
     """
-    last = len(here.train.prompts)
-    rounds = np.rint(marks(last, len(here.test.prompts)) * (last + len(here.test.prompts)))
-    lost = shortfall(here.both, here.budgets, *one.window.mean(axis=2))
-    ends = [np.append(-1, np.flatnonzero(x > within))[-1] for x in lost]
-    return [
-        "never" if i == len(rounds) - 1 else f"{int(rounds[i]) if i >= 0 else 0} requests"
-        for i in ends
-    ]
+    losses = shortfall(study.both, study.budgets, *record.window.mean(axis=2))
+    after = after_last(study, losses > within)
+    return ["never" if np.isinf(x) else f"{x:.0f} requests" for x in after]
+
+
+def after_last(study: World, fails: np.ndarray) -> np.ndarray:
+    """Requests after which it does not fail again, of ``[…, mark]``; ``inf`` where it does at the
+    last mark.
+    """
+    ends = np.concatenate([[0], study.rounds[:-1], [np.inf]])
+    marks_until = np.arange(1, fails.shape[-1] + 1)
+    return ends[np.where(fails, marks_until, 0).max(axis=-1)]
 
 
 def learners_(options: Options) -> list[Row]:
     """Policies that see no prompt, at seven budgets."""
-    here, found = world(), played(options)
-    rows = [each for name, one in found.items() for each in told(here, f"learners: {name}", one)]
+    study, records = world(), learner_records(options)
+    rows = [
+        line
+        for name, record in records.items()
+        for line in record_rows(study, f"learners: {name}", record)
+    ]
     if options.quick:
-        drawn(options.out / "router.png", here, found, {})
+        draw_picture(options.out / "router.png", study, records, {})
     return rows
 
 
-class Chosen(NamedTuple):
-    """What routers that see prompts chose: the model of every request of the test split, by budget
-    and order.
+class Choices(NamedTuple):
+    """The choices of routers that see prompts: the model of every request of the test split, by
+    budget and order.
     """
 
     model: np.ndarray  # i64[budget, order, N]
-    account: Judged | None  # None for those that do not learn as they go
+    record: Judged | None  # None for those that do not learn as they go
 
 
 def seen(options: Options) -> np.ndarray:
     """What a contextual router sees of the prompts, ``[N, 26]``."""
     prompts = world().both.prompts
-    return paretobandit.features(embedded(prompts, options.out / "runs" / "embeddings.npz"))
+    return paretobandit.pca_features(embedded(prompts, options.out / "runs" / "embeddings.npz"))
 
 
-def contextual(options: Options) -> dict[str, Chosen]:
-    """ParetoBandit; a linear router that was shown all of the training split; a threshold on a
-    prompt's length.
+def contextual(options: Options) -> dict[str, Choices]:
+    """ParetoBandit; a linear router fitted to all of the training split; a threshold on a prompt's
+    length.
     """
-    here = world()
-    first, context = len(here.train.prompts), seen(options)
+    study = world()
+    first, context = len(study.train.prompts), seen(options)
     return {
-        "ParetoBandit": _learning(options, here, context),
-        "linear, shown all": Chosen(_linear(here, context[:first], context[first:])[:, None], None),
-        "longer prompts to the dearer": Chosen(_by_length(here)[:, None], None),
+        "ParetoBandit": _learning(options, study, context),
+        "linear, shown all": Choices(
+            _linear(study, context[:first], context[first:])[:, None], None
+        ),
+        "longer prompts to the dearer": Choices(_by_length(study)[:, None], None),
     }
 
 
-def _learning(options: Options, here: World, context: np.ndarray) -> Chosen:
-    first, both = len(here.train.prompts), here.both
-    orders, rounds = options.pick(2, 8, 20), len(both.prompts)
-    table = here.table(both, (first, rounds - first))
-    kept = options.kept("ParetoBandit.npz")
-    if kept and kept.is_file():
-        order, model = (np.load(kept)[x] for x in ("order", "model"))
+def _learning(options: Options, study: World, context: np.ndarray) -> Choices:
+    first, requests = len(study.train.prompts), study.both
+    orders, rounds = options.pick(2, 8, 20), len(requests.prompts)
+    table = study.table(requests, (first, rounds - first))
+    path = options.run_path("ParetoBandit.npz")
+    if path and path.is_file():
+        order, model = (np.load(path)[x] for x in ("order", "model"))
     else:
-        order = np.zeros((len(here.budgets), orders, rounds), np.int64)
+        order = np.zeros((len(study.budgets), orders, rounds), np.int64)
         model = np.zeros_like(order)
-        for b, budget in enumerate(here.budgets):
+        for b, budget in enumerate(study.budgets):
             for o in range(orders):
                 order[b, o] = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
-                model[b, o] = paretobandit.choices(context, both, order[b, o], float(budget), o)
-        if kept:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            np.savez(kept, order=order, model=model)
-    quality, dollars = (x[order, model] for x in (both.quality, both.dollars))
+                model[b, o] = paretobandit.choices(context, requests, order[b, o], float(budget), o)
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(path, order=order, model=model)
+    quality, dollars = (x[order, model] for x in (requests.quality, requests.dollars))
     by_prompt = np.zeros((*order.shape[:2], rounds - first), np.int64)
     np.put_along_axis(by_prompt, order[..., first:] - first, model[..., first:], axis=-1)
-    return Chosen(by_prompt, account(here, quality, dollars))
+    return Choices(by_prompt, record_of(study, quality, dollars))
 
 
-def account(here: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
-    """Of what was earned and paid in each round, ``[budget, order, round]``."""
-    parts = len(here.train.prompts), len(here.test.prompts)
-    rounds = np.rint(marks(*parts) * sum(parts)).astype(int)
+def record_of(study: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
+    """Results from the quality and the dollars of each round, ``[budget, order, round]``."""
     totals = [
-        np.cumsum(x, axis=-1)[..., rounds - 1] / s
-        for x, s in ((quality, 1.0), (dollars, here.unit))
+        np.cumsum(x, axis=-1)[..., study.rounds - 1] / s
+        for x, s in ((quality, 1.0), (dollars, study.unit))
     ]
     ledger = {"reward": totals[0] * 2.0**24, "spent": totals[1] * 2.0**24}
-    ledger["rounds"] = np.broadcast_to(rounds, totals[0].shape)
-    return judged(here, {name: x[None] for name, x in ledger.items()}, 0, parts[0])
+    ledger["rounds"] = np.broadcast_to(study.rounds, totals[0].shape)
+    first = len(study.train.prompts)
+    return judged(study, {name: x[None] for name, x in ledger.items()}, 0, first)
 
 
-def _linear(here: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def _linear(study: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Ridge regressions on every cell of the training split; the price that meets the budget there,
     ``[budget, N]``.
     """
-    model = Ridge.fitted(before, here.train.quality, here.train.dollars, penalty=1.0)
-    guess, then = model.said(before), model.said(after)
-    prices = [fitting_price(*guess, float(b), paid=here.train.dollars) for b in here.budgets]
-    cheapest = int(np.argmin(here.train.dollars.mean(0)))
+    model = Ridge.fitted(before, study.train.quality, study.train.dollars, penalty=1.0)
+    guess, test_guess = model.predictions(before), model.predictions(after)
+    prices = [fitting_price(*guess, float(b), paid=study.train.dollars) for b in study.budgets]
+    cheapest = int(np.argmin(study.train.dollars.mean(0)))
     return np.array(
-        [by_price(*then, p) if np.isfinite(p) else np.full(len(after), cheapest) for p in prices]
+        [
+            by_price(*test_guess, p) if np.isfinite(p) else np.full(len(after), cheapest)
+            for p in prices
+        ]
     )
 
 
-def _by_length(here: World) -> np.ndarray:
-    """The two models of the mixture; the longest prompts of the training split that it can pay get
-    the dearer.
+def _by_length(study: World) -> np.ndarray:
+    """The two models of the mixture; the dearer one for the longest prompts, as many as the
+    training split can pay for.
     """
-    chosen = []
-    for b in here.budgets:
-        plan = mixture(here.train.quality.mean(0), here.train.dollars.mean(0), float(b)).shares[:-1]
+    models = []
+    for b in study.budgets:
+        plan = mixture(study.train.quality.mean(0), study.train.dollars.mean(0), float(b)).shares[
+            :-1
+        ]
         pair = np.flatnonzero(plan > 0)
         cheap, dear = pair[0], pair[-1]
         length, later = (
-            np.array([len(x) for x in split.prompts]) for split in (here.train, here.test)
+            np.array([len(x) for x in split.prompts]) for split in (study.train, study.test)
         )
         by = np.argsort(-length, kind="stable")
-        paid = here.train.dollars[:, cheap].sum() + np.cumsum(
-            (here.train.dollars[:, dear] - here.train.dollars[:, cheap])[by]
+        paid = study.train.dollars[:, cheap].sum() + np.cumsum(
+            (study.train.dollars[:, dear] - study.train.dollars[:, cheap])[by]
         )
         fits = int((paid <= b * len(length)).sum())
         limit = length[by[fits - 1]] if fits else np.inf
-        chosen.append(np.where(later >= limit, dear, cheap))
-    return np.array(chosen)
+        models.append(np.where(later >= limit, dear, cheap))
+    return np.array(models)
 
 
-def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, float, float, float]:
+def context_gain(
+    study: World, model: np.ndarray, draws: int = 2000
+) -> tuple[float, float, float, float]:
     """(quality less the best fixed mixture's at the same dollars; 95 % interval; dollars a
     request).
 
@@ -541,30 +571,32 @@ def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, floa
     rng = np.random.default_rng(36)
     orders, n = model.shape
     # [order, N]
-    quality, dollars = (x[np.arange(n), model] for x in (here.test.quality, here.test.dollars))
+    quality, dollars = (x[np.arange(n), model] for x in (study.test.quality, study.test.dollars))
     # All, then draws
     prompts = np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n
     of_order = np.concatenate(
         [np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)]
     )
-    mine = [np.einsum("do,od->d", of_order / orders, x @ prompts.T) for x in (quality, dollars)]
-    models = prompts @ here.test.quality, prompts @ here.test.dollars  # [draw, K]
-    lines = zip(*mine, *models, strict=True)
+    totals = [np.einsum("do,od->d", of_order / orders, x @ prompts.T) for x in (quality, dollars)]
+    models = prompts @ study.test.quality, prompts @ study.test.dollars  # [draw, K]
+    lines = zip(*totals, *models, strict=True)
     gaps = np.array([q - mixture(all_q, all_d, float(d)).quality for q, d, all_q, all_d in lines])
     low, high = np.quantile(gaps[1:], [0.025, 0.975])
-    return float(gaps[0]), float(low), float(high), float(mine[1][0])
+    return float(gaps[0]), float(low), float(high), float(totals[1][0])
 
 
 def context(options: Options) -> list[Row]:
     """Does context pay? Routers that see the prompt, at the dollars that they spend, beside the
     best fixed mixture.
     """
-    here, found, rows = world(), contextual(options), []
+    study, routers, rows = world(), contextual(options), []
     points: dict[str, Any] = {}
-    for name, chosen in found.items():
-        points[name] = [pays(here, model, options.pick(200, 1000, 2000)) for model in chosen.model]
+    for name, choices in routers.items():
+        points[name] = [
+            context_gain(study, model, options.pick(200, 1000, 2000)) for model in choices.model
+        ]
         for (gap, low, high, dollars), budget, label in zip(
-            points[name], here.budgets, PUBLISHED, strict=True
+            points[name], study.budgets, PUBLISHED, strict=True
         ):
             holds = True if low > 1e-6 else False if high < -1e-6 else None
             note = (
@@ -573,50 +605,50 @@ def context(options: Options) -> list[Row]:
             )
             item = f"context: {name} − best mixture at its dollars, ${label}"
             rows.append(row(item, gap, published=OURS, holds=holds, digits="+.4f", note=note))
-    one = found["ParetoBandit"].account
-    assert one is not None
-    rows += told(here, "context: ParetoBandit", one)
+    record = routers["ParetoBandit"].record
+    assert record is not None
+    rows += record_rows(study, "context: ParetoBandit", record)
     for i, (label, (q, error, _, ratio)) in enumerate(PUBLISHED.items()):
-        for what, values, published, printed in (
-            ("quality", one.quality[i], q, error),
-            ("dollars over the budget", one.dollars[i] / here.budgets[i], ratio, 0.0),
+        for quantity, values, published, printed in (
+            ("quality", record.quality[i], q, error),
+            ("dollars over the budget", record.dollars[i] / study.budgets[i], ratio, 0.0),
         ):
-            value, mine = mean_se(values)
-            rounding = 0.0005 if what == "quality" else 0.005
+            value, se = mean_se(values)
+            rounding = 0.0005 if quantity == "quality" else 0.005
             # the printed error of the ratio is not given: ours, for as many orders
-            both = 2 * np.hypot(mine, printed or mine) + rounding
-            near = bool(abs(value - published) <= both)
-            item = f"context: ParetoBandit's {what} at ${label}, ours and published"
-            rows.append(row(item, value, mine, published=published, holds=near, digits=".4f"))
-    drawn(options.out / "router.png", here, played(options), points)
+            margin = 2 * np.hypot(se, printed or se) + rounding
+            agrees = bool(abs(value - published) <= margin)
+            item = f"context: ParetoBandit's {quantity} at ${label}, ours and published"
+            rows.append(row(item, value, se, published=published, holds=agrees, digits=".4f"))
+    draw_picture(options.out / "router.png", study, learner_records(options), points)
     return rows
 
 
 def delays(options: Options) -> list[Row]:
-    """Outcomes 0 to 1,000 requests late; the budget as so much a day."""
-    here, rows = world(), []
-    parts = len(here.train.prompts), len(here.test.prompts)
-    known = here.train.quality.mean(0), here.train.dollars.mean(0)
-    price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
+    """Outcomes 0 to 1,000 requests late; the budget as dollars a day."""
+    study, rows = world(), []
+    parts = len(study.train.prompts), len(study.test.prompts)
+    means = study.train.quality.mean(0), study.train.dollars.mean(0)
+    price = np.array([[mixture(*means, float(b)).price for b in study.budgets]]) * study.unit
     policies: dict[str, Any] = {
         "PricePacer": PricePacer(rho=TUNED["PricePacer"]),
-        "explore 50, then commit": rules.ExploreThenCommit(c=here.c[None]),
+        "explore 50, then commit": rules.ExploreThenCommit(c=study.c[None]),
         "r − λc": rules.NetReward(price=price),
     }
-    table, limit = here.table(here.both, parts), daily(here, parts)
+    table, limit = study.table(study.both, parts), daily(study, parts)
     for late in options.pick([100], [0, 10, 100, 1000], [0, 10, 100, 1000]):
-        there = Delayed(table, FixedDelay(late), room=late + 1)
+        environment = Delayed(table, FixedDelay(late), room=late + 1)
         for name, policy in list(policies.items())[: options.pick(1, 3, 3)]:
             result, _ = simulated(
-                options, f"{name}, {late} late", InFlight(policy, bound=bounds(here)), there, limit, key=RUN_KEY,
+                options, f"{name}, {late} late", InFlight(policy, bound=bounds(study)), environment, limit, key=RUN_KEY,
                 replicates=options.pick(4, 8, 16), marks=marks(*parts),
             )  # fmt: skip
-            one = judged(here, result.ledger, 0, parts[0])
-            rows += told(here, f"delays: {name}, {late} requests late", one)
+            record = judged(study, result.ledger, 0, parts[0])
+            rows += record_rows(study, f"delays: {name}, {late} requests late", record)
     return rows
 
 
-def own(options: Options) -> list[Row]:
+def own_log(options: Options) -> list[Row]:
     """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that
     context could bring.
     """
@@ -635,15 +667,16 @@ def own(options: Options) -> list[Row]:
             "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model",
         )
     quality, dollars = (
-        np.array([[float(x[f"{what} {n}"]) for n in names] for x in lines]) for what in WHAT
+        np.array([[float(x[f"{quantity} {n}"]) for n in names] for x in lines])
+        for quantity in COLUMNS
     )
     half = len(lines) // 2
     splits = [
         Split([""] * len(part), quality[part], dollars[part])
         for part in np.split(np.arange(len(lines)), [half])
     ]
-    here, rows = budgeted(splits[0], splits[1]), []
-    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
+    study, rows = budgeted(splits[0], splits[1]), []
+    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
     for name, q, d in zip(names, quality, dollars, strict=True):
         rows.append(
             row(
@@ -654,17 +687,17 @@ def own(options: Options) -> list[Row]:
                 note=f"at ${d:.3g} a request",
             )
         )
-    for b, label in zip(here.budgets, here.labels, strict=True):
-        best, most = (
+    for b, label in zip(study.budgets, study.labels, strict=True):
+        best, best_choice = (
             mixture(quality, dollars, float(b)),
-            ceiling(here.test.quality, here.test.dollars, float(b)),
+            ceiling(study.test.quality, study.test.dollars, float(b)),
         )
-        said = ", ".join(
+        listing = ", ".join(
             f"{100 * x:.0f} % {n}"
             for x, n in zip(best.shares, [*names, "none"], strict=True)
             if x > 0
         )
-        note = f"{said}; the best choice for every request: {most:.4f}"
+        note = f"{listing}; the best choice for every request: {best_choice:.4f}"
         rows.append(
             row(
                 f"own: best mixture at ${label}",
@@ -674,8 +707,8 @@ def own(options: Options) -> list[Row]:
                 note=note,
             )
         )
-    policy = UCBSimplex(c=here.c[None], lam=TUNED["UCB-Simplex"])
-    return rows + told(here, "own: UCB-Simplex", lanes(options, here, "own", policy))
+    policy = UCBSimplex(c=study.c[None], lam=TUNED["UCB-Simplex"])
+    return rows + record_rows(study, "own: UCB-Simplex", play_lanes(options, study, "own", policy))
 
 
 # Of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
@@ -687,40 +720,46 @@ RATIOS = {"tight": (1.01, 0.95, 1.04), "moderate": (0.99, 0.65, 1.00), "loose": 
 
 def prices(options: Options) -> list[Row]:
     """The dearest model's price falls to a 56th for a third of the test split, and comes back."""
-    here = world()._replace(budgets=np.array(list(TIGHT.values())))
-    first, second = len(here.train.prompts), len(here.test.prompts)
+    study = world()._replace(budgets=np.array(list(TIGHT.values())))
+    first, second = len(study.train.prompts), len(study.test.prompts)
     phase = second // PHASES
-    usual = here.table(here.both, (first, second))
+    usual = study.table(study.both, (first, second))
     falls = np.where(np.arange(len(MODELS)) == 2, DROP, 1.0)
-    cheap = Split(here.both.prompts, here.both.quality, here.both.dollars * falls)
+    cheap = Split(study.both.prompts, study.both.quality, study.both.dollars * falls)
     at = (first + phase + 1, first + 2 * phase + 1)
-    moves = here.both, cheap, here.both
-    there = Piecewise.of([WithNullArm(here.table(x, (first, second))) for x in moves], at=at)
-    c, limit = here.c[None], jb.AverageCost(c=here.c, rounds=first + second)
+    moves = study.both, cheap, study.both
+    environment = Piecewise.of([WithNullArm(study.table(x, (first, second))) for x in moves], at=at)
+    c, limit = study.c[None], jb.AverageCost(c=study.c, rounds=first + second)
     policies: dict[str, Any] = {
-        "pacer": (Pacer(c=c, a=TUNED["pacer"]), there),
+        "pacer": (Pacer(c=c, a=TUNED["pacer"]), environment),
         "pacer, window 300": (
             jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300),
-            there,
+            environment,
         ),
-        "UCB-Simplex": (UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]), there),
-        "cap": (rules.Cap(preferred=2, cheapest=0), there),
-        "explore 50, then commit": (rules.ExploreThenCommit(c=c), there),
+        "UCB-Simplex": (UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]), environment),
+        "cap": (rules.Cap(preferred=2, cheapest=0), environment),
+        "explore 50, then commit": (rules.ExploreThenCommit(c=c), environment),
     }
     if not options.quick:
         x, parts = contexts.features(options), (first, second)
-        told = [
+        priced = [
             np.hstack([x, np.broadcast_to(price, (len(x), 3))])
             for price in (np.ones(3), falls, np.ones(3))
         ]
-        for name, known in (("ContextualPacer", told), ("ContextualPacer, not told", [x] * PHASES)):
+        for name, observed in (
+            ("ContextualPacer", priced),
+            ("ContextualPacer, not told", [x] * PHASES),
+        ):
             tables = [
-                contexts.tabled(here, *each)
-                for each in zip(moves, [parts] * PHASES, known, strict=True)
+                contexts.tabled(study, *arguments)
+                for arguments in zip(moves, [parts] * PHASES, observed, strict=True)
             ]
-            policies[name] = contexts.pacer(here, priced=known is told), Piecewise.of(tables, at=at)
+            policies[name] = (
+                contexts.pacer(study, priced=observed is priced),
+                Piecewise.of(tables, at=at),
+            )
     ends = np.array([first + i * phase for i in range(PHASES + 1)]) / (first + second)
-    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    outcomes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, (policy, place) in policies.items():
         result, _ = simulated(
             options,
@@ -735,50 +774,58 @@ def prices(options: Options) -> list[Row]:
         reward, spent = (
             np.diff(result.ledger[x][0] / 2.0**24, axis=-1) / phase for x in ("reward", "spent")
         )
-        found[name] = reward, spent * here.unit / here.budgets[:, None, None]
+        outcomes[name] = reward, spent * study.unit / study.budgets[:, None, None]
     if not options.quick:
         orders = options.pick(0, 8, 20)
-        found["ParetoBandit"] = _priced(here, seen(options), usual, orders, phase)
+        outcomes["ParetoBandit"] = _priced(study, seen(options), usual, orders, phase)
     rows = []
-    for name, (quality, ratio) in found.items():
+    for name, (quality, ratio) in outcomes.items():
         for i, label in enumerate(TIGHT):
-            for p, when in enumerate(("before", "while cheap", "after")):
+            for p, phase_name in enumerate(("before", "while cheap", "after")):
                 value, error = mean_se(ratio[i, :, p])
                 judged_quality, its_error = mean_se(quality[i, :, p])
-                said: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
-                near = (
+                reference: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
+                agrees = (
                     None
-                    if said == OURS
-                    else bool(abs(value - said) <= 2 * np.hypot(error, error) + 0.005)
+                    if reference == OURS
+                    else bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
                 )
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
-                item = f"prices: {name}, {label}, {when}: dollars over the budget"
+                item = f"prices: {name}, {label}, {phase_name}: dollars over the budget"
                 rows.append(
-                    row(item, value, error, published=said, holds=near, digits=".3f", note=note)
+                    row(
+                        item,
+                        value,
+                        error,
+                        published=reference,
+                        holds=agrees,
+                        digits=".3f",
+                        note=note,
+                    )
                 )
     return rows
 
 
 def _priced(
-    here: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
+    study: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ParetoBandit, which is told the new price: (quality, dollars over the budget) ``[budget,
-    order, phase]``.
+    """ParetoBandit, which learns the new price at once: (quality, dollars over the budget)
+    ``[budget, order, phase]``.
     """
-    first, rounds = len(here.train.prompts), len(here.both.prompts)
-    found = np.zeros((2, len(here.budgets), orders, PHASES))
-    for b, budget in enumerate(here.budgets):
+    first, rounds = len(study.train.prompts), len(study.both.prompts)
+    means = np.zeros((2, len(study.budgets), orders, PHASES))
+    for b, budget in enumerate(study.budgets):
         for o in range(orders):
             order = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
             factor = np.ones(rounds)
             factor[first + phase : first + 2 * phase] = DROP
             model = paretobandit.choices(
-                context, here.both, order, float(budget), o, dearest=factor
+                context, study.both, order, float(budget), o, dearest=factor
             )
-            paid = here.both.dollars[order, model] * np.where(model == 2, factor, 1.0)
-            for what, x in enumerate((here.both.quality[order, model], paid / budget)):
-                found[what, b, o] = x[first:].reshape(PHASES, phase).mean(axis=1)
-    return found[0], found[1]
+            paid = study.both.dollars[order, model] * np.where(model == 2, factor, 1.0)
+            for quantity, x in enumerate((study.both.quality[order, model], paid / budget)):
+                means[quantity, b, o] = x[first:].reshape(PHASES, phase).mean(axis=1)
+    return means[0], means[1]
 
 
 from experiments.router import contexts  # noqa: E402  # it takes the world and its accounts from here
@@ -795,7 +842,7 @@ EXPERIMENT = Experiment(
         "settings": contexts.settings,
         "policies": contexts.policies,
         "second": contexts.second,
-        "own": own,
+        "own": own_log,
     },
     needs={"own": OWN, "second": contexts.SECOND},
     not_in_quick=("context", "tuning", "settings", "policies", "second"),

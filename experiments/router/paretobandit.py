@@ -12,10 +12,11 @@ import numpy as np
 from experiments.router.data import MODELS, Split
 
 
-def features(vectors: np.ndarray) -> np.ndarray:
-    """Its own features of embeddings ``[N, 384]``: the package's 25 principal components, and a
-    constant.
+def pca_features(vectors: np.ndarray) -> np.ndarray:
+    """ParetoBandit's features of embeddings ``[N, 384]``: the package's 25 principal components,
+    and a constant.
     """
+    from pareto_bandit.config import DEFAULT_PCA_PATH
     from pareto_bandit.feature_service import FeatureService
 
     places = {str(i): vectors[i] for i in range(len(vectors))}
@@ -23,31 +24,27 @@ def features(vectors: np.ndarray) -> np.ndarray:
         # Its components were pickled by another version of scikit-learn
         warnings.simplefilter("ignore")
         service = FeatureService(
-            custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca()
+            custom_encoder=places.__getitem__,
+            embedding_dim=vectors.shape[1],
+            pca_path=str(DEFAULT_PCA_PATH),
         )
         return np.asarray(service.extract_features_batch(list(places)), np.float64)
 
 
-def _pca() -> str:
-    from pareto_bandit.config import DEFAULT_PCA_PATH
-
-    return str(DEFAULT_PCA_PATH)
-
-
 def choices(
-    seen: np.ndarray,
+    features: np.ndarray,
     requests: Split,
     order: np.ndarray,
     budget: float,
     seed: int,
     dearest: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The model that it chooses for each request of ``order``, learning from each before the next,
-    ``i64[round]``.
+    """The model that the router chooses for each request of ``order``, learning from each before
+    the next, ``i64[round]``.
 
     With the package's parameters, priors (from 8,374 other prompts) and pacer, as in its demo of
     budgets: mode adaptive, no static penalty, ``budget`` dollars a request. ``requests`` and
-    ``seen`` [N, D] hold both splits. ``dearest`` [round] is what the price of the last model is
+    ``features`` [N, D] hold both splits. ``dearest`` [round] is what the price of the last model is
     multiplied by; where it is not 1 the router is told $0.10 for a million tokens, as in its own
     study of prices.
     """
@@ -61,7 +58,7 @@ def choices(
     registry = _registry(DEFAULT_MODEL_REGISTRY_PATH)
     router: Any = BanditRouter.create(
         model_registry=registry,
-        feature_service=FeatureService.for_precomputed(seen.shape[1]),
+        feature_service=FeatureService.for_precomputed(features.shape[1]),
         context_store=EphemeralContextStore(),
         priors="warmup",
         prior_n_effective=BEST_K3_HPARAMS["prior_n_effective"],
@@ -74,16 +71,16 @@ def choices(
     number, name = {model: k for k, model in enumerate(MODELS.values())}, list(MODELS.values())[-1]
     factor = np.ones(len(order)) if dearest is None else dearest
     usual, low = [registry[name][key] for key in KEYS], [0.1, 0.1]
-    chosen = np.zeros(len(order), np.int64)
+    models = np.zeros(len(order), np.int64)
     for t, i in enumerate(order):
         if t and factor[t] != factor[t - 1]:
-            told = usual if factor[t] == 1 else low
-            router.update_model_pricing(name, **dict(zip(KEYS, told, strict=True)))
-        model, log = router.route(seen[i])
-        chosen[t] = k = number[model]
+            prices = usual if factor[t] == 1 else low
+            router.update_model_pricing(name, **dict(zip(KEYS, prices, strict=True)))
+        model, log = router.route(features[i])
+        models[t] = k = number[model]
         log.cost_usd = float(requests.dollars[i, k]) * (factor[t] if model == name else 1.0)
         router.process_feedback(log.request_id, reward=float(requests.quality[i, k]))
-    return chosen
+    return models
 
 
 KEYS = ("input_cost_per_m", "output_cost_per_m")

@@ -28,14 +28,16 @@ LOOKS = {
 }
 
 
-def drawn(
-    path: Path, here: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]
+def draw_picture(
+    path: Path, study: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]
 ) -> None:
-    """Left all of it; right what each gains on the best fixed mixture at the same dollars."""
-    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
-    picture, (left, right) = figure(1, 2, (13, 5.6))
+    """Left: quality over dollars of all routers; right: their gain on the best fixed mixture at the
+    same dollars.
+    """
+    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
+    picture, (left_axis, right_axis) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)
-    left.plot(
+    left_axis.plot(
         line,
         frontier(quality, dollars, line),
         color=BLACK,
@@ -43,44 +45,52 @@ def drawn(
         alpha=0.4,
         label="fixed mixtures",
     )
-    best = [ceiling(here.test.quality, here.test.dollars, float(x)) for x in line[::8]]
-    left.plot(line[::8], best, color=GREY, linestyle=":", label="best choice for every request")
+    best = [ceiling(study.test.quality, study.test.dollars, float(x)) for x in line[::8]]
+    left_axis.plot(
+        line[::8], best, color=GREY, linestyle=":", label="best choice for every request"
+    )
     for x, y, name in zip(
         dollars, quality, ("Llama-3.1-8B", "Mistral-Large", "Gemini-2.5-Pro"), strict=True
     ):
-        left.scatter(x, y, s=70, color=BLACK, zorder=5)
+        left_axis.scatter(x, y, s=70, color=BLACK, zorder=5)
         below = -14 if x < dollars.max() else 8
-        left.annotate(name, (x, y), (0, below), textcoords="offset points", ha="center", fontsize=8)
-    right.axhline(0, color=BLACK, linewidth=3, alpha=0.4)
+        left_axis.annotate(
+            name, (x, y), (0, below), textcoords="offset points", ha="center", fontsize=8
+        )
+    right_axis.axhline(0, color=BLACK, linewidth=3, alpha=0.4)
     for name, points in contextual.items():
         gap, low, high, paid = np.array(points).T
         _points(
-            left,
-            right,
+            left_axis,
+            right_axis,
             name,
             paid,
             gap + frontier(quality, dollars, paid),
             gap,
             np.maximum([gap - low, high - gap], 0),
         )
-    for name, one in learners.items():
+    for name, record in learners.items():
         if name in LOOKS:
-            paid, (mean, error) = one.dollars.mean(1), mean_se(one.quality, axis=1)
+            paid, (mean, error) = record.dollars.mean(1), mean_se(record.quality, axis=1)
             gap = mean - frontier(quality, dollars, paid)
-            _points(left, right, name, paid, mean, gap, np.tile(1.96 * error, (2, 1)))
-    left.set(xscale="log", xlabel="dollars a request", ylabel="judged quality", ylim=(0.77, 0.975))
-    right.set(
+            _points(left_axis, right_axis, name, paid, mean, gap, np.tile(1.96 * error, (2, 1)))
+    left_axis.set(
+        xscale="log", xlabel="dollars a request", ylabel="judged quality", ylim=(0.77, 0.975)
+    )
+    right_axis.set(
         xscale="log",
         xlabel="dollars a request",
         ylabel="quality less the best fixed mixture's",
         ylim=(-0.06, 0.05),
     )
-    left.set_title("Quality over dollars, seven budgets")
-    right.set_title("The same, less the line; 95 % intervals (cap: down to −0.12)")
-    save(picture, path, legend=[left], columns=5)
+    left_axis.set_title("Quality over dollars, seven budgets")
+    right_axis.set_title("The same, less the line; 95 % intervals (cap: down to −0.12)")
+    save(picture, path, legend=[left_axis], columns=5)
 
 
-def _points(left: Any, right: Any, name: str, paid: Any, mean: Any, gap: Any, half: Any) -> None:
+def _points(
+    left_axis: Any, right_axis: Any, name: str, paid: Any, mean: Any, gap: Any, half: Any
+) -> None:
     colour, marker = LOOKS[name]
     style = {
         "color": colour,
@@ -90,5 +100,5 @@ def _points(left: Any, right: Any, name: str, paid: Any, mean: Any, gap: Any, ha
         "capsize": 2,
         "label": name,
     }
-    left.errorbar(paid, mean, half, **style)
-    right.errorbar(paid, gap, half, **style)
+    left_axis.errorbar(paid, mean, half, **style)
+    right_axis.errorbar(paid, gap, half, **style)

@@ -1,16 +1,17 @@
-"""What could be had: the frontier of fixed mixtures, the best choice for every request, what a
-prompt tells of it.
+"""Yardsticks: the frontier of fixed mixtures, the best choice for every request, and what a linear
+model reads from a prompt.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
 
 class Mixture(NamedTuple):
-    """Of models and of turning requests away (last), at a budget a request."""
+    """A mixture of models and of turning requests away (last), at a budget a request."""
 
     shares: np.ndarray  # [K + 1]
     quality: float
@@ -18,7 +19,7 @@ class Mixture(NamedTuple):
 
 
 def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
-    """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars
+    """The best mixture whose mean cost is at most ``budget``, from mean quality and mean dollars
     ``[K]``: an LP.
     """
     r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
@@ -35,10 +36,14 @@ def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
 
 
 def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> np.ndarray:
-    """Quality of the best fixed mixture at each of many budgets."""
-    return np.array(
-        [mixture(quality, dollars, float(b)).quality for b in np.ravel(budgets)]
-    ).reshape(np.shape(budgets))
+    """Quality of the best fixed :func:`mixture` at each of many budgets."""
+    r, c, b = np.append(quality, 0.0), np.append(dollars, 0.0), np.asarray(budgets, float)
+    best = np.where(c <= b[..., None], r, 0.0).max(axis=-1)
+    for j, k in itertools.permutations(range(r.size), 2):
+        if c[j] > c[k]:
+            value = r[k] + (b - c[k]) / (c[j] - c[k]) * (r[j] - r[k])
+            best = np.where((c[k] <= b) & (b < c[j]), np.maximum(best, value), best)
+    return best
 
 
 def by_price(quality: np.ndarray, dollars: np.ndarray, price: float) -> np.ndarray:
@@ -95,19 +100,21 @@ def ceiling(quality: np.ndarray, dollars: np.ndarray, budget: float) -> float:
 
 
 class Ridge(NamedTuple):
-    """Quality and ln dollars of every model as linear functions of what is seen of a prompt."""
+    """Quality and ln dollars of every model as linear functions of a prompt's features."""
 
     quality: np.ndarray  # [D, K]
     log_dollars: np.ndarray  # [D, K]
 
     @staticmethod
-    def fitted(seen: np.ndarray, quality: np.ndarray, dollars: np.ndarray, penalty: float) -> Ridge:
+    def fitted(
+        features: np.ndarray, quality: np.ndarray, dollars: np.ndarray, penalty: float
+    ) -> Ridge:
         """Ridge regressions on all cells of a training split: more than any router learns from its
         own choices.
         """
-        gram = seen.T @ seen + penalty * np.eye(seen.shape[1])
-        return Ridge(*(np.linalg.solve(gram, seen.T @ y) for y in (quality, np.log(dollars))))
+        gram = features.T @ features + penalty * np.eye(features.shape[1])
+        return Ridge(*(np.linalg.solve(gram, features.T @ y) for y in (quality, np.log(dollars))))
 
-    def said(self, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def predictions(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(quality, dollars) of every model on new prompts."""
-        return seen @ self.quality, np.exp(seen @ self.log_dollars)
+        return features @ self.quality, np.exp(features @ self.log_dollars)

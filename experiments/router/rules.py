@@ -1,5 +1,5 @@
-"""Rules of thumb that routers use, each a policy of a few lines, told no more than its source tells
-it.
+"""Rules of thumb that routers use, each a policy of a few lines, with no more information than its
+source gives it.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class NetReward(jb.policies.IndexPolicy):
 
 @jb.pytree
 class ExploreThenCommit(ArmTotals):
-    """Every arm ``each`` times, then for ever the best of those whose mean cost was at most c, or
-    else the cheapest.
+    """Every arm ``pulls_per_arm`` times, then for ever the best of those whose mean cost was at
+    most c, or else the cheapest.
     """
 
     c: Any = jb.leaf(above=0, at_most=1)
-    each: Any = jb.leaf(default=50, integer=True, at_least=1)
+    pulls_per_arm: Any = jb.leaf(default=50, integer=True, at_least=1)
 
     def _tried(self, state: ArmStatistics, available: jax.Array) -> jax.Array:
-        return jnp.all((state.pulls >= self.each) | ~available)
+        return jnp.all((state.pulls >= self.pulls_per_arm) | ~available)
 
     def update(
         self, state: ArmStatistics, key: jax.Array, observation: jb.Observation
@@ -104,7 +104,7 @@ class Cap(jb.Policy):
         return state, largest(rank.astype(jnp.float32), key, view)
 
 
-class Cells(NamedTuple):
+class PseudoCounts(NamedTuple):
     """Pseudo-successes and pseudo-failures of each arm, ``i32[K]``."""
 
     successes: jax.Array
@@ -131,20 +131,24 @@ class AdaptiveRouter(jb.Policy):
     quality_weight: Any = jb.leaf(default=0.7, at_least=0, at_most=1)
     plays = FiniteSpec
 
-    def init(self, spec: FiniteSpec) -> Cells:
-        return Cells(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(2)))
+    def init(self, spec: FiniteSpec) -> PseudoCounts:
+        return PseudoCounts(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(2)))
 
-    def update(self, state: Cells, key: jax.Array, observation: jb.Observation) -> Cells:
+    def update(
+        self, state: PseudoCounts, key: jax.Array, observation: jb.Observation
+    ) -> PseudoCounts:
         coin = streams.policy_words(key, observation.view.round, streams.Role.TRIAL)[0]
         good = streams.uniform_ticks(coin) < observation.feedback.reward
-        mine = jax.lax.iota(jnp.int32, state.successes.shape[0]) == observation.action
-        mine = mine & (10 + state.successes + state.failures < 200)
-        return Cells(
-            state.successes + (mine & good).astype(jnp.int32),
-            state.failures + (mine & ~good).astype(jnp.int32),
+        pulled = jax.lax.iota(jnp.int32, state.successes.shape[0]) == observation.action
+        pulled = pulled & (10 + state.successes + state.failures < 200)
+        return PseudoCounts(
+            state.successes + (pulled & good).astype(jnp.int32),
+            state.failures + (pulled & ~good).astype(jnp.int32),
         )
 
-    def select(self, state: Cells, key: jax.Array, view: jb.View) -> tuple[Cells, jax.Array]:
+    def select(
+        self, state: PseudoCounts, key: jax.Array, view: jb.View
+    ) -> tuple[PseudoCounts, jax.Array]:
         ids = jax.lax.iota(jnp.uint32, state.successes.shape[0])
         role = streams.Role.THETA_REWARD
         words = jax.vmap(lambda arm: streams.policy_words(key, view.round, role, arm))(ids)

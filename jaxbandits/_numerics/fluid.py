@@ -146,7 +146,9 @@ class ContextValue(NamedTuple):
         low, high: an interval of the value at 95 %; it is a point where the law of contexts is a
             table.
         price: of each resource, ``[J]``; with money as the clock ρ* itself.
-        error: standard error of ``contextual``; 0 where the law of contexts is a table.
+        error, fixed_error: standard errors of ``contextual`` and of ``fixed``; 0 where the law of
+            contexts is a table. The second is that of the best mixture's reward: where another one
+            is as good, ``fixed`` itself spreads less.
     """
 
     contextual: float
@@ -156,6 +158,7 @@ class ContextValue(NamedTuple):
     high: float
     price: np.ndarray
     error: float = 0.0
+    fixed_error: float = 0.0
 
 
 _Z = 1.959964
@@ -186,12 +189,16 @@ def context_value(
     if len(samples) == 1:
         value = max(best.value - fixed, 0.0)
         return ContextValue(best.value, fixed, value, value, value, best.price)
-    net = np.where(np.isfinite(reward), reward, 0.0) - cost @ price
-    error = (rows - net @ mixture).std() / np.sqrt(len(rows))
+    mixed = (np.where(np.isfinite(reward), reward, 0.0) - cost @ price) @ mixture
     value, first_value = float(rows.mean()) - fixed, best.value - _without_context(r, c, budget)[0]
+    error = _mean_error(rows - mixed)
     low = max(min(value, first_value) - _Z * error, 0.0)
-    high, chance = max(value, first_value) + _Z * error, float(rows.std() / np.sqrt(len(rows)))
-    return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, high, best.price, chance)
+    high, errors = max(value, first_value) + _Z * error, (_mean_error(rows), _mean_error(mixed))
+    return ContextValue(float(rows.mean()), fixed, max(value, 0.0), low, high, best.price, *errors)
+
+
+def _mean_error(rows: np.ndarray) -> float:
+    return float(rows.std() / np.sqrt(len(rows)))
 
 
 def _without_context(
@@ -222,12 +229,12 @@ def _value_by_ratio(
     ratio = float(gain.mean() / paid.mean())
     if exact:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
+    # A ratio of means moves as the mean of these
     slack = (gain - ratio * paid) / paid.mean()
-    chance = float(slack.std() / np.sqrt(len(rows)))
-    slack = slack - (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
-    error = float(slack.std() / np.sqrt(len(rows)))
+    fixed_slack = (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
+    error, errors = _mean_error(slack - fixed_slack), (_mean_error(slack), _mean_error(fixed_slack))
     low, high = (
         max(min(ratio, last) - fixed - _Z * error, 0.0),
         max(ratio, last) - fixed + _Z * error,
     )
-    return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), chance)
+    return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), *errors)

@@ -280,8 +280,8 @@ class Environment(_Fields):
         None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else
         functions by name, ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``,
         and its clock (where money is the clock the mean costs in sum), in units, ``[lane, mark]``,
-        to what it could have gained; NaN where it is not known. Where ``"moving"`` is an estimate,
-        ``"error"`` is its standard error.
+        to what it could have gained; NaN where it is not known. Where they are estimates,
+        ``"moving_error"`` and ``"fixed_error"`` are their standard errors.
         """
         return None
 

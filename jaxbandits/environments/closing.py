@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
@@ -21,6 +20,7 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import AddressedArms
+from jaxbandits.environments.table import RequestTable
 
 _MOST_ROUND = 2**30
 
@@ -65,7 +65,7 @@ class Stocked(AddressedArms):
         ([60, 80, 76], 101.0)
     """
 
-    arms: AddressedArms = leaf()
+    arms: Any = leaf()  # AddressedArms, or a RequestTable, which is played round by round
     stock: ArrayLike = leaf(integer=True)  # i32[I, K]: m
     purse: Total | None = leaf(default=None)  # [I, K]: b in ticks
     # i32[I, S]: the first round of each part of the schedule
@@ -79,7 +79,7 @@ class Stocked(AddressedArms):
 
     @staticmethod
     def of(
-        world: AddressedArms,
+        world: AddressedArms | RequestTable,
         pulls: Any = None,
         money: Any = None,
         shown: Any = None,
@@ -90,7 +90,8 @@ class Stocked(AddressedArms):
 
         Args:
             world: arms whose outcomes are addressed, such as
-                :class:`~jaxbandits.environments.FiniteArms`.
+                :class:`~jaxbandits.environments.FiniteArms`; or a
+                :class:`~jaxbandits.environments.RequestTable`.
             pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), one for
                 all, ``[K]`` or ``[instance, K]``.
             money: b > 0, what each arm may cost in all (∞: no limit), same shapes. One cost only.
@@ -105,13 +106,15 @@ class Stocked(AddressedArms):
             InputError: another kind of world, shapes that do not fit, numbers out of range, neither
                 ``pulls``, ``money`` nor ``shown``.
         """
-        if not isinstance(world, AddressedArms):
+        if not isinstance(world, (AddressedArms, RequestTable)):
             raise bad(
                 "world",
                 type(world).__name__,
-                "arms whose outcomes are addressed, such as FiniteArms",
+                "arms whose outcomes are addressed, such as FiniteArms, or a RequestTable",
             )
-        if own_method(world, AddressedArms, "open", "opening") is not None:
+        is_table = isinstance(world, RequestTable)
+        base, *methods = (RequestTable, "open") if is_table else (AddressedArms, "open", "opening")
+        if own_method(world, base, *methods) is not None:
             raise bad(
                 "world", type(world).__name__, "arms that never close; all limits are given at once"
             )
@@ -154,8 +157,10 @@ class Stocked(AddressedArms):
 
     @property
     def addressed(self) -> bool:  # type: ignore[override]
-        """True where no arm has money of its own: then pulls and the round say who is open."""
-        return self.purse is None
+        """True where no arm has money of its own: then pulls and the round say who is open. (Those
+        of a table of requests are met by rounds.)
+        """
+        return self.purse is None and getattr(self.arms, "addressed", False)
 
     @property
     def spec(self) -> FiniteSpec:
@@ -462,5 +467,7 @@ def _scheduled(
     rows = np.concatenate([cost[k][None], np.eye(len(cost))[:, k], np.eye(len(lengths))[:, s]])
     limits = np.concatenate([[clock], limit, lengths])
     finite = np.isfinite(limits)
+    from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
+
     solved = optimize.linprog(-reward[k], A_ub=rows[finite], b_ub=limits[finite], method="highs")
     return float(-solved.fun), float(-solved.ineqlin.marginals[0])

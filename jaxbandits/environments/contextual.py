@@ -529,14 +529,20 @@ class ContextualArms(Environment):
         :meth:`value_of_context`.
 
         Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
-        they are those of 2¹⁴ contexts, and ``"error"`` is the standard error of the first.
+        they are those of 2¹⁴ contexts, with their standard errors ``"moving_error"`` and
+        ``"fixed_error"``.
         """
         values, pace = self.context_values(constraint, SAMPLE), constraints.a_round(constraint)
-        names = ("moving", "fixed") + (("error",) if self.contexts.table() is None else ())
-        rates = np.full((3, self.instances), np.nan)
+        rates = np.full((4, self.instances), np.nan)
         if values is not None and pace is not None:
-            rates = np.array([[x.contextual, x.fixed, x.error] for x in values]).T / pace.units
-        return {name: partial(_evenly, rate) for name, rate in zip(names, rates, strict=False)}
+            rows = [[x.contextual, x.fixed, x.error, x.fixed_error] for x in values]
+            rates = np.array(rows).T / pace.units
+        names = ("moving", "fixed", "moving_error", "fixed_error")
+        exact = self.contexts.table() is not None
+        return {
+            name: partial(_evenly, rate)
+            for name, rate in zip(names[: 2 if exact else 4], rates, strict=False)
+        }
 
 
 def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:

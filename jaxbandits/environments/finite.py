@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -164,18 +164,26 @@ class WeightedRowsLaw(Law):
     cumulative: ArrayLike = leaf()
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        uniform = streams.uniform_ticks(words[0])
-        low = high = jnp.int32(0)
-        high = high + self.cumulative.shape[-1] - 1
-        # By halving: the first row that U does not reach.
-        for _ in range(max(1, (self.cumulative.shape[-1] - 1).bit_length())):
-            middle = (low + high) // 2
-            below = self.cumulative[arm, middle] <= uniform
-            low, high = (
-                jnp.where(below, jnp.minimum(middle + 1, high), low),
-                jnp.where(below, high, middle),
-            )
-        return self.reward[arm, low], self.cost[arm, low]
+        row = drawn_row(lambda at: self.cumulative[arm, at], self.cumulative.shape[-1], words[0])
+        return self.reward[arm, row], self.cost[arm, row]
+
+
+def drawn_row(
+    cumulative: Callable[[jax.Array], jax.Array], rows: int, word: jax.Array
+) -> jax.Array:
+    """The row that a word draws where P(row <= j) is ``cumulative(j)``, in ticks."""
+    uniform = streams.uniform_ticks(word)
+    low = high = jnp.int32(0)
+    high = high + rows - 1
+    # By halving: the first row that U does not reach.
+    for _ in range(max(1, (rows - 1).bit_length())):
+        middle = (low + high) // 2
+        below = cumulative(middle) <= uniform
+        low, high = (
+            jnp.where(below, jnp.minimum(middle + 1, high), low),
+            jnp.where(below, high, middle),
+        )
+    return low
 
 
 def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -261,11 +261,15 @@ class RequestTable(Environment):
     @property
     def spec(self) -> FiniteSpec:
         arms = int(self.mean_reward.shape[-1])
+        several = len(self.mean_cost.shape) - len(self.mean_reward.shape)
+        resources = int(self.mean_cost.shape[-1]) if several else None
         if self.features is None:
-            return FiniteSpec(arms)
+            return FiniteSpec(arms, resources)
         # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner
         # reads them.
-        return FiniteSpec(arms, context=tuple(self.features.shape[len(self.reward.shape) - 1 :]))
+        return FiniteSpec(
+            arms, resources, context=tuple(self.features.shape[len(self.reward.shape) - 1 :])
+        )
 
     def check(self) -> None:
         self.order.check(int(self.reward.shape[-2]))

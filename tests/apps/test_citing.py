@@ -12,7 +12,7 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.apps import citing
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
-from tests.test_provenance import played
+from tests.test_provenance import sample_result
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {
@@ -80,14 +80,14 @@ def test_a_class_of_ones_own_has_its_parents() -> None:
 
 
 def test_what_is_played_is_cited() -> None:
-    assert keys(jb.cite(played())) == ["jaxbandits", "heyden2024", "xia2017", "xia2015a"]
-    assert keys(jb.cite(played().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
-    cited = jb.cite(played())
+    assert keys(jb.cite(sample_result())) == ["jaxbandits", "heyden2024", "xia2017", "xia2015a"]
+    assert keys(jb.cite(sample_result().sel(policy="Halved"))) == ["jaxbandits", "xia2017"]
+    cited = jb.cite(sample_result())
     assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
     assert f"note    = {{Version {jb.__version__}, " in cited
-    assert f", source {played().about.code[:16]}}}" in cited
+    assert f", source {sample_result().about.code[:16]}}}" in cited
     old = dataclasses.replace(
-        played(), about=dataclasses.replace(played().about, jaxbandits="1.0.9")
+        sample_result(), about=dataclasses.replace(sample_result().about, jaxbandits="1.0.9")
     )
     assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
 
@@ -100,22 +100,29 @@ def test_what_is_no_policy(wrong: object) -> None:
 
 def test_the_citation_file_says_the_same() -> None:
     yaml = pytest.importorskip("yaml")
-    said = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert str(said["version"]) == jb.__version__ and f"version = {{{jb.__version__}}}" in jb.cite()
-    assert said["title"] in jb.cite() and f"date    = {{{said['date-released']}}}" in jb.cite()
-    references = {x["title"]: x for x in said["references"]}
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (
+        str(citation["version"]) == jb.__version__
+        and f"version = {{{jb.__version__}}}" in jb.cite()
+    )
+    assert (
+        citation["title"] in jb.cite() and f"date    = {{{citation['date-released']}}}" in jb.cite()
+    )
+    references = {x["title"]: x for x in citation["references"]}
     entries = {fields(entry)["title"]: (key, fields(entry)) for key, entry in ENTRIES.items()}
-    assert len(references) == len(said["references"]) and references.keys() == entries.keys()
+    assert len(references) == len(citation["references"]) and references.keys() == entries.keys()
     for title, (key, entry) in entries.items():
-        one = references[title]
-        authors = [f"{x['family-names']}, {x['given-names']}" for x in one["authors"]]
+        reference = references[title]
+        authors = [f"{x['family-names']}, {x['given-names']}" for x in reference["authors"]]
         assert authors == entry["author"].split(" and "), title
         for ours in ("year", "doi", "url", "volume", "journal", "number"):
-            assert str(one.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (
+            assert str(reference.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (
                 title,
                 ours,
             )
-        assert one.get("collection-title", "") == entry.get("booktitle", "")
-        assert f"{one.get('start', '')}--{one.get('end', '')}" == entry.get("pages", "--")
+        assert reference.get("collection-title", "") == entry.get("booktitle", "")
+        assert f"{reference.get('start', '')}--{reference.get('end', '')}" == entry.get(
+            "pages", "--"
+        )
         (users,) = (names for paper, _, names in citing.papers() if paper == key)
-        assert one["notes"] == f"Policies: {', '.join(users)}."
+        assert reference["notes"] == f"Policies: {', '.join(users)}."

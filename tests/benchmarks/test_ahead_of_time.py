@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.ahead_of_time import page
 from benchmarks.ahead_of_time.__main__ import beyond
-from benchmarks.ahead_of_time.hlo import faults, loops, scores, shape_bytes
+from benchmarks.ahead_of_time.hlo import faults, loops, score_formulas, shape_bytes
 
 BUDGET = Path(__file__).parents[2] / "benchmarks" / "ahead_of_time" / "budget.json"
 
@@ -64,8 +64,8 @@ ENTRY %main (s: (s32[], f32[4,3])) -> (s32[], f32[4,3]) {
 
 
 def test_loops_and_branches_are_found_with_what_a_turn_takes():
-    found = {loop.path: (loop.launches, loop.copies, loop.bytes) for loop in loops(MODULE)}
-    assert found == {
+    costs = {loop.path: (loop.launches, loop.copies, loop.bytes) for loop in loops(MODULE)}
+    assert costs == {
         "entry": (0, 0, 0),
         "entry/while 0": (0, 0, 0),
         # A copy reads and writes; a fusion reads two, writes one.
@@ -79,10 +79,10 @@ def test_bytes_of_a_shape():
 
 
 def test_one_formula_in_two_places_counts_once():
-    assert scores(MODULE) == {"divide(log(P),P)"}
+    assert score_formulas(MODULE) == {"divide(log(P),P)"}
     assert (
         len(
-            scores(
+            score_formulas(
                 MODULE.replace(
                     "%log = f32[4]{0} log(%p0)",
                     "%log = f32[4]{0} log(%add)\n  %add = f32[4]{0} add(%p0, %p0)",
@@ -103,16 +103,16 @@ def test_faults_are_named():
 
 
 @pytest.mark.parametrize(
-    ("launches", "each", "said"),
+    ("launches", "size", "messages"),
     [(12, 9000, []), (11, 9000, ["12 launches"]), (12, 8999, ["9000 B"])],
 )
-def test_a_budget_says_what_it_is_beyond(launches, each, said):
+def test_a_budget_says_what_it_is_beyond(launches, size, messages):
     rows = [("scan", "entry/while 0", 11, 1, 9000, 28, 1.0)]
     lines = beyond(
-        rows, {"scan": {"entry/while 0": [launches, each]}, "not compiled": {"entry": [0, 0]}}
+        rows, {"scan": {"entry/while 0": [launches, size]}, "not compiled": {"entry": [0, 0]}}
     )
-    assert len(lines) == len(said) and all(
-        words in line for words, line in zip(said, lines, strict=True)
+    assert len(lines) == len(messages) and all(
+        words in line for words, line in zip(messages, lines, strict=True)
     )
     assert beyond(rows, {"scan": {"entry/while 1": [99, 99]}}) != []
 
@@ -147,10 +147,10 @@ def test_the_page_quotes_the_tables():
     assert all(line in words for target in ("cuda", "tpu") for line in page.lines(target))
     now = page.rows("cuda.csv")
     for case, loops_ in json.loads(BUDGET.read_text())["cuda"].items():
-        for loop, (launches, each) in loops_.items():
+        for loop, (launches, size) in loops_.items():
             row = now[case, loop]
             assert int(row["launches"]) + int(row["copies"]) == launches
-            assert int(row["bytes_per_slot"]) <= each <= 1.01 * int(row["bytes_per_slot"]) + 1
+            assert int(row["bytes_per_slot"]) <= size <= 1.01 * int(row["bytes_per_slot"]) + 1
 
 
 def test_no_case_takes_more_than_before():
@@ -161,16 +161,16 @@ def test_no_case_takes_more_than_before():
     common = before.keys() & now.keys()
     assert len(common) > 40
     for case in {case for case, _ in common}:
-        taken = [
+        totals = [
             sum(
-                int(of[where]["launches"]) + int(of[where]["copies"])
-                for where in common
-                if where[0] == case
+                int(of[place]["launches"]) + int(of[place]["copies"])
+                for place in common
+                if place[0] == case
             )
             for of in (now, before)
         ]
-        assert taken[0] <= taken[1], (case, taken)
-    for where in common:
-        if where[1].count("while") >= 3:  # those of rounds
-            old, new = (int(of[where]["bytes_per_slot"]) for of in (before, now))
-            assert new <= 1.01 * old + 1, where
+        assert totals[0] <= totals[1], (case, totals)
+    for place in common:
+        if place[1].count("while") >= 3:  # those of rounds
+            old, new = (int(of[place]["bytes_per_slot"]) for of in (before, now))
+            assert new <= 1.01 * old + 1, place

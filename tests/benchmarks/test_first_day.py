@@ -58,19 +58,19 @@ def test_without_an_accelerator_one_line_names_the_rehearsal(words, tmp_path, mo
     cpu = SimpleNamespace(platform="cpu", device_kind="cpu")
     monkeypatch.setattr(jax, "devices", lambda: [cpu])
     monkeypatch.setattr(first_day, "play", lambda *_: pytest.fail("it plays"))
-    monkeypatch.setattr(first_day, "child", lambda *_: pytest.fail("it plays"))
+    monkeypatch.setattr(first_day, "child_process", lambda *_: pytest.fail("it plays"))
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")  # what the command sets is undone
     monkeypatch.setattr(sys, "argv", ["first_day", "--out", str(tmp_path / "out"), *words])
     with pytest.raises(SystemExit) as refused:
         first_day.main()
-    said = capsys.readouterr()
-    assert refused.value.code == 2 and "--rehearse" in said.err
-    assert said.err.count("\n") == 1 and said.out == "" and not (tmp_path / "out").exists()
+    output = capsys.readouterr()
+    assert refused.value.code == 2 and "--rehearse" in output.err
+    assert output.err.count("\n") == 1 and output.out == "" and not (tmp_path / "out").exists()
 
 
 def test_memory_is_said_before_it_is_taken(tmp_path, monkeypatch):
-    held = SimpleNamespace(memory_stats=lambda: {"bytes_limit": 60e9})
-    monkeypatch.setattr(jax, "devices", lambda: [held])
+    device = SimpleNamespace(memory_stats=lambda: {"bytes_limit": 60e9})
+    monkeypatch.setattr(jax, "devices", lambda: [device])
     monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
     plan = Plan("NVIDIA H100", False, tmp_path, None)
     speed, graphs = (memory_of(plan, part) for part in ("speed", "graphs"))
@@ -87,17 +87,17 @@ def test_memory_is_said_before_it_is_taken(tmp_path, monkeypatch):
 def test_parts_end_with_their_parent(tmp_path):
     command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "NVIDIA H200"]
     command += ["--out", str(tmp_path)]
-    here = Path(__file__).parents[2]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as day:
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as day:
         assert day.stdout is not None
         while not day.stdout.readline().startswith("correctness: about"):
             assert day.poll() is None
         parts = psutil.Process(day.pid).children(recursive=True)
         day.kill()
-        left = psutil.wait_procs(parts, timeout=10)[1]
-        for part in left:
+        alive = psutil.wait_procs(parts, timeout=10)[1]
+        for part in alive:
             part.kill()
-        assert parts and not left
+        assert parts and not alive
 
 
 @pytest.mark.integration
@@ -130,8 +130,10 @@ def test_the_day_rehearsed(tmp_path):
         or "TOO MUCH" in row["verdict"]
         or "NOT within" in row["verdict"]
     ]
-    taken = [row for row in rows if row["what"] == "host"]
-    assert len(taken) == 4 and all(float(row["verdict"].split()[0]) < 1 for row in taken), taken
+    host_rows = [row for row in rows if row["what"] == "host"]
+    assert len(host_rows) == 4 and all(float(row["verdict"].split()[0]) < 1 for row in host_rows), (
+        host_rows
+    )
     graphs = {row["what"]: row["value"] for row in rows if row["part"] == "graphs"}
     del graphs["host"]
     assert (

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.clear import NULLS, adastop, drawn, stops
+from benchmarks.clear import NULLS, adastop, data_set, stops
 from benchmarks.coverage import LAWS, Cell, sampled
 from jaxbandits.apps.comparison import StoppingRule
 from jaxbandits.statistics import ClearPairs, clear_pairs
@@ -22,14 +22,14 @@ def test_laws_have_their_means(law: str) -> None:
 
 @pytest.mark.parametrize("law", NULLS)
 def test_claims_that_are_said_to_be_false_are(law: str) -> None:
-    x = np.stack([drawn(law, number) for number in range(60)], axis=1).reshape(3, -1)
-    for one, two in ((0, 1), (0, 2), (1, 2)):
-        apart = x[one] - x[two]
-        size = np.sqrt(apart.size)
+    x = np.stack([data_set(law, number) for number in range(60)], axis=1).reshape(3, -1)
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        difference = x[first] - x[second]
+        size = np.sqrt(difference.size)
         if NULLS[law][1][0]:
-            assert abs((apart > 0).mean() - 0.5) < 4 * 0.5 / size
+            assert abs((difference > 0).mean() - 0.5) < 4 * 0.5 / size
         if NULLS[law][1][1]:
-            assert abs(apart.mean()) < 4 * apart.std() / size
+            assert abs(difference.mean()) < 4 * difference.std() / size
     assert x.min() > 0 and x.max() < 100  # nothing is cut off
 
 
@@ -66,8 +66,8 @@ def test_where_it_would_have_stopped_is_a_multiple_of_the_batch() -> None:
     )
     pairs = clear_pairs(x, bound=30.0, over="replicate")
     assert isinstance(pairs, ClearPairs)
-    runs, reached = stops(StoppingRule("clear", "average", 1000), pairs)
-    assert reached and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs
+    runs, is_clear = stops(StoppingRule("clear", "average", 1000), pairs)
+    assert is_clear and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs
     assert stops(
         StoppingRule("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))
     ) == (1000, False)

@@ -17,11 +17,11 @@ from jaxbandits.policies.base import IndexPolicy
 
 @pytree
 class Committee(IndexPolicy):
-    """A lane is played by the member that ``which`` names; every member's score is computed and one
+    """A lane is played by the member ``member_id``; every member's score is computed and one
     is taken.
     """
 
-    which: Any = leaf(integer=True, at_least=0)
+    member_id: Any = leaf(integer=True, at_least=0)
     budget_ucb: IndexPolicy = leaf()
     ucb_sc_plus: IndexPolicy = leaf()
     kl_ucb_sc_plus: IndexPolicy = leaf()
@@ -57,16 +57,16 @@ class Committee(IndexPolicy):
         }
 
     @classmethod
-    def played_by(cls, which: Any) -> Committee:
+    def played_by(cls, member_id: Any) -> Committee:
         """The members with these places play: one setting each."""
-        return cls(which=which, **cls.members())
+        return cls(member_id=member_id, **cls.members())
 
     def score(self, arms: Arms) -> jax.Array:
         """The score of the member that plays."""
         score = jnp.zeros_like(arms.n)
         for place, name in enumerate(self.members()):
             if (member := getattr(self, name)) is not None:
-                score = jnp.where(self.which == place, member.score(arms), score)
+                score = jnp.where(self.member_id == place, member.score(arms), score)
         return score
 
 
@@ -80,8 +80,9 @@ class RestingCommittee(Committee):
     rounding: ClassVar[float] = IndexPolicy.rounding
 
     @classmethod
-    def played_by(cls, which: Any) -> Committee:
+    def played_by(cls, member_id: Any) -> Committee:
         """The others' fields stay empty."""
         return cls(
-            which=which, **{name: x if x.rests else None for name, x in cls.members().items()}
+            member_id=member_id,
+            **{name: x if x.rests else None for name, x in cls.members().items()},
         )  # type: ignore[arg-type]

@@ -30,11 +30,11 @@ WORLDS = ("bernoulli", "generalised_bernoulli", "beta", "empirical")
 
 def simulated(name: str, engine: str = "scan") -> str:
     """A policy's ledgers in one of the worlds, the next policy in the next world."""
-    where = world(WORLDS[list(POLICIES).index(name) % len(WORLDS)])
+    environment = world(WORLDS[list(POLICIES).index(name) % len(WORLDS)])
     budget = jb.TotalBudget(30.0, last_pull="counts")
     result = jb.simulate(
         POLICIES[name],
-        where,
+        environment,
         budget,
         key=KEY,
         replicates=4,
@@ -52,12 +52,12 @@ def live(name: str) -> str:
     """
     policy = {"omega_ucb": jb.policies.OmegaUCB(rho=0.3)}.get(name, POLICIES[name])
     step, rng = jax.jit(policy.step), np.random.default_rng(0)
-    state, seen = jb.live.start(policy, jb.environments.FiniteSpec(arms=4))
+    state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=4))
     arms = []
     for _ in range(60):
-        state, arm = step(state, KEY, seen)
+        state, arm = step(state, KEY, observation)
         arms.append(int(arm))
-        seen = jb.live.observe(seen, arm, reward=rng.random(), cost=rng.random())
+        observation = jb.live.observe(observation, arm, reward=rng.random(), cost=rng.random())
     return digest([np.array(arms), *(np.asarray(x) for x in jax.tree.leaves(state))])
 
 
@@ -68,13 +68,13 @@ def digest(arrays: list[Any]) -> str:
 
 def main(names: list[str]) -> None:
     """Print the hashes of these policies, all by default."""
-    chosen = names or list(POLICIES)
+    selection = names or list(POLICIES)
     print(
         json.dumps(
             {
                 "devices": len(jax.devices()),
                 "x64": bool(jax.config.jax_enable_x64),  # type: ignore[attr-defined]
-                "simulated": {name: simulated(name) for name in chosen},
+                "simulated": {name: simulated(name) for name in selection},
                 "live": {name: live(name) for name in LIVE} if not names else None,
                 "leap": simulated("omega_star_ucb", "leap") if not names else None,
             }

@@ -29,7 +29,7 @@ BUDGET = jb.TotalBudget(30.0, last_pull="counts")
 
 
 @cache
-def here(kind: str, name: str) -> str:
+def local_digest(kind: str, name: str) -> str:
     return {"simulated": ledger_hash.simulated, "live": ledger_hash.live}[kind](name)
 
 
@@ -60,7 +60,7 @@ def test_four_devices_give_the_bits_of_one() -> None:
     names = ("omega_ucb", "bts")
     four = elsewhere(*names, XLA_FLAGS="--xla_force_host_platform_device_count=4")
     assert (four["devices"], len(jax.devices())) == (4, 1)
-    assert four["simulated"] == {name: here("simulated", name) for name in names}
+    assert four["simulated"] == {name: local_digest("simulated", name) for name in names}
 
 
 @cpu_only
@@ -70,13 +70,13 @@ def test_x64_changes_no_bit() -> None:
     assert wide["x64"] and not jax.config.jax_enable_x64  # type: ignore[attr-defined]
     assert wide["leap"] == wide["simulated"]["omega_star_ucb"]
     for kind, names in (("simulated", tuple(ledger_hash.POLICIES)), ("live", ledger_hash.LIVE)):
-        narrow = {name: here(kind, name) for name in names}
+        narrow = {name: local_digest(kind, name) for name in names}
         different = [name for name in narrow if narrow[name] != wide[kind][name]]
         assert not different, f"{kind}: x64 changes the bits of {different}"
 
 
 def run(policy: Any, **changes: Any) -> jb.Result:
-    given: dict[str, Any] = {
+    keywords: dict[str, Any] = {
         "key": KEY,
         "replicates": 3,
         "marks": 4,
@@ -84,7 +84,7 @@ def run(policy: Any, **changes: Any) -> jb.Result:
         "chunk": 16,
         "engine": "scan",
     }
-    return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
+    return jb.simulate(policy, world("bernoulli"), BUDGET, **(keywords | changes))
 
 
 def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
@@ -101,10 +101,12 @@ def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
     with compilations() as compiled:
         results = [run(jb.policies.OmegaUCB(rho=rho)) for rho in forms]
         run(jb.policies.OmegaUCB(rho=1))
-        other = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
+        permuted = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
         limit = jb.TotalBudget([5.0, 6.5, 7.0], last_pull="counts")
-        given = {"key": key, "replicates": [5, 1], "marks": [0.3, 0.5, 0.9, 1.0], "chunk": 5}
-        jb.simulate(jb.policies.OmegaUCB(rho=0.5), other, limit, slots=16, engine="scan", **given)
+        keywords = {"key": key, "replicates": [5, 1], "marks": [0.3, 0.5, 0.9, 1.0], "chunk": 5}
+        jb.simulate(
+            jb.policies.OmegaUCB(rho=0.5), permuted, limit, slots=16, engine="scan", **keywords
+        )
     assert not compiled, "other forms and other numbers of everything"
     for rho, result in zip(forms, results, strict=True):
         assert_same_results(base, result, f"rho=0.25 and rho={rho!r}")

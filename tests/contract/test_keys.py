@@ -54,8 +54,10 @@ def test_who_does_is_caught() -> None:
     @pytree
     class Twice(jb.policies.CUCB):
         def select(self, state: Any, key: jax.Array, view: Any) -> tuple[Any, jax.Array]:
-            drawn = streams.at(key, view.round, 0)
-            return state, (jax.random.bits(drawn) + jax.random.bits(drawn)).astype(np.int32) % 2
+            round_key = streams.at(key, view.round, 0)
+            return state, (jax.random.bits(round_key) + jax.random.bits(round_key)).astype(
+                np.int32
+            ) % 2
 
     with pytest.raises(KeyReuseError):
         check(Twice(), world("bernoulli"), jb.Horizon(5))

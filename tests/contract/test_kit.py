@@ -84,33 +84,33 @@ def of_others(self: Any, arms: Any) -> Any:
 
 def sticky(self: Any, state: Any, key: Any, view: Any) -> Any:
     """The habit of every JAX author: the key as it comes."""
-    drawn = jax.random.uniform(key, (state.pulls.size,)) / (1 + state.pulls)
-    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+    scores = jax.random.uniform(key, (state.pulls.size,)) / (1 + state.pulls)
+    return state, jnp.argmax(jnp.where(view.available, scores, -1)).astype(jnp.int32)
 
 
 def sticky_in_a_branch(self: Any, state: Any, key: Any, view: Any) -> Any:
     """Split, and used in a branch."""
     first, _ = jax.random.split(key)
     size = (state.pulls.size,)
-    drawn = jax.lax.cond(
+    scores = jax.lax.cond(
         view.round > 9, lambda k: jax.random.normal(k, size), lambda k: jnp.zeros(size), first
     )
-    return state, jnp.argmax(jnp.where(view.available, drawn - state.pulls, -jnp.inf)).astype(
+    return state, jnp.argmax(jnp.where(view.available, scores - state.pulls, -jnp.inf)).astype(
         jnp.int32
     )
 
 
 def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
     """One order for all lanes and rounds."""
-    drawn = jax.random.uniform(jax.random.key(0), (state.pulls.size,)) / (1 + state.pulls)
-    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+    scores = jax.random.uniform(jax.random.key(0), (state.pulls.size,)) / (1 + state.pulls)
+    return state, jnp.argmax(jnp.where(view.available, scores, -1)).astype(jnp.int32)
 
 
 def addressed_by_the_round(self: Any, state: Any, key: Any, view: Any) -> Any:
-    drawn = jax.vmap(
+    scores = jax.vmap(
         lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm))
     )(jnp.arange(state.pulls.size))
-    return state, jnp.argmax(jnp.where(view.available, drawn, -1)).astype(jnp.int32)
+    return state, jnp.argmax(jnp.where(view.available, scores, -1)).astype(jnp.int32)
 
 
 class Ticks(NamedTuple):
@@ -125,8 +125,8 @@ def wrapping() -> Any:
         return Ticks(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(2)))
 
     def update(self: Any, state: Any, key: Any, observation: Any) -> Any:
-        mine = (jnp.arange(state.pulls.size) == observation.action).astype(jnp.int32)
-        return Ticks(state.pulls + mine, state.total + mine * observation.feedback.reward)
+        pulled = (jnp.arange(state.pulls.size) == observation.action).astype(jnp.int32)
+        return Ticks(state.pulls + pulled, state.total + pulled * observation.feedback.reward)
 
     def select(self: Any, state: Any, key: Any, view: Any) -> Any:
         return state, jnp.argmin(jnp.where(view.available, state.pulls, 10**9)).astype(jnp.int32)
@@ -238,15 +238,15 @@ def test_a_world_of_another_form_is_named(brought: Any, message: str) -> None:
 
 def test_levels_hold_for_rare_successes() -> None:
     """1,000 right worlds of two rare arms, reward and cost: at most 1 % fail; a wrong one is seen."""
-    rng, one = np.random.default_rng(3), float(ticks.ONE)
+    rng, tick = np.random.default_rng(3), float(ticks.ONE)
     allowed = laws.norm.isf(0.005 / 4)
 
     def worst(chance: float, stated: float, worth: Any = 1.0) -> float:
         outcomes = (
-            (rng.random((4, 4096)) < chance) * np.broadcast_to(worth, (4, 4096)) * one
+            (rng.random((4, 4096)) < chance) * np.broadcast_to(worth, (4, 4096)) * tick
         ).round()
-        mean = np.full(4096, round(stated * one))
-        return max(distance(drawn, mean, 0.0, one) for drawn in outcomes)
+        mean = np.full(4096, round(stated * tick))
+        return max(distance(sample, mean, 0.0, tick) for sample in outcomes)
 
     failed = sum(worst(0.0016, 0.0016) > allowed for _ in range(1000))
     assert failed <= 10 + 2 * np.sqrt(10)
@@ -267,12 +267,12 @@ def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
     clock = subject.base.ledger["clock"]
     for wrong in (clock[:, ::-1], np.roll(clock, 1, axis=-1)):
         broken = dataclasses.replace(subject.base, ledger={**subject.base.ledger, "clock": wrong})
-        other = dataclasses.replace(subject)
-        vars(other)["base"] = broken
+        altered = dataclasses.replace(subject)
+        vars(altered)["base"] = broken
         with pytest.raises(
             AssertionError, match=r"instance 0, replicate 0, mark 1 of 5: clock is \d+, of the lane"
         ):
-            rule(other)
+            rule(altered)
 
 
 def changing(**changes: Any) -> Any:
@@ -282,10 +282,10 @@ def changing(**changes: Any) -> Any:
 
     def pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
         after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
-        told = {
+        amended = {
             name: change(state[action], getattr(outcome, name)) for name, change in changes.items()
         }
-        return after, outcome._replace(**told), *rest
+        return after, outcome._replace(**amended), *rest
 
     return pull
 
@@ -362,14 +362,14 @@ def test_arms_that_are_said_to_be_there_and_are_not_are_caught(
     def means(self: Any, arm: Any) -> Any:
         return self.mean_reward[arm], jnp.where(self.present[:][arm], self.mean_cost[arm], -1)
 
-    there = FiniteArms.bernoulli(
+    arms = FiniteArms.bernoulli(
         [[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=[[True, True], [True, False]]
     )
     with pytest.raises(AssertionError, match=message):
         check_environment(
-            as_a(with_its_own(FiniteArms, available=available, means=means), there), key=KEY
+            as_a(with_its_own(FiniteArms, available=available, means=means), arms), key=KEY
         )
-    derived = as_a(with_its_own(FiniteArms, available=AddressedArms.available, means=means), there)
+    derived = as_a(with_its_own(FiniteArms, available=AddressedArms.available, means=means), arms)
     assert check_environment(derived, key=KEY) < 4
 
 
@@ -390,8 +390,8 @@ def test_values_that_are_not_the_means_are_caught() -> None:
 
 
 def test_ulps() -> None:
-    one = np.float32(1)
-    assert ulps_apart(one, np.nextafter(one, np.float32(2))) == 1
+    unit = np.float32(1)
+    assert ulps_apart(unit, np.nextafter(unit, np.float32(2))) == 1
     assert ulps_apart(0.0, -0.0) == 0
     assert ulps_apart(np.float32(1e-45), np.float32(-1e-45)) == 2
     assert ulps_apart(np.nan, np.nan) == 0

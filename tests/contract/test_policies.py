@@ -99,10 +99,10 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
 SLOW = (p.InFlight(p.PricePacer(budgets=2)), "delayed", RENEWING)
 
 
-def played(policy: Policy) -> str:
+def policy_name(policy: Policy) -> str:
     """Whose row this is."""
-    if isinstance(policy, Committee) and np.ndim(policy.which) == 0:
-        policy = list(Committee.members().values())[policy.which]
+    if isinstance(policy, Committee) and np.ndim(policy.member_id) == 0:
+        policy = list(Committee.members().values())[policy.member_id]
     return type(policy).__name__
 
 
@@ -113,7 +113,7 @@ EVERY = [*ROWS, SLOW]
 @pytest.mark.parametrize(
     ("policy", "name", "constraint"),
     EVERY,
-    ids=[f"{played(policy)}-{name}" for policy, name, _ in EVERY],
+    ids=[f"{policy_name(policy)}-{name}" for policy, name, _ in EVERY],
 )
 @pytest.mark.quick_rows("OmegaUCB-bernoulli")
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:

@@ -110,9 +110,9 @@ def delayed() -> jb.environments.Delayed:
 
 def piecewise() -> jb.environments.Piecewise:
     """Arms that change places twice, with absent ones."""
-    here = bernoulli()
-    there = FiniteArms.bernoulli(*_uniforms(2)[:, ::-1].clip(0.05), _absent())
-    return jb.environments.Piecewise.of([here, there, here], at=[30, 55])
+    before = bernoulli()
+    after = FiniteArms.bernoulli(*_uniforms(2)[:, ::-1].clip(0.05), _absent())
+    return jb.environments.Piecewise.of([before, after, before], at=[30, 55])
 
 
 def requests(order: jb.environments.RowOrder | None = None) -> jb.environments.RequestTable:
@@ -191,6 +191,6 @@ def with_its_own(base: type, name: str = "Odd", /, **brought: Any) -> Any:
     return jb.pytree(type(name, (base,), {"__annotations__": {}, **brought}))
 
 
-def as_a(cls: Any, made: Any) -> Any:
+def as_a(cls: Any, source: Any) -> Any:
     """The same fields in another class."""
-    return cls(**{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})
+    return cls(**{field.name: getattr(source, field.name) for field in dataclasses.fields(source)})

@@ -40,13 +40,13 @@ def arms(cls: type[FiniteArms] = FiniteArms) -> Any:
 
 
 def line(cls: type[Continuum] = Continuum) -> Any:
-    made = Continuum.of(
+    continuum = Continuum.of(
         lambda x, p: 0.3 + 0.4 * x,
         lambda x, p: 0.5 + 0 * x,
         lipschitz_reward=0.4,
         lipschitz_cost=0.1,
     )
-    return as_a(cls, made)
+    return as_a(cls, continuum)
 
 
 def overriding(base: type, *methods: str, **brought: Any) -> Any:
@@ -183,12 +183,12 @@ def test_what_changes_nothing_leaves_the_promise() -> None:
 
 
 def test_only_true_declares() -> None:
-    for said in ("no", lambda self: False):
+    for declaration in ("no", lambda self: False):
         assert "does not declare a score that rests" in str(
-            why_not(overriding(MUCB, rests=said)(), RESTS)
+            why_not(overriding(MUCB, rests=declaration)(), RESTS)
         )
         assert "must see every round" in str(
-            why_not(overriding(jb.Horizon, additive=said)(rounds=5), ADDITIVE)
+            why_not(overriding(jb.Horizon, additive=declaration)(rounds=5), ADDITIVE)
         )
 
 
@@ -203,27 +203,27 @@ def test_everything_that_the_library_declares_counts() -> None:
     """A declaration that a class of our own undoes would be slow, and nobody would see why."""
 
     def below(cls: type) -> list[type]:
-        return [cls, *(found for sub in cls.__subclasses__() for found in below(sub))]
+        return [cls, *(subclass for sub in cls.__subclasses__() for subclass in below(sub))]
 
     declaring = {
         RESTS: (IndexPolicy, ZoomingPolicy),
         ADDRESSED: (jb.Environment,),
         ADDITIVE: (jb.Constraint,),
     }
-    seen = 0
+    count = 0
     for capability, bases in declaring.items():
         for cls in (
-            found
+            subclass
             for base in bases
-            for found in below(base)
-            if found.__module__.startswith("jaxbandits.")
+            for subclass in below(base)
+            if subclass.__module__.startswith("jaxbandits.")
         ):
             if getattr(cls, capability.name, False) is True:
-                seen += 1
+                count += 1
                 # So that no field must be given
                 bare = type(cls.__name__, (cls,), {"__dataclass_fields__": {}})
                 assert why_not(object.__new__(bare), capability) is None
-    assert seen > 20
+    assert count > 20
 
 
 # --- what the engines do with it
@@ -234,9 +234,11 @@ class Refill(jb.Horizon):
     """Money that comes back every round: not ``post``, and it inherits `additive`."""
 
     def charge(self, ledger: Any, outcome: Any) -> Any:
-        left = ticks.count(1 + ledger.rounds // 4)
+        remaining = ticks.count(1 + ledger.rounds // 4)
         price = ticks.add(ticks.zero(), outcome.cost)
-        return post(ledger, outcome, earns=~ticks.exceeds(price, ticks.minus(left, ledger.spent)))
+        return post(
+            ledger, outcome, earns=~ticks.exceeds(price, ticks.minus(remaining, ledger.spent))
+        )
 
 
 @jb.pytree
@@ -254,11 +256,11 @@ class BudgetOrHorizon(jb.Horizon):
 @jb.pytree
 class WithEvents(FiniteArms):
     def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, told, empty = super().pull(state, action, key, round)
+        state, outcome, feedback, empty = super().pull(state, action, key, round)
         return (
             state,
             outcome._replace(events={"wins": (outcome.reward > 0).astype(jnp.int32)}),
-            told,
+            feedback,
             empty,
         )
 
@@ -270,11 +272,11 @@ class Halved(FiniteArms):
     addressed: ClassVar[bool] = True
 
     def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, told, empty = super().pull(state, action, key, round)
+        state, outcome, feedback, empty = super().pull(state, action, key, round)
         outcome = outcome._replace(
             reward=outcome.reward // 2, expected_reward=outcome.expected_reward // 2
         )
-        return state, outcome, told._replace(reward=told.reward // 2), empty
+        return state, outcome, feedback._replace(reward=feedback.reward // 2), empty
 
 
 @pytest.mark.integration

@@ -79,12 +79,12 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
         ("at_most", np.less_equal),
     ):
         try:
-            played = as_played("leaf", x, {word: bound})
+            leaf = as_played("leaf", x, {word: bound})
         except jb.InputError:
             continue
-        assert played.dtype == np.float32 and np.isfinite(played)
-        assert inside(played, np.float32(bound)) and (played == 0) == (x == 0)
-        assert played == 0 or abs(float(played) / x - 1) <= 2.0**-24
+        assert leaf.dtype == np.float32 and np.isfinite(leaf)
+        assert inside(leaf, np.float32(bound)) and (leaf == 0) == (x == 0)
+        assert leaf == 0 or abs(float(leaf) / x - 1) <= 2.0**-24
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Mine(IndexPolicy):
 def test_autoreload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The method's code, a function that it calls; an object that was made before the edit, too."""
     monkeypatch.syspath_prepend(tmp_path)
-    shell, module, played = InteractiveShell(), tmp_path / "edited.py", []
+    shell, module, digests = InteractiveShell(), tmp_path / "edited.py", []
     shell.push({"pulls": pulls})
     for number, (score, sign) in enumerate(
         (("best(arms)", 1), ("-arms.reward", 1), ("best(arms)", -1))
@@ -67,9 +67,9 @@ def test_autoreload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             )
         cell = shell.run_cell("pulls(edited.Mine()), pulls(old)")
         cell.raise_error()
-        played.append(cell.result)
-    assert all(new == old for new, old in played)
-    assert played[0] != played[1] == played[2]  # two ways to write one score
+        digests.append(cell.result)
+    assert all(new == old for new, old in digests)
+    assert digests[0] != digests[1] == digests[2]  # two ways to write one score
 
 
 @jb.pytree
@@ -83,7 +83,7 @@ class Fixed(IndexPolicy):
 def test_static_values_that_are_equal_but_not_the_same() -> None:
     values = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), "1", None]
     structures = [jax.tree.structure(Fixed(value)) for value in values]
-    assert [structures.index(one) for one in structures] == list(range(len(values)))
+    assert [structures.index(structure) for structure in structures] == list(range(len(values)))
     assert structures == [jax.tree.structure(Fixed(value)) for value in values]
     assert pulls(Fixed(0.0)) != pulls(Fixed(-0.0))
 

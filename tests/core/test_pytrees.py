@@ -37,10 +37,10 @@ class Other(IndexPolicy):
 
 
 def test_classes_with_the_same_fields_differ() -> None:
-    one, other = (jax.tree.structure(kind(width=2.0)) for kind in (One, Other))
-    assert one != other
-    assert one == jax.tree.structure(One(width=3.0))
-    assert one != jax.tree.structure(One(width=2.0, kind="b"))
+    first, second = (jax.tree.structure(kind(width=2.0)) for kind in (One, Other))
+    assert first != second
+    assert first == jax.tree.structure(One(width=3.0))
+    assert first != jax.tree.structure(One(width=2.0, kind="b"))
 
 
 def test_the_policies_of_the_library_differ() -> None:
@@ -61,13 +61,13 @@ def test_the_policies_of_the_library_differ() -> None:
 
 
 def test_leaves_static_fields_and_paths_survive() -> None:
-    made = One(width=jnp.float32(2.0), kind="b")
-    leaves, structure = jax.tree.flatten(made)
+    instance = One(width=jnp.float32(2.0), kind="b")
+    leaves, structure = jax.tree.flatten(instance)
     again = jax.tree.unflatten(structure, leaves)
     assert (type(again), float(again.width), again.kind) == (One, 2.0, "b")
-    ((path, _),) = jax.tree_util.tree_leaves_with_path(made)
+    ((path, _),) = jax.tree_util.tree_leaves_with_path(instance)
     assert jax.tree_util.keystr(path) == ".width"
-    assert jax.tree.map(lambda x: x + 1, made).width == 3.0
+    assert jax.tree.map(lambda x: x + 1, instance).width == 3.0
 
 
 @jax.tree_util.register_dataclass
@@ -100,5 +100,5 @@ class Around(jb.Policy):
 
 
 def test_a_walk_meets_every_leaf_by_its_path() -> None:
-    met = [(found.path, found.name, found.value) for found in walk(Around(One(width=2.0)))]
+    met = [(leaf.path, leaf.name, leaf.value) for leaf in walk(Around(One(width=2.0)))]
     assert met == [("inner.width", "One.width", 2.0), ("share", "Around.share", 0.5)]

@@ -17,8 +17,8 @@ from tests.core.test_pytrees import Around, One
 
 
 def test_settings_are_checked_cast_and_named_once():
-    given = np.array([[0.25, 1.0], [0.5, 2.0]], np.float32)
-    settings = Settings.of(Around(One(width=given)), 2)
+    widths = np.array([[0.25, 1.0], [0.5, 2.0]], np.float32)
+    settings = Settings.of(Around(One(width=widths)), 2)
     once = settings.policy
     assert settings.count == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
     assert settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)"
@@ -26,7 +26,7 @@ def test_settings_are_checked_cast_and_named_once():
     assert settings.parameters == [{"policy": "Around", "share": 0.5}] * 2
     assert label(once) == "Around(One(kind=a))"
     assert jax.tree.all(jax.tree.map(np.array_equal, Settings.of(once, 2).policy, once))
-    given[:] = np.nan  # what was checked is what is played
+    widths[:] = np.nan  # what was checked is what is played
     assert np.isfinite(once.inner.width).all()
     with pytest.raises(ValueError, match="read-only"):
         once.share[0] = -1.0

@@ -78,13 +78,13 @@ def test_distinct_addresses_give_distinct_bits() -> None:
     """All draws of a small experiment: 2¹³ 64-bit values, among which a repetition has probability
     2⁻³⁹.
     """
-    root, seen = (0, 7), []
+    root, draws = (0, 7), []
     for instance, replicate in itertools.product(range(4), range(4)):
         for round, arm in itertools.product(range(8), range(8)):
-            seen.append(plain.world_words(root, instance, replicate, arm, round))
+            draws.append(plain.world_words(root, instance, replicate, arm, round))
             for role in Role:
-                seen.append(plain.policy_words(root, instance, replicate, round, int(role), arm))
-    assert len(set(seen)) == len(seen)
+                draws.append(plain.policy_words(root, instance, replicate, round, int(role), arm))
+    assert len(set(draws)) == len(draws)
 
 
 @given(word, st.integers(1, 2**31 - 1))
@@ -122,9 +122,11 @@ def _choices(rounds: jax.Array, scores: jax.Array, available: jax.Array) -> jax.
 def test_ties_are_broken_uniformly(tied: tuple[int, ...]) -> None:
     rounds = jnp.arange(1, 40_001, dtype=jnp.int32)
     scores = jnp.where(jnp.isin(jnp.arange(5), jnp.array(tied)), 2.0, 1.0).astype(jnp.float32)
-    found = np.bincount(np.asarray(_choices(rounds, scores, jnp.ones(5, bool))), minlength=5)
-    assert found.sum() == found[list(tied)].sum() == rounds.size
-    assert laws.chisquare(found[list(tied)]).pvalue > 0.01 / 4  # four such tests: Bonferroni at 1 %
+    counts = np.bincount(np.asarray(_choices(rounds, scores, jnp.ones(5, bool))), minlength=5)
+    assert counts.sum() == counts[list(tied)].sum() == rounds.size
+    assert (
+        laws.chisquare(counts[list(tied)]).pvalue > 0.01 / 4
+    )  # four such tests: Bonferroni at 1 %
 
 
 def test_an_absent_arm_changes_no_tie() -> None:
@@ -155,7 +157,7 @@ def test_fresh_arms_come_first_in_index_order_and_infinite_scores_tie() -> None:
     scores = jnp.array([jnp.inf, jnp.inf, jnp.nan, 5.0], jnp.float32)
     fresh = jnp.array([True, False, True, True])
     assert int(largest(scores, key_of(0, 1), view, fresh=fresh)) == 2
-    chosen = {
+    arms = {
         int(
             largest(
                 jnp.array([1.0, jnp.inf, jnp.inf]), key_of(0, 1), View(jnp.int32(t), None, None)
@@ -163,7 +165,7 @@ def test_fresh_arms_come_first_in_index_order_and_infinite_scores_tie() -> None:
         )
         for t in range(1, 30)
     }
-    assert chosen == {1, 2}
+    assert arms == {1, 2}
 
 
 def test_a_nan_score_chooses_no_arm() -> None:
@@ -223,13 +225,13 @@ def test_an_arm_is_found_again_from_its_priority(bits: int, arm: int) -> None:
 def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones() -> None:
     words = jax.random.bits(jax.random.key(20261122), (30_000,), "uint32")
     draw = jax.jit(jax.vmap(streams.available_arm, in_axes=(0, None)))
-    drawn = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
-    counts = np.bincount(drawn, minlength=5)
+    arms = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
+    counts = np.bincount(arms, minlength=5)
     assert counts[[1, 4]].sum() == 0
     assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), (
         "4 standard errors"
     )
     assert (
-        drawn == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
+        arms == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
     ).all()
     assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"

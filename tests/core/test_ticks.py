@@ -23,7 +23,9 @@ from jaxbandits.core.ticks import ONE, Total
 
 def examples(*rows: tuple) -> Callable:
     """Rows that hypothesis tries in any case."""
-    return lambda test: functools.reduce(lambda made, row: example(*row)(made), rows, test)
+    return lambda test: functools.reduce(
+        lambda decorated, row: example(*row)(decorated), rows, test
+    )
 
 
 LARGEST = (2**31 - 1) * ONE + (ONE - 1)
@@ -54,7 +56,7 @@ def value(total: Total) -> int:
 add, plus, minus = jax.jit(ticks.add), jax.jit(ticks.plus), jax.jit(ticks.minus)
 times, spread = jax.jit(ticks.times), jax.jit(ticks.spread)
 smaller, larger = jax.jit(ticks.smaller), jax.jit(ticks.larger)
-reached, exceeds = jax.jit(ticks.reached), jax.jit(ticks.exceeds)
+has_reached, exceeds = jax.jit(ticks.reached), jax.jit(ticks.exceeds)
 to_float = jax.jit(ticks.to_float)
 
 
@@ -115,7 +117,7 @@ def test_order(a: int, b: int) -> None:
     x, y = total(a), total(b)
     assert value(smaller(x, y)) == min(a, b)
     assert value(larger(x, y)) == max(a, b)
-    assert bool(reached(x, y)) == (a >= b)
+    assert bool(has_reached(x, y)) == (a >= b)
     assert bool(exceeds(x, y)) == (a > b)
 
 

@@ -76,9 +76,9 @@ def test_a_class_that_a_page_shows_keeps_the_contract(page: str, name: str) -> N
 
 
 def test_no_page_shows_a_class_that_is_not_checked_here() -> None:
-    shown = {
+    classes = {
         name
         for page in DOCS.rglob("*.md")
         for name in re.findall(r"^\.\.\. class (\w+)\(jb\.", page.read_text(), re.M)
     }
-    assert shown == set(CHECKED) and shown == {name for page in PAGES for name in nouns(page)}
+    assert classes == set(CHECKED) and classes == {name for page in PAGES for name in nouns(page)}

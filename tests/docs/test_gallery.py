@@ -49,8 +49,12 @@ def test_each_is_short_has_a_title_and_draws(path: Path) -> None:
     assert set(rule) == {"="}
     assert empty == ""
     assert rest
-    said = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    assert "subplots" in said and "show" in said and re.search(r"ylabel|yticklabels", text(path))
+    attributes = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    assert (
+        "subplots" in attributes
+        and "show" in attributes
+        and re.search(r"ylabel|yticklabels", text(path))
+    )
     closing = text(path).rsplit("# %%\n", 1)[1]
     assert all(line.startswith("#") for line in closing.splitlines()), (
         "it must end with a sentence on what one sees"

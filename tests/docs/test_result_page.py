@@ -33,7 +33,7 @@ def names(text: str) -> set[str]:
 
 
 @cache
-def played() -> jb.Result:
+def sample_result() -> jb.Result:
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
     world = jb.environments.WithNullArm(arms)
     policy, limit = (
@@ -49,10 +49,10 @@ def test_every_public_name_is_on_the_page() -> None:
     public = {name for name in dir(jb.Result) if not name.startswith("_")}
     public |= {field.name for field in dataclasses.fields(jb.Result)}
     assert public - names(PAGE) - {"load"} == set() and "`Result.load(path)`" in PAGE
-    shown = set().union(
+    listed = set().union(
         *(names(row[0]) for title in ("What was measured", "What it keeps") for row in rows(title))
     )
-    assert shown - public == set()
+    assert listed - public == set()
 
 
 def test_axes_and_units_are_those_of_the_class() -> None:
@@ -64,16 +64,18 @@ def test_axes_and_units_are_those_of_the_class() -> None:
     arguments |= {"budget_regret(budget)": (4.0,)}
     checked = set()
     for first, letters, unit, _ in rows("What was measured"):
-        for name, one in zip(re.findall(r"`(.+?)`", first), (unit.split(", ") * 2), strict=False):
+        for name, view_unit in zip(
+            re.findall(r"`(.+?)`", first), (unit.split(", ") * 2), strict=False
+        ):
             if name in ("fixed_regret", "recommended"):  # of other worlds and policies
                 continue
-            view = getattr(played(), name.split("(")[0])
+            view = getattr(sample_result(), name.split("(")[0])
             view = view(*arguments[name]) if name in arguments else view
             assert view.dims == tuple(
                 AXES[letter] for letter in letters.replace("(resource)", "").split()
             ), name
             if "units" in view.attrs and unit not in ("text", "that of `values`"):
-                assert view.attrs["units"] == one, name
+                assert view.attrs["units"] == view_unit, name
             checked.add(name)
     assert len(checked) >= 11
 
@@ -85,8 +87,8 @@ def test_words_and_fields() -> None:
     assert names(row[1]) <= {field.name for field in dataclasses.fields(About)}
     assert len(names(row[1])) >= 7
     (row,) = (row for row in rows("What it keeps") if row[0] == "`ledger`")
-    plain = {name for name in played().ledger if ":" not in name}
+    plain = {name for name in sample_result().ledger if ":" not in name}
     assert names(row[1]) == plain
-    assert {f"{name.split(':')[0]}:" for name in played().ledger if ":" in name} <= set(
+    assert {f"{name.split(':')[0]}:" for name in sample_result().ledger if ":" in name} <= set(
         re.findall(r"`(\w+:)`", row[1])
     )

@@ -25,10 +25,10 @@ MADE = ("_build", "api", "auto_gallery")
 
 
 def extension(name: str) -> ModuleType:
-    found = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
@@ -112,8 +112,8 @@ def test_every_public_name_is_described_on_exactly_one_page() -> None:
 
 def test_nothing_private_is_described() -> None:
     for page, text in PAGES.items():
-        told = [page, *re.findall(r"^\.\. (?:auto|py:)\w+:: (\S+)", text, re.M)]
-        assert not [path for path in told if re.search(r"(^|\.)_", path)]
+        paths = [page, *re.findall(r"^\.\. (?:auto|py:)\w+:: (\S+)", text, re.M)]
+        assert not [path for path in paths if re.search(r"(^|\.)_", path)]
 
 
 @pytest.mark.parametrize("room", sorted(PAGES))
@@ -125,9 +125,11 @@ def test_public_names_say_what_they_are(room: str) -> None:
         things += [(f"{room}.{name}", getattr(file, name)) for name in API.members(room)]
     for path, thing in things:
         if API.is_called(thing):
-            said = (inspect.getdoc(thing) or "").strip()
-            made = f"{thing.__name__}(" if isinstance(thing, type) else "\0"
-            assert said and not said.startswith(made), f"{path}: no docstring of its own"
+            docstring = (inspect.getdoc(thing) or "").strip()
+            signature = f"{thing.__name__}(" if isinstance(thing, type) else "\0"
+            assert docstring and not docstring.startswith(signature), (
+                f"{path}: no docstring of its own"
+            )
         else:
             assert API.data_doc(next(entry for entry in ENTRIES if entry.path == path)), (
                 f"{path}: no text below it"
@@ -141,18 +143,20 @@ def test_what_users_make_or_call_has_an_example() -> None:
         if API.is_called(entry.thing) and ">>>" not in text_of(entry.thing)
     }
     assert without - HANDED_BACK.keys() - DERIVED_FROM.keys() == set()
-    for name, shown in DERIVED_FROM.items():
-        if shown.endswith(".md"):
+    for name, example in DERIVED_FROM.items():
+        if example.endswith(".md"):
             assert re.search(
                 rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):",
-                (DOCS / shown).read_text(encoding="utf-8"),
+                (DOCS / example).read_text(encoding="utf-8"),
                 re.M,
             )
         else:
-            made = operator.attrgetter(shown)(jb)
-            assert name in {base.__name__ for base in made.__mro__} and ">>>" in text_of(made), (
+            derived = operator.attrgetter(example)(jb)
+            assert name in {base.__name__ for base in derived.__mro__} and ">>>" in text_of(
+                derived
+            ), (
                 name,
-                shown,
+                example,
             )
 
 
@@ -186,12 +190,12 @@ def test_every_page_is_in_the_contents() -> None:
             for line in block.split("\n"):
                 if line and not line.startswith(":"):
                     listed |= {str(p.relative_to(DOCS)) for p in DOCS.glob(f"{line}.md")}
-    here = {
+    pages = {
         str(p.relative_to(DOCS))
         for p in written_pages()
         if DOCS in p.parents and p.parent.name != "gallery"
     }
-    assert here - listed == {"index.md"}
+    assert pages - listed == {"index.md"}
 
 
 def test_pictures_have_words() -> None:
@@ -214,20 +218,20 @@ def test_readme_on_a_package_index() -> None:
     base = metadata["urls"]["Repository"] + "/"
     module.CustomMetadataHook(str(HERE), {}).update(metadata)
     text = metadata["readme"]["text"]
-    there = re.findall(r"\]\(([^)\s]+)\)", text)
-    assert len(there) > 10 and all(link.startswith("https://") for link in there)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(links) > 10 and all(link.startswith("https://") for link in links)
     assert text.count("](" + base + "docs/images/") >= 1
-    written = (HERE / "README.md").read_text(encoding="utf-8")
-    assert len(written.splitlines()) <= 90 and base not in written
+    source = (HERE / "README.md").read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= 90 and base not in source
 
 
 def test_inventories_can_be_read() -> None:
     """In the form that Sphinx reads: names of others are found without a network."""
     import zlib
 
-    made = extension("inventories")
-    for project, names in made.NAMES.items():
-        head, _, rest = made.inventory(project).partition(b"zlib.\n")
+    module = extension("inventories")
+    for project, names in module.NAMES.items():
+        head, _, rest = module.inventory(project).partition(b"zlib.\n")
         lines = zlib.decompress(rest).decode().splitlines()
         assert head.startswith(b"# Sphinx inventory version 2\n") and len(lines) == len(names)
         assert all(re.fullmatch(r"\S+ py:\w+ 1 \S+ -", line) for line in lines)

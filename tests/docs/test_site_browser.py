@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.browser import links
-from tests.docs.browser.chromium import Browser, found
+from tests.docs.browser.chromium import Browser, browser_path
 
 HERE = Path(__file__).resolve().parents[2]
 SITE = HERE / "docs" / "_build" / "html"
@@ -35,7 +35,7 @@ PICTURES = os.environ.get("SITE_PICTURES")  # a folder for screenshots
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif(found() is None, reason="no chromium"),
+    pytest.mark.skipif(browser_path() is None, reason="no chromium"),
     pytest.mark.skipif(
         importlib.util.find_spec("furo") is None,
         reason="the site's tools are not installed: [docs]",
@@ -74,12 +74,12 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    made = Browser(tmp_path_factory.mktemp("chromium"))
-    yield made
-    made.close()
+    tab = Browser(tmp_path_factory.mktemp("chromium"))
+    yield tab
+    tab.close()
 
 
-def shown(browser: Browser, name: str) -> None:
+def screenshot(browser: Browser, name: str) -> None:
     if PICTURES:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
         browser.picture(Path(PICTURES) / f"{name}.png")
@@ -118,20 +118,20 @@ def test_pages_at_four_widths_light_and_dark(browser: Browser, address: str, sit
                 browser.until(
                     "document.querySelectorAll('button.copybtn').length || !document.querySelector('pre')"
                 )
-                where = f"{page}, {width}, {scheme}: "
-                wrong += [where + line for line in browser.complaints()]
-                wrong += [f"{where}picture {x}" for x in browser.evaluate(BROKEN_PICTURES)]
-                wrong += [f"{where}no copy button: {x}" for x in browser.evaluate(WITHOUT_BUTTON)]
+                label = f"{page}, {width}, {scheme}: "
+                wrong += [label + line for line in browser.complaints()]
+                wrong += [f"{label}picture {x}" for x in browser.evaluate(BROKEN_PICTURES)]
+                wrong += [f"{label}no copy button: {x}" for x in browser.evaluate(WITHOUT_BUTTON)]
                 beyond = browser.evaluate(
                     "document.documentElement.scrollWidth - window.innerWidth"
                 )
-                wrong += [f"{where}{beyond} pixels beyond the window"] if beyond > 0 else []
+                wrong += [f"{label}{beyond} pixels beyond the window"] if beyond > 0 else []
                 wrong += (
-                    [f"{where}not {scheme}"]
+                    [f"{label}not {scheme}"]
                     if (browser.evaluate(BRIGHTNESS) > 128) != (scheme == "light")
                     else []
                 )
-                shown(browser, f"{page.replace('/', '-')}-{width}-{scheme}")
+                screenshot(browser, f"{page.replace('/', '-')}-{width}-{scheme}")
     assert wrong == []
 
 
@@ -151,12 +151,12 @@ def test_search_finds(browser: Browser, address: str, words: str, page: str) -> 
     browser.until(
         "location.pathname.endsWith('search.html') && document.querySelector('#search-results li')"
     )
-    there = (
+    condition = (
         f"[...document.querySelectorAll('#search-results a')].some(x => x.href.includes({page!r}))"
     )
-    browser.until(there)
+    browser.until(condition)
     assert browser.complaints() == []
-    shown(browser, f"search-{re.sub(r'[^a-z]', '', words.lower())}")
+    screenshot(browser, f"search-{re.sub(r'[^a-z]', '', words.lower())}")
 
 
 def test_a_copy_button_copies_what_can_be_run(browser: Browser, address: str) -> None:
@@ -164,8 +164,8 @@ def test_a_copy_button_copies_what_can_be_run(browser: Browser, address: str) ->
     browser.look(1280, "light")
     browser.open(f"{address}/live.html")
     browser.until("document.querySelector('button.copybtn')")
-    told = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }, true); 0"
-    browser.evaluate(told)
+    script = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }, true); 0"
+    browser.evaluate(script)
     browser.evaluate("document.querySelector('button.copybtn').click(); 0")
     copied = browser.until("window.copied")
     assert copied.startswith("import jax\n") and ">>>" not in copied and "\n0.18" not in copied

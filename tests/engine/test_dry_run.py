@@ -47,8 +47,8 @@ def play(policy, environment=ARMS, constraint=HORIZON, **options):
     )
 
 
-def broken(base, name="Broken", given=(), **brought):
-    return with_its_own(base, name, **brought)(*given)
+def broken(base, name="Broken", arguments=(), **brought):
+    return with_its_own(base, name, **brought)(*arguments)
 
 
 def policy(**methods):
@@ -76,7 +76,7 @@ SCORE_ALONE = r"policy: .* an index policy that chooses by its score alone"
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("slip", "message"),
     [
         (first(update=lambda p, s, *_: s.astype(jnp.float32)), "Broken.update: .* types: float32"),
         (first(update=lambda p, s, *_: jnp.append(s, 1)), r"update: .* shapes: \(3,\) != \(2,\)"),
@@ -96,7 +96,7 @@ SCORE_ALONE = r"policy: .* an index policy that chooses by its score alone"
         (index(score=lambda p, arms: arms.n.sum()), r"Broken\.score: float32\[\] given; .* one "),
         (index(score=lambda *_: None), r"a NoneType given; .* each arm, \[2\] .test_dry.*line"),
         (
-            broken(RandomisedPolicy, logits=lambda self, arms, there: arms.t[0]),
+            broken(RandomisedPolicy, logits=lambda self, arms, present: arms.t[0]),
             r"Broken\.logits: float32\[\] given",
         ),
         # methods that are called late, or by one engine only
@@ -119,8 +119,8 @@ SCORE_ALONE = r"policy: .* an index policy that chooses by its score alone"
         (SampledArms(SampledArms(RCB(), 1), 2), SCORE_ALONE),
     ],
 )
-def test_a_slip_is_one_line_before_anything_is_played(made, message):
-    nouns = (MUCB(), ARMS, made) if isinstance(made, jb.Constraint) else (made,)
+def test_a_slip_is_one_line_before_anything_is_played(slip, message):
+    nouns = (MUCB(), ARMS, slip) if isinstance(slip, jb.Constraint) else (slip,)
     with pytest.raises(jb.InputError, match=message) as caught:
         play(*nouns)
     assert "\n" not in str(caught.value)
@@ -135,8 +135,8 @@ def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
     monkeypatch.setattr(setup, "_PASSED", set())
     play(First())
     play(First())
-    other = jb.environments.FiniteArms.bernoulli([[0.1, 0.2], [0.4, 0.9]], [[0.3, 0.8], [0.6, 0.7]])
-    play(First(), other)
+    arms = jb.environments.FiniteArms.bernoulli([[0.1, 0.2], [0.4, 0.9]], [[0.3, 0.8], [0.6, 0.7]])
+    play(First(), arms)
     assert len(checked) == 1
     for _ in range(2):  # a failure is not remembered as a pass
         with pytest.raises(jb.InputError, match=r"Broken\.select: it must give"):
@@ -177,11 +177,11 @@ class Coin(jb.Environment):
 
     def pull(self, state, action, key, round):
         reward = jnp.float32(1) if self.reward == "float" else jnp.int32(1)
-        one = jnp.int32(1)
+        tick = jnp.int32(1)
         return (
             state,
-            jb.Outcome(reward, one, one, one, {}, jnp.bool_(True)),
-            jb.Feedback(one, one),
+            jb.Outcome(reward, tick, tick, tick, {}, jnp.bool_(True)),
+            jb.Feedback(tick, tick),
             jnp.bool_(False),
         )
 
@@ -208,7 +208,7 @@ def test_environment(reward, message):
 
 def test_a_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
     forgetful = broken(
-        jb.TotalBudget, given=(5.0, "counts"), charge=lambda self, ledger, outcome: ledger
+        jb.TotalBudget, arguments=(5.0, "counts"), charge=lambda self, ledger, outcome: ledger
     )
     with pytest.warns(UserWarning, match="round_cap"):
         result = play(First(), constraint=forgetful, max_rounds=50)

@@ -42,9 +42,10 @@ def same(scan, leap):
 
 
 def both(policy, arms, constraint, **options):
-    given = {"key": jax.random.key(11)} | options
+    keywords = {"key": jax.random.key(11)} | options
     return tuple(
-        jb.simulate(policy, arms, constraint, engine=engine, **given) for engine in ("scan", "leap")
+        jb.simulate(policy, arms, constraint, engine=engine, **keywords)
+        for engine in ("scan", "leap")
     )
 
 
@@ -209,7 +210,7 @@ def test_auto_leaps_where_that_repays_its_compilation():
     """5·10⁷ rounds × arms; before anything runs, and the same whichever policies share the call."""
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
 
-    def chosen(rounds: int, replicates: int) -> tuple[str, str | None]:
+    def engine_of(rounds: int, replicates: int) -> tuple[str, str | None]:
         (task,) = lay_out(
             jb.policies.OmegaUCB(),
             arms,
@@ -219,9 +220,9 @@ def test_auto_leaps_where_that_repays_its_compilation():
         ).tasks
         return task.engine.__name__.rsplit(".", 1)[-1], task.why_scan
 
-    assert chosen(1_000, 26_000) == ("leap", None) == chosen(1_000_000, 26)
-    engine, why = chosen(1_000, 24_000)
-    assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(why)
+    assert engine_of(1_000, 26_000) == ("leap", None) == engine_of(1_000_000, 26)
+    engine, reason = engine_of(1_000, 24_000)
+    assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(reason)
 
 
 def random_states(count, seed):
@@ -274,16 +275,16 @@ def test_scores_rest_in_float64(name: str) -> None:
     float64.
     """
     n, reward, cost, reward_spread, cost_spread = random_states(100_000, seed=5)
-    t, one = later_rounds(n, 6), ticks.ONE
+    t, unit = later_rounds(n, 6), ticks.ONE
     with jax.enable_x64(True):
         x = (
             n,
-            reward / one,
-            cost / one,
-            n - reward / one,
-            n - cost / one,
-            reward_spread / one,
-            cost_spread / one,
+            reward / unit,
+            cost / unit,
+            n - reward / unit,
+            n - cost / unit,
+            reward_spread / unit,
+            cost_spread / unit,
         )
         f = [jnp.asarray(v, jnp.float64) for v in x]
         draw = np.random.default_rng(7)
@@ -322,36 +323,44 @@ def coarse(name: str) -> Callable[[jax.Array, jax.Array], jax.Array]:
             jax.lax.bitcast_convert_type(x, jnp.uint32) * salt[k] for k, x in enumerate(inputs)
         )
         by = ((mixed ^ (mixed >> 15)) * jnp.uint32(0x846CA68B) >> 16) % jnp.uint32(2 * ulps + 1)
-        moved = jax.lax.bitcast_convert_type(x, jnp.int32) + by.astype(jnp.int32) - ulps
+        shifted = jax.lax.bitcast_convert_type(x, jnp.int32) + by.astype(jnp.int32) - ulps
         return jnp.where(
-            jnp.isfinite(x) & (x > 0), jax.lax.bitcast_convert_type(moved, jnp.float32), x
+            jnp.isfinite(x) & (x > 0), jax.lax.bitcast_convert_type(shifted, jnp.float32), x
         )
 
-    def run(salt: jax.Array, jaxpr: Any, constants: Sequence[Any], *given: Any) -> list[Any]:
-        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *given], strict=True))
+    def run(salt: jax.Array, jaxpr: Any, constants: Sequence[Any], *arguments: Any) -> list[Any]:
+        values_of = dict(
+            zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *arguments], strict=True)
+        )
         for line in jaxpr.eqns:
             values = [
-                x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in line.invars
+                x.val if isinstance(x, jax.extend.core.Literal) else values_of[x]
+                for x in line.invars
             ]
             if line.primitive.name in ("jit", "pjit"):
                 inner = line.params["jaxpr"]
-                found = run(salt, inner.jaxpr, inner.consts, *values)
+                outputs = run(salt, inner.jaxpr, inner.consts, *values)
             else:
-                told = line.primitive.bind(*values, **line.params)
-                found = list(told) if line.primitive.multiple_results else [told]
-            if (ulps := _ULPS.get(line.primitive.name)) and found[0].dtype == jnp.float32:
-                found = [
-                    off(found[0], ulps, [jnp.broadcast_to(x, found[0].shape) for x in values], salt)
+                output = line.primitive.bind(*values, **line.params)
+                outputs = list(output) if line.primitive.multiple_results else [output]
+            if (ulps := _ULPS.get(line.primitive.name)) and outputs[0].dtype == jnp.float32:
+                outputs = [
+                    off(
+                        outputs[0],
+                        ulps,
+                        [jnp.broadcast_to(x, outputs[0].shape) for x in values],
+                        salt,
+                    )
                 ]
-            known |= dict(zip(line.outvars, found, strict=True))
+            values_of |= dict(zip(line.outvars, outputs, strict=True))
         return [
-            x.val if isinstance(x, jax.extend.core.Literal) else known[x] for x in jaxpr.outvars
+            x.val if isinstance(x, jax.extend.core.Literal) else values_of[x] for x in jaxpr.outvars
         ]
 
     score, t = score_of_states(name), jax.ShapeDtypeStruct((STATES,), jnp.int32)
-    made = jax.make_jaxpr(score)(t)
-    played = jax.jit(lambda constants, salt, t: run(salt, made.jaxpr, constants, t)[0])
-    return lambda salt, t: played(made.consts, salt, t)
+    traced = jax.make_jaxpr(score)(t)
+    rounded = jax.jit(lambda constants, salt, t: run(salt, traced.jaxpr, constants, t)[0])
+    return lambda salt, t: rounded(traced.consts, salt, t)
 
 
 STATES, LATER = 100_000, 40
@@ -424,7 +433,7 @@ def test_the_score_wrapper_gives_the_same_bits_in_different_programs(policy):
     rows = jax.jit(jax.vmap(lambda s: evaluate_arms(leaves, arm_statistics.as_floats(s, t))))(
         shaped
     )
-    ones = jax.jit(
+    maxima = jax.jit(
         jax.vmap(lambda s: jnp.max(evaluate_arms(leaves, arm_statistics.as_floats(s, t))))
     )(jax.tree.map(lambda x: x[:, None], state))
 
@@ -435,5 +444,5 @@ def test_the_score_wrapper_gives_the_same_bits_in_different_programs(policy):
         )[17]
 
     blocks = jax.jit(jax.vmap(block, in_axes=(0, None)))(state, t)
-    for other in (rows.reshape(-1), ones, blocks):
-        np.testing.assert_array_equal(np.asarray(flat), np.asarray(other))
+    for scores in (rows.reshape(-1), maxima, blocks):
+        np.testing.assert_array_equal(np.asarray(flat), np.asarray(scores))

@@ -22,11 +22,11 @@ def closing(arms: int) -> Stocked:
     world = FiniteArms.bernoulli(*(0.05 + 0.9 * rng.random((2, 5, arms))))
     stock = rng.integers(20, 900, (5, arms)).astype(float)
     stock[[1, 4]] = np.inf
-    shown = rng.random((5, 4, arms)) < 0.5
-    shown[:, 0] |= ~shown[:, 0].any(axis=1, keepdims=True)
-    shown[[0, 4]] = True
-    shown[3, 1] = shown[3, 2] = False
-    return Stocked.of(world, pulls=stock, shown=shown, at=[400, 700, 1100])
+    schedule = rng.random((5, 4, arms)) < 0.5
+    schedule[:, 0] |= ~schedule[:, 0].any(axis=1, keepdims=True)
+    schedule[[0, 4]] = True
+    schedule[3, 1] = schedule[3, 2] = False
+    return Stocked.of(world, pulls=stock, shown=schedule, at=[400, 700, 1100])
 
 
 CASES: dict[str, tuple[Any, Any, int]] = {
@@ -46,13 +46,13 @@ def test_same_bits_where_arms_close(case: str) -> None:
     for engine in ("scan", "leap"):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*lanes ended with status closed")
-            given: Any = {
+            keywords: Any = {
                 "key": jax.random.key(4),
                 "replicates": 16,
                 "marks": 7,
                 "record": ("pulls",),
             }
-            results.append(jb.simulate(policy, world, constraint, engine=engine, **given))
+            results.append(jb.simulate(policy, world, constraint, engine=engine, **keywords))
     scan, leap = results
     assert_same_results(scan, leap, "scan and leap")
     pulls = scan.pulls.values

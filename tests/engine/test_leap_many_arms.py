@@ -71,15 +71,15 @@ ROWS: list[tuple[str, Any, Reservoir, Constraint]] = [
     ("name", "policy", "arms", "constraint"), ROWS, ids=[row[0] for row in ROWS]
 )
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
-    played = [
+    results = [
         jb.simulate(
             policy, arms, constraint, key=KEY, replicates=2, marks=6, engine=engine, slots=16
         )
         for engine in ("scan", "leap")
     ]
-    assert [result.about.engine for result in played] == ["scan", "leap"]
-    assert played[0].ledger["rounds"].max() > 2000
-    assert_same_results(*played, f"{name}: engines scan and leap")
+    assert [result.about.engine for result in results] == ["scan", "leap"]
+    assert results[0].ledger["rounds"].max() > 2000
+    assert_same_results(*results, f"{name}: engines scan and leap")
 
 
 @pytest.mark.integration
@@ -111,7 +111,9 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     ids = jnp.arange(lanes_)
     marks = jax.tree.map(lambda x: jnp.asarray(x)[:, None], limit.end())
     root, numbers = np.asarray(jax.random.key_data(KEY)), np.arange(lanes_)
-    keys = (jnp.asarray(streams.lane_words(root, numbers, numbers, one)) for one in streams.Domain)
+    keys = (
+        jnp.asarray(streams.lane_words(root, numbers, numbers, domain)) for domain in streams.Domain
+    )
     world_keys, policy_keys, _ = keys
     lanes = scan.Lane(
         ids, world_keys, policy_keys, policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32)
@@ -121,8 +123,8 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then ties
         carry, tuner = chunk(carry, tuner)
-    played = np.asarray(carry.state.ledger.rounds)
-    assert ((played > 96 + 6 * 60) & (played <= 96 + 6 * 8 * leap.TIE_ROUNDS)).all()
+    rounds = np.asarray(carry.state.ledger.rounds)
+    assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * leap.TIE_ROUNDS)).all()
 
 
 @pytest.mark.integration
@@ -175,11 +177,11 @@ def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
         jb.TotalBudget(3000.0, last_pull="counts"),
         ArmIncreasing(RCB(LogExploration(0.01)), 9.0),
     )
-    played = []
+    results = []
     for engine in ("scan", "leap"):
         with pytest.warns(UserWarning, match="invalid"):
-            played.append(
+            results.append(
                 jb.simulate(policy, arms, limit, key=KEY, replicates=2, engine=engine, slots=2)
             )
-    assert ((played[0].final["pulls"] > 0).sum(axis=-1) == 322).all()
-    assert_same_results(*played, "engines scan and leap, an arm that is none")
+    assert ((results[0].final["pulls"] > 0).sum(axis=-1) == 322).all()
+    assert_same_results(*results, "engines scan and leap, an arm that is none")

@@ -101,8 +101,8 @@ def test_as_many_as_an_address_holds():
 
 
 def test_resources():
-    most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
-    assert most.spec.resources == 511
+    widest = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
+    assert widest.spec.resources == 511
     # Its last block's bit is 2**31
     wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))
     world = scan.at_instance(wide, jnp.int32(0))
@@ -164,31 +164,32 @@ def test_an_action_that_is_no_arm(dtype):
 
 
 @pytest.mark.parametrize(
-    ("policy", "world", "most"),
+    ("policy", "world", "largest"),
     [
         (policies.UCBReduction(), penal(100.0), (2**31 - 1) // 100),
         (policies.UCBReduction(), environments.RevealConsumption(penal(3.0)), (2**31 - 1) // 3),
         (Sets(127), WIDE, (2**31 - 1) // 127),
     ],
 )
-def test_rounds_that_a_total_can_hold(policy, world, most):
-    assert laid_out(policy, world, jb.Horizon(most)).tasks[0].cap[0] == most
+def test_rounds_that_a_total_can_hold(policy, world, largest):
+    assert laid_out(policy, world, jb.Horizon(largest)).tasks[0].cap[0] == largest
     with pytest.raises(
-        jb.InputError, match=f"rounds: {most + 1} given; it must be at most {most}, as a round may"
+        jb.InputError,
+        match=f"rounds: {largest + 1} given; it must be at most {largest}, as a round may",
     ):
-        laid_out(policy, world, jb.Horizon(most + 1))
+        laid_out(policy, world, jb.Horizon(largest + 1))
     with pytest.raises(
-        jb.InputError, match=f"max_rounds: {most + 1} given; it must be at most {most}"
+        jb.InputError, match=f"max_rounds: {largest + 1} given; it must be at most {largest}"
     ):
-        laid_out(policy, world, BUDGET, max_rounds=most + 1)
-    assert laid_out(policy, world, jb.Horizon(most + 1), max_rounds=5).tasks[0].cap[0] == 5
+        laid_out(policy, world, BUDGET, max_rounds=largest + 1)
+    assert laid_out(policy, world, jb.Horizon(largest + 1), max_rounds=5).tasks[0].cap[0] == 5
 
 
 def test_the_largest_total_is_one_that_two_limbs_hold():
-    bound, most = 100 * ticks.ONE, (2**31 - 1) // 100
+    bound, count = 100 * ticks.ONE, (2**31 - 1) // 100
     for sign in (1, -1):
-        assert ticks.join(ticks.split(np.int64(sign * bound * most))) == sign * bound * most
-    assert ticks.join(ticks.split(np.int64(bound * (most + 1)))) != bound * (most + 1)
+        assert ticks.join(ticks.split(np.int64(sign * bound * count))) == sign * bound * count
+    assert ticks.join(ticks.split(np.int64(bound * (count + 1)))) != bound * (count + 1)
 
 
 def test_penalties():
@@ -245,27 +246,27 @@ def test_means_beyond_the_stated_bound():
 
 
 def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
-    most = jnp.int32(2**30 - 1)
+    pulls = jnp.int32(2**30 - 1)
     full = arm_statistics.ArmStatistics(
-        *(jnp.full(1, most), *[ticks.Total(jnp.full(1, most), jnp.zeros(1, jnp.int32))] * 4)
+        *(jnp.full(1, pulls), *[ticks.Total(jnp.full(1, pulls), jnp.zeros(1, jnp.int32))] * 4)
     )
-    one = jnp.int32(ticks.ONE)
-    after = jax.jit(arm_statistics.record)(full, jnp.int32(0), one, one)
+    tick = jnp.int32(ticks.ONE)
+    after = jax.jit(arm_statistics.record)(full, jnp.int32(0), tick, tick)
     assert int(after.pulls[0]) == 2**30 and ticks.join(after.reward)[0] == 2**30 * ticks.ONE
-    assert float(jax.jit(arm_statistics.as_floats)(after, most).reward_rest[0]) == 0
+    assert float(jax.jit(arm_statistics.as_floats)(after, pulls).reward_rest[0]) == 0
 
 
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "many"), [("replicates", 2**31), ("replicates", 2**28), ("slots", 2**30)]
+    ("name", "number"), [("replicates", 2**31), ("replicates", 2**28), ("slots", 2**30)]
 )
-def test_memory(name, many, monkeypatch):
+def test_memory(name, number, monkeypatch):
     monkeypatch.setattr(checks, "available_memory", lambda: 8 << 30)
     message = f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
     with pytest.raises(jb.InputError, match=message):
-        jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, **{name: many})
+        jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, **{name: number})
     monkeypatch.setattr(checks, "available_memory", lambda: 0)
     assert laid_out(replicates=100).tasks[0].order.size == 100, "little is never refused"
 
@@ -279,15 +280,15 @@ def test_a_mark_before_the_first_tick_has_its_own_account(constraint: jb.Constra
         jb.simulate(policies.UCB1(), ARMS, constraint, key=KEY, replicates=3, marks=marks)
         for marks in ([1e-9, 0.5, 1.0], [0.25, 0.5, 1.0])
     ]
-    early, other = (result.rounds.values for result in both)
-    assert (early[..., 0] < other[..., 0]).all() and (early[..., 1:] == other[..., 1:]).all()
+    early, usual = (result.rounds.values for result in both)
+    assert (early[..., 0] < usual[..., 0]).all() and (early[..., 1:] == usual[..., 1:]).all()
 
 
 def test_ids_of_replicates_may_be_rows_of_a_list() -> None:
     world = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
     ids = [[0, 1], [2, 3]]
-    for given in (ids, [(0, 1), (2, 3)], np.array(ids)):
-        assert laid_out(world=world, replicates=given).tasks[0].replicate_ids.tolist() == ids
+    for form in (ids, [(0, 1), (2, 3)], np.array(ids)):
+        assert laid_out(world=world, replicates=form).tasks[0].replicate_ids.tolist() == ids
 
 
 def test_values_for_each_arm_are_asked_for_and_shown() -> None:

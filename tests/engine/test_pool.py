@@ -26,9 +26,9 @@ def the_task():
     return task
 
 
-def play(**given):
+def play(**keywords):
     return jb.simulate(
-        jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", **given
+        jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", **keywords
     )
 
 
@@ -62,20 +62,20 @@ def watched(monkeypatch, see):
     real = pool.driver.compiled
 
     class Watched:
-        def __init__(self, *which):
-            self.lower, self.play = real(*which).lower, real(*which)
+        def __init__(self, *arguments):
+            self.lower, self.play = real(*arguments).lower, real(*arguments)
 
-        def __call__(self, *given):
-            found = self.play(*given)
-            see(*found)
-            return found
+        def __call__(self, *inputs):
+            outputs = self.play(*inputs)
+            see(*outputs)
+            return outputs
 
     monkeypatch.setattr(pool.driver, "compiled", Watched)
 
 
 def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     calls = []
-    watched(monkeypatch, lambda *found: calls.append(0))
+    watched(monkeypatch, lambda *outputs: calls.append(0))
     monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
     monkeypatch.setattr(driver, "_SHORT", 0)
     usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
@@ -87,7 +87,7 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
 
 def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
     calls = []
-    watched(monkeypatch, lambda *found: calls.append(len(found)))
+    watched(monkeypatch, lambda *outputs: calls.append(len(outputs)))
     batches = play(replicates=3, slots=16)
     # 120 lanes, 16 at a time; the other program gives two things
     assert set(calls) == {3} and len(calls) >= 8
@@ -127,23 +127,23 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
 
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
     queue = pool.Queue(the_task(), 32)
-    watched(
-        monkeypatch, lambda played, report: queue.stop.set() if (played.seat < 0).any() else None
-    )
+    watched(monkeypatch, lambda slots, report: queue.stop.set() if (slots.seat < 0).any() else None)
     future = queue.add(pool.Job(queue.task, queue.task.order))
     queue.serve(0, jax.local_devices()[0])
     assert queue.stop.is_set() and 0 < queue.done < queue.total and not future.done()
 
 
 def test_jobs_of_one_task_are_answered_one_by_one_and_their_work_is_counted_once():
-    task, seen = the_task(), []
+    task, reports = the_task(), []
     with pool.Workers(jax.local_devices()[:1], 2, slots=8) as workers:
         halves = [pool.Job(task, task.order[part::2], work=10.0) for part in (0, 1)]
         stored = pool.Job(task, task.order[:3], store=lambda accounts: accounts.status.size)
-        first = workers.wait(workers.submit(halves), lambda work, done: seen.append((work, done)))
+        first = workers.wait(
+            workers.submit(halves), lambda work, done: reports.append((work, done))
+        )
         assert workers.work == pytest.approx(20.0)
-        assert seen[-1] == (pytest.approx(20.0), task.order.size)
-        assert max(work for work, _ in seen) <= 20.0 + 1e-3
+        assert reports[-1] == (pytest.approx(20.0), task.order.size)
+        assert max(work for work, _ in reports) <= 20.0 + 1e-3
         # Lanes that are played again
         assert workers.wait(workers.submit([stored]), lambda *_: None) == [3]
         (whole,) = workers.wait(workers.submit([pool.Job(task, task.order)]), lambda *_: None)
@@ -163,13 +163,13 @@ def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
     """Two workers serve a queue and fail one after the other; in between, its task is given to a
     new queue.
     """
-    real, again, seen, lock = pool.Queue.serve, threading.Event(), [], threading.Lock()
+    real, again, served, lock = pool.Queue.serve, threading.Event(), [], threading.Lock()
 
     def serve(queue, number, device):
         with lock:
-            seen.append(queue)
-            late = seen.count(seen[0]) == 2
-        if queue is not seen[0]:
+            served.append(queue)
+            late = served.count(served[0]) == 2
+        if queue is not served[0]:
             return real(queue, number, device)
         if late:
             assert again.wait(60)
@@ -180,7 +180,7 @@ def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
     with pool.Workers(jax.local_devices()[:1], 2, slots=8) as workers:
         with pytest.raises(ZeroDivisionError):
             workers.wait(workers.submit([pool.Job(task, task.order)]), lambda *_: None)
-        while len(seen) < 2:
+        while len(served) < 2:
             time.sleep(0.01)
         futures = workers.submit([pool.Job(task, task.order)])
         (second,) = workers._queues.values()
@@ -209,7 +209,7 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
 
             return report
 
-    given = {
+    keywords = {
         "key": jax.random.key(0),
         "replicates": 8,
         "marks": 1,
@@ -220,7 +220,7 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), Impatient(style=False, tasks=1, runs=8) as progress:
-            jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(2**29), progress=progress, **given)
+            jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(2**29), progress=progress, **keywords)
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - interrupted[-1] < 2
@@ -269,25 +269,27 @@ def test_lanes_that_travel_change_no_bit(monkeypatch, slots):
 def test_only_what_is_new_travels(monkeypatch):
     task = the_task()
     monkeypatch.setattr(driver, "_LEAST", 2)
-    here = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
-    here.take(np.arange(16), np.arange(16))
-    outcome = task.blank_shapes(4, here.lanes.row.shape[0])[1]
+    buffer = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
+    buffer.take(np.arange(16), np.arange(16))
+    outcome = task.blank_shapes(4, buffer.lanes.row.shape[0])[1]
     outcome = jax.tree.map(
         lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome
     )
     ended = np.isin(np.arange(16), (3, 7, 11))
-    numbers, left = here.leave(outcome, ended)
-    assert numbers.tolist() == [3, 7, 11] and here.free.tolist() == [3, 7, 11]
+    numbers, handed = buffer.leave(outcome, ended)
+    assert numbers.tolist() == [3, 7, 11] and buffer.free.tolist() == [3, 7, 11]
     chex.assert_trees_all_equal(
-        jax.tree.map(lambda x: np.asarray(x)[:3], left), jax.tree.map(lambda x: x[ended], outcome)
+        jax.tree.map(lambda x: np.asarray(x)[:3], handed), jax.tree.map(lambda x: x[ended], outcome)
     )
     # The next power of two, not all sixteen
-    assert {x.shape[0] for x in jax.tree.leaves(left)} == {4}
-    here.take(np.array([3, 11]), np.array([38, 20]))
-    assert here.lane_of[[3, 7, 11]].tolist() == [38, -1, 20]
-    sits = here.lane_of >= 0
-    wanted = jax.tree.map(lambda x: np.asarray(x)[sits], task.lanes(np.maximum(here.lane_of, 0)))
-    chex.assert_trees_all_equal(jax.tree.map(lambda x: np.asarray(x)[sits], here.lanes), wanted)
+    assert {x.shape[0] for x in jax.tree.leaves(handed)} == {4}
+    buffer.take(np.array([3, 11]), np.array([38, 20]))
+    assert buffer.lane_of[[3, 7, 11]].tolist() == [38, -1, 20]
+    sits = buffer.lane_of >= 0
+    expected = jax.tree.map(
+        lambda x: np.asarray(x)[sits], task.lanes(np.maximum(buffer.lane_of, 0))
+    )
+    chex.assert_trees_all_equal(jax.tree.map(lambda x: np.asarray(x)[sits], buffer.lanes), expected)
 
 
 def test_cuda_graphs_are_an_option(monkeypatch):

@@ -51,7 +51,7 @@ def test_everything_works_without_unix(tmp_path):
 
 
 def test_peak_memory_is_in_bytes_on_every_system(monkeypatch):
-    here = checks.peak_memory()
-    assert here is not None and 30 << 20 < here < 1 << 40, "not KiB"
+    peak = checks.peak_memory()
+    assert peak is not None and 30 << 20 < peak < 1 << 40, "not KiB"
     monkeypatch.setattr(sys, "platform", "darwin")  # whose ru_maxrss is in bytes
-    assert here * 0.99 < checks.peak_memory() * 1024 < here * 1.5
+    assert peak * 0.99 < checks.peak_memory() * 1024 < peak * 1.5

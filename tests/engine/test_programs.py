@@ -22,10 +22,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def played(policy: Any, limit: Any = None, **options: Any) -> str:
+def digest_of(policy: Any, limit: Any = None, **options: Any) -> str:
     limit = limit or jb.TotalBudget([20.0, 30.0], last_pull="counts")
-    given = {"key": jax.random.key(1), "replicates": 5, "marks": 3} | options
-    return jb.simulate(policy, ARMS, limit, **given).provenance()["digest"]
+    keywords = {"key": jax.random.key(1), "replicates": 5, "marks": 3} | options
+    return jb.simulate(policy, ARMS, limit, **keywords).provenance()["digest"]
 
 
 def files(folder: Path) -> set[str]:
@@ -45,14 +45,14 @@ def forget() -> None:
 def test_the_same_bits_without_a_trace(
     folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str
 ) -> None:
-    first = played(policy, engine=engine)
+    first = digest_of(policy, engine=engine)
     assert len(files(folder)) == 1
     forget()
     monkeypatch.setattr(leap if engine == "leap" else scan, "chunk", None)  # a trace would call it
-    assert played(policy, engine=engine) == first
+    assert digest_of(policy, engine=engine) == first
     monkeypatch.undo()  # FOLDER, too
     forget()
-    assert played(policy, engine=engine) == first
+    assert digest_of(policy, engine=engine) == first
 
 
 @pytest.mark.integration
@@ -61,12 +61,12 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(driver, "_SHORT", 0.0)
     options = {"replicates": 700, "engine": "scan"}
-    wanted = played(MUCB(), **options)
+    expected = digest_of(MUCB(), **options)
     forget()
-    assert len(files(folder)) == 1 and played(MUCB(), **options) == wanted
+    assert len(files(folder)) == 1 and digest_of(MUCB(), **options) == expected
     monkeypatch.setattr(programs, "FOLDER", None)
     forget()
-    assert played(MUCB(), **options) == wanted
+    assert digest_of(MUCB(), **options) == expected
 
 
 def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,48 +74,50 @@ def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch)
     # No time of a compiler's is time that idle slots waited
     monkeypatch.setattr(pool, "_COMPILES", 0.3)
     several = [
-        lambda: played(OmegaUCB(rho=0.25), engine="scan"),
-        lambda: played(OmegaUCB(rho=0.5), engine="scan"),
-        lambda: played(OmegaUCB(rho=0.5), engine="scan", key=jax.random.key(2)),
+        lambda: digest_of(OmegaUCB(rho=0.25), engine="scan"),
+        lambda: digest_of(OmegaUCB(rho=0.5), engine="scan"),
+        lambda: digest_of(OmegaUCB(rho=0.5), engine="scan", key=jax.random.key(2)),
     ]
-    assert len({one() for one in several}) == 3 and len(files(folder)) == 1
-    others = [
-        lambda: played(OmegaUCB(rho=0.25), engine="leap"),
-        lambda: played(
+    assert len({run() for run in several}) == 3 and len(files(folder)) == 1
+    different = [
+        lambda: digest_of(OmegaUCB(rho=0.25), engine="leap"),
+        lambda: digest_of(
             OmegaUCB(rho=0.25), jb.TotalBudget(30.0, last_pull="forfeits"), engine="scan"
         ),
-        lambda: played(OmegaUCB(rho=0.25), jb.Horizon(30), engine="scan"),
-        lambda: played(MUCB(), engine="scan"),
+        lambda: digest_of(OmegaUCB(rho=0.25), jb.Horizon(30), engine="scan"),
+        lambda: digest_of(MUCB(), engine="scan"),
     ]
-    for number, one in enumerate(others):
-        one()
+    for number, run in enumerate(different):
+        run()
         assert len(files(folder)) == 2 + number
-    played(MUCB(), engine="scan", replicates=40)
+    digest_of(MUCB(), engine="scan", replicates=40)
     assert len(files(folder)) == 6
 
 
 def test_other_source_has_other_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = played(MUCB())
+    expected = digest_of(MUCB())
     monkeypatch.setattr(programs, "package_digest", lambda: "as it was before")
     forget()
     # Found under no name, and not written: it has changed
-    assert played(MUCB()) == wanted and len(files(folder)) == 1
+    assert digest_of(MUCB()) == expected and len(files(folder)) == 1
     monkeypatch.setattr(programs, "digest_now", lambda: "as it was before")
     forget()
-    assert played(MUCB()) == wanted and len(files(folder)) == 2
+    assert digest_of(MUCB()) == expected and len(files(folder)) == 2
 
 
 def test_a_users_code_is_not_kept(folder: Path) -> None:
-    played(with_its_own(MUCB, "Mine", score=lambda self, arms: -arms.n)())
-    played(jb.policies.Windowed(with_its_own(MUCB, "Mine", score=lambda self, arms: arms.n)(), 10))
+    digest_of(with_its_own(MUCB, "Mine", score=lambda self, arms: -arms.n)())
+    digest_of(
+        jb.policies.Windowed(with_its_own(MUCB, "Mine", score=lambda self, arms: arms.n)(), 10)
+    )
     assert not files(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"no program"])
 def test_a_broken_file_is_made_anew(folder: Path, content: bytes) -> None:
-    wanted = played(MUCB())
+    expected = digest_of(MUCB())
     (file,) = folder.iterdir()
     size = file.stat().st_size
     file.write_bytes(content)
     forget()
-    assert played(MUCB()) == wanted and file.stat().st_size == size
+    assert digest_of(MUCB()) == expected and file.stat().st_size == size

@@ -153,13 +153,15 @@ def test_copula_has_its_marginals_and_its_correlation() -> None:
     )
     for i, kappa in enumerate(kappas):
         r, c = pulled(world, i, 0, n)
-        r, seen = r / ticks.ONE, c / ticks.ONE * 2.0
+        r, observed = r / ticks.ONE, c / ticks.ONE * 2.0
         # Dvoretzky–Kiefer–Wolfowitz at 1 % over six comparisons, and 3e-5 for the tables
         allowed = np.sqrt(np.log(2 * 6 / 0.01) / (2 * n)) + 3e-5
         grid = np.linspace(0.01, 0.99, 99)
         assert np.abs((r[:, None] <= grid).mean(axis=0) - reward.cdf(grid)).max() < allowed
         grid = np.linspace(0.02, 1.98, 99)
-        assert np.abs((seen[:, None] <= grid).mean(axis=0) - consumption.cdf(grid)).max() < allowed
+        assert (
+            np.abs((observed[:, None] <= grid).mean(axis=0) - consumption.cdf(grid)).max() < allowed
+        )
         # Spearman's ρ of a Gaussian copula, on pulls below τ_max for all but 0.7 % of them
         rank = stats.spearmanr(r, c).statistic
         assert rank == pytest.approx(6 / np.pi * np.arcsin(kappa / 2), abs=4 / np.sqrt(n) + 2e-3)
@@ -217,31 +219,33 @@ def test_the_outcome_of_a_pull_does_not_depend_on_its_limit() -> None:
     pull = jax.jit(lambda state, action: inner.pull(state, action, KEY, jnp.int32(1)))
     state = inner.start()
     for _ in range(20):
-        seen = [pull(state, PairAction(jnp.int32(2), jnp.int32(j))) for j in range(4)]
-        consumption = {int(told.consumption) for _, _, told, _ in seen}
+        pulls = [pull(state, PairAction(jnp.int32(2), jnp.int32(j))) for j in range(4)]
+        consumption = {int(feedback.consumption) for _, _, feedback, _ in pulls}
         assert len(consumption) == 1
-        rewards = {int(told.reward) for _, _, told, _ in seen if not told.exceeded}
+        rewards = {int(feedback.reward) for _, _, feedback, _ in pulls if not feedback.exceeded}
         assert len(rewards) <= 1
-        for j, (_, outcome, told, _) in enumerate(seen):
-            assert bool(told.exceeded) == (int(told.consumption) > limits[j])
-            assert int(outcome.events["censored"]) == int(told.exceeded)
+        for j, (_, outcome, feedback, _) in enumerate(pulls):
+            assert bool(feedback.exceeded) == (int(feedback.consumption) > limits[j])
+            assert int(outcome.events["censored"]) == int(feedback.exceeded)
             expected = (
                 -world.spec.penalty_ticks[j]
-                if told.exceeded
-                else int(told.reward) - int(outcome.cost) // 10
+                if feedback.exceeded
+                else int(feedback.reward) - int(outcome.cost) // 10
             )
             assert abs(int(outcome.reward) - int(expected)) <= 1
-            assert int(outcome.cost) == min(int(told.consumption), int(limits[j]))
-        state = seen[0][0]
+            assert int(outcome.cost) == min(int(feedback.consumption), int(limits[j]))
+        state = pulls[0][0]
 
 
 def test_what_is_hidden_is_hidden() -> None:
     inner = at_instance(jax.tree.map(jnp.asarray, small_g1()), jnp.int32(1))
     for n in range(30):
         state = jnp.full((3,), n, jnp.int32)
-        _, _, told, _ = inner.pull(state, PairAction(jnp.int32(2), jnp.int32(0)), KEY, jnp.int32(1))
-        if told.exceeded:
-            assert int(told.consumption) == 0 and int(told.reward) == 0
+        _, _, feedback, _ = inner.pull(
+            state, PairAction(jnp.int32(2), jnp.int32(0)), KEY, jnp.int32(1)
+        )
+        if feedback.exceeded:
+            assert int(feedback.consumption) == 0 and int(feedback.reward) == 0
             return
     raise AssertionError("no round was censored")
 
@@ -260,8 +264,10 @@ def test_policies_meet_the_same_world_and_legal_ones_do_not_read_what_is_reveale
             episode(policy, w, jb.Horizon(150), KEY, 150, replicates=2)
             for w in (world, RevealConsumption(world))
         )
-        told = [jax.tree.leaves(steps.observation.feedback) for steps in (hidden, revealed)]
-        assert any((a != b).any() for a, b in zip(*told, strict=True)), "nothing more was revealed"
+        feedback = [jax.tree.leaves(steps.observation.feedback) for steps in (hidden, revealed)]
+        assert any((a != b).any() for a, b in zip(*feedback, strict=True)), (
+            "nothing more was revealed"
+        )
         for part in ("action", "outcome", "ledger"):
             chex.assert_trees_all_equal(getattr(hidden, part), getattr(revealed, part))
 
@@ -291,8 +297,8 @@ def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
     small, large = results
     assert small.status.values.ravel().tolist() == ["capacity"]
     assert large.status.values.ravel().tolist() == ["horizon"]
-    played = int(small.ledger["rounds"].max())
-    same = small.ledger["rounds"][0, 0, 0] < played
+    rounds = int(small.ledger["rounds"].max())
+    same = small.ledger["rounds"][0, 0, 0] < rounds
     assert 20 < same.sum() < 300
     for name in ("reward", "spent", "event:censored"):
         assert np.array_equal(
@@ -392,8 +398,8 @@ def test_bad_laws_are_refused() -> None:
 def test_policies_are_refused_where_they_cannot_play() -> None:
     world = small_g1()
 
-    def play(policy: jb.Policy, where: Any = world) -> None:
-        jb.simulate(policy, where, jb.Horizon(10), key=KEY)
+    def play(policy: jb.Policy, environment: Any = world) -> None:
+        jb.simulate(policy, environment, jb.Horizon(10), key=KEY)
 
     with pytest.raises(
         jb.InputError, match="it must be an environment wrapped as RevealConsumption"

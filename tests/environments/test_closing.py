@@ -18,7 +18,7 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits._engine.setup import time_parallel
-from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.core.protocol import Constraint, Policy, Status
 from jaxbandits.environments import FiniteArms, Stocked
 from jaxbandits.environments.closing import bought
 from jaxbandits.policies.base import Plan
@@ -40,34 +40,34 @@ from tests.policies.drawn import outcomes
 
 
 def exhaustive(
-    reward: np.ndarray, cost: np.ndarray, budget: int, most: tuple[int, ...]
+    reward: np.ndarray, cost: np.ndarray, budget: int, caps: tuple[int, ...]
 ) -> tuple[float, float]:
     """(the most that any policy earns on average, what the order by reward/cost earns), costs of 0
     or 1.
     """
 
     @cache
-    def value(left: int, stock: tuple[int, ...], greedy: bool) -> float:
+    def value(money: int, stock: tuple[int, ...], greedy: bool) -> float:
         open_ = [k for k, m in enumerate(stock) if m > 0]
-        if left == 0 or not open_:
+        if money == 0 or not open_:
             return 0.0
         tried = [max(open_, key=lambda k: reward[k] / cost[k])] if greedy else open_
         after = {k: (*stock[:k], stock[k] - 1, *stock[k + 1 :]) for k in tried}
         return max(
             reward[k]
-            + cost[k] * value(left - 1, after[k], greedy)
-            + (1 - cost[k]) * value(left, after[k], greedy)
+            + cost[k] * value(money - 1, after[k], greedy)
+            + (1 - cost[k]) * value(money, after[k], greedy)
             for k in tried
         )
 
-    return value(budget, most, False), value(budget, most, True)
+    return value(budget, caps, False), value(budget, caps, True)
 
 
 def test_the_most_that_can_be_bought() -> None:
     reward, cost = np.array([0.6, 0.5, 0.3]), np.array([0.5, 0.25, 0.6])
-    most = np.array([60, 80, np.inf])
-    found = [bought(reward, cost, most, u) for u in (10.0, 35.0, 100.0)]
-    np.testing.assert_allclose(found, [(20, 2), (58, 1.2), (101, 0.5)], rtol=1e-12)
+    caps = np.array([60, 80, np.inf])
+    bundles = [bought(reward, cost, caps, u) for u in (10.0, 35.0, 100.0)]
+    np.testing.assert_allclose(bundles, [(20, 2), (58, 1.2), (101, 0.5)], rtol=1e-12)
     # the second arm shut for 100 rounds, then all open for 60
     parts = np.array([100.0, 60.0]), np.array([[True, False, True], [True, True, True]])
     np.testing.assert_allclose(
@@ -87,28 +87,28 @@ def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
     """
     rng, instances, replicates = np.random.default_rng(49), 200, 400
     reward, cost = rng.uniform(0.05, 0.95, (2, instances, 3))
-    most, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
+    caps, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
     arms = FiniteArms.bernoulli(reward, cost)
     reward, cost = arms.values()
-    world = Stocked.of(arms, pulls=most)
+    world = Stocked.of(arms, pulls=caps)
     oracle = policies.BestRatioOracle(reward[None], cost[None])
     constraint = jb.TotalBudget(budget.astype(float), last_pull="counts")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many lanes end as closed
         result = jb.simulate(oracle, world, constraint, key=KEY, replicates=replicates, marks=1)
-    assert (result.pulls.values <= most[None, :, None]).all()
+    assert (result.pulls.values <= caps[None, :, None]).all()
     earned = result.reward.values[0, ..., 0]
     searched = [
         exhaustive(*x)
-        for x in zip(reward, cost, budget.tolist(), map(tuple, most.tolist()), strict=True)
+        for x in zip(reward, cost, budget.tolist(), map(tuple, caps.tolist()), strict=True)
     ]
     best, greedy = np.array(searched).T
     np.testing.assert_allclose(greedy, best, rtol=1e-12)
     error = np.sqrt(earned.var(axis=1, ddof=1) / replicates)
-    some = error > 0
-    z = (earned.mean(axis=1) - best)[some] / error[some]
+    uncertain = error > 0
+    z = (earned.mean(axis=1) - best)[uncertain] / error[uncertain]
     assert np.abs(z).max() < laws.norm.isf(0.005 / z.size)
-    np.testing.assert_allclose(earned.mean(axis=1)[~some], best[~some], atol=1e-12)
+    np.testing.assert_allclose(earned.mean(axis=1)[~uncertain], best[~uncertain], atol=1e-12)
     value = [world.most(constraint, i) for i in range(instances)]
     assert (best <= np.array(value) + 1e-12).all()
 
@@ -118,19 +118,19 @@ def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
 
 def by_hand(
     table: Any,
-    most: np.ndarray,
+    caps: np.ndarray,
     purse: np.ndarray,
-    shown: np.ndarray,
+    schedule: np.ndarray,
     at: np.ndarray,
     rounds: int,
     forfeits: bool,
 ) -> tuple[np.ndarray, float, float, int]:
     """UCB1 among the open arms: (pulls, reward, spent, rounds that passed), in float64."""
-    arms = most.size
+    arms = caps.size
     n, r, spent = np.zeros(arms, int), np.zeros(arms), np.zeros(arms)
     passed = 0
     for t in range(1, rounds + 1):
-        open_ = (n < most) & (spent < purse) & shown[np.searchsorted(at, t, side="right")]
+        open_ = (n < caps) & (spent < purse) & schedule[np.searchsorted(at, t, side="right")]
         if not open_.any():
             passed += 1
             continue
@@ -152,13 +152,13 @@ def test_a_loop_of_ones_own_plays_the_same(last_pull: str) -> None:
     """Stock, money and schedule at once, 3,000 rounds: the same pulls, the same money to the tick."""
     rng, rounds = np.random.default_rng(3), 3000
     arms = FiniteArms.beta(*(0.5 + 3 * rng.random((4, 1, 5))))
-    most, purse = (
+    caps, purse = (
         np.array([300, 2000, np.inf, 150, 700]),
         np.array([np.inf, 90.5, 200.25, np.inf, 60.0]),
     )
-    shown = np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], bool)
+    schedule = np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], bool)
     at = np.array([400, 900, 960])
-    world = Stocked.of(arms, pulls=most, money=purse, shown=shown, at=at, last_pull=last_pull)
+    world = Stocked.of(arms, pulls=caps, money=purse, shown=schedule, at=at, last_pull=last_pull)
     result = jb.simulate(
         policies.UCB1(),
         world,
@@ -170,14 +170,16 @@ def test_a_loop_of_ones_own_plays_the_same(last_pull: str) -> None:
     )
     for replicate, table in enumerate(zip(*outcomes(arms, 3, rounds), strict=True)):
         n, reward, spent, passed = by_hand(
-            table, most, purse, shown, at, rounds, last_pull == "forfeits"
+            table, caps, purse, schedule, at, rounds, last_pull == "forfeits"
         )
         assert result.pulls.values[0, 0, replicate].tolist() == n.tolist()
         assert float(result.reward.values[0, 0, replicate, -1]) == pytest.approx(reward, abs=1e-9)
         assert float(result.spent.values[0, 0, replicate, -1]) == pytest.approx(spent, abs=1e-9)
-        played = int(result.rounds.values[0, 0, replicate, -1])
+        rounds_played = int(result.rounds.values[0, 0, replicate, -1])
         closed = result.status.values[0, 0, replicate] == "closed"
-        assert (played - n.sum() <= passed) if closed else (played - n.sum() == passed)
+        assert (
+            (rounds_played - n.sum() <= passed) if closed else (rounds_played - n.sum() == passed)
+        )
         assert passed >= 60, "nothing ever waited"
     assert (result.recorded().values.sum(axis=-1) <= result.rounds.values).all()
 
@@ -227,7 +229,7 @@ REPLICATES = int(os.environ.get("CLOSING_REPLICATES", "8"))
 
 
 @pytest.mark.parametrize(
-    ("policy", "name", "constraint"), ROWS, ids=[contract.played(row[0]) for row in ROWS]
+    ("policy", "name", "constraint"), ROWS, ids=[contract.policy_name(row[0]) for row in ROWS]
 )
 @pytest.mark.quick_rows("EpsilonFirst", "PrimalDualTwoPhase")
 def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
@@ -255,11 +257,36 @@ class Stubborn(Plan):
         return state, jnp.int32(0)
 
 
+@jb.pytree
+class Closed(jb.environments.RequestTable):
+    """Says itself who is open."""
+
+    def open(self, state: Any, round: Any) -> Any:
+        return round < jnp.full(self.spec.arms, 3)
+
+
 def test_a_pull_of_a_closed_arm_ends_the_lane() -> None:
     world = Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), pulls=[5, 9])
     with pytest.warns(UserWarning, match="4 of 4 lanes ended with status invalid"):
         result = jb.simulate(Stubborn(), world, jb.Horizon(20), key=KEY, replicates=4, marks=1)
     assert (result.rounds.values == 5).all()
+
+
+def test_a_table_of_requests_ends_with_its_last_one() -> None:
+    """Which arm is right is another one in each row, so that those of a run share three requests."""
+    order = jb.environments.ShuffledRows()
+    table = jb.environments.RequestTable.of([[1, 0], [0, 1], [1, 0]], [[0.5, 0.25]] * 3, order)
+    world = Stocked.of(table, pulls=[9, 2], shown=[[True, True], [False, False]], at=[4])
+    budget, alone = jb.TotalBudget(9.0, last_pull="counts"), policies.FixedSplit(np.eye(2))
+    result = jb.simulate(alone, world, budget, key=KEY, replicates=4, marks=1)
+    assert (result.ended == Status.CLOSED).all()
+    assert result.pulls.values[:, 0].tolist() == [[[3, 0]] * 4, [[1, 2]] * 4]
+    assert (result.reward.values[0] == 2).all() and result.about.engine == "scan"
+    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
+        jb.simulate(policies.MUCB(), world, budget, key=KEY, engine="leap")
+    leaves = (table.reward, table.cost, table.mean_reward, table.mean_cost)
+    with pytest.raises(jb.InputError, match="'Closed' given; it must be arms that never close"):
+        Stocked.of(Closed(*leaves), pulls=3)
 
 
 def test_an_open_request_has_taken_its_stock() -> None:
@@ -273,23 +300,23 @@ def test_an_open_request_has_taken_its_stock() -> None:
 
 
 def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
-    shown = np.array([[True, True], [False, False], [True, False]])
+    schedule = np.array([[True, True], [False, False], [True, False]])
     arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    world = Stocked.of(arms, pulls=[3, 9], shown=shown, at=[5, 9])
+    world = Stocked.of(arms, pulls=[3, 9], shown=schedule, at=[5, 9])
     episodes = jb.interfaces.Episodes(world, jb.Horizon(20), key=KEY)
-    episode, seen, earned = episodes.begin(0, 0), [], []
+    episode, observed, earned = episodes.begin(0, 0), [], []
     for arm in [0, 0, 1, 1, *[1] * 4, 0, 0]:
-        seen.append(np.asarray(episodes.observe(episode))[6:8].astype(int).tolist())
+        observed.append(np.asarray(episodes.observe(episode))[6:8].astype(int).tolist())
         episode, reward = episodes.step(episode, arm)
         earned.append(float(reward))
     # the first arm's third pull is in round 9; it is sold out then, and none opens again
-    assert seen == [[1, 1]] * 4 + [[0, 0]] * 4 + [[1, 0], [0, 0]]
+    assert observed == [[1, 1]] * 4 + [[0, 0]] * 4 + [[1, 0], [0, 0]]
     assert episode.known.pulls.tolist() == [3, 2] and earned[4:8] == [0.0] * 4
     assert int(episode.lane.status) == jb.Status.CLOSED and int(episode.ledger.rounds) == 9
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("fields", "message"),
     [
         ({}, "pulls, money, shown: none given"),
         ({"pulls": [1.5, 2]}, "pulls: .* whole numbers of at least 0"),
@@ -300,9 +327,9 @@ def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
         ({"shown": [[True, False]] * 2}, "at: shape"),
     ],
 )
-def test_limits_that_are_none(given: dict[str, Any], message: str) -> None:
+def test_limits_that_are_none(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), **given)
+        Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), **fields)
 
 
 def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
@@ -336,9 +363,9 @@ def test_the_kit_knows_what_is_closed() -> None:
     earlier, do not.
     """
     arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])
-    shown = np.array([[True, True], [False, False], [False, True]])
+    schedule = np.array([[True, True], [False, False], [False, True]])
     right = Stocked.of(
-        arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=shown, at=[20, 40]
+        arms, pulls=[[40, 90], [0, 70]], money=[np.inf, 30.0], shown=schedule, at=[20, 40]
     )
     check_environment(right, pulls=256)
 

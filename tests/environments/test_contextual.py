@@ -5,6 +5,7 @@ absent arms.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import jax
@@ -50,21 +51,25 @@ def test_fluid_optimum_by_hand() -> None:
         (0.4, 0.70625, 0.875, 0.631579),
         (0.7, 0.8, 0.0, 0.8),
     ):
-        found = fluid.context_value([(R, C)], np.array([b]))
-        assert found.contextual == pytest.approx(value, abs=1e-12)
-        assert found.price[0] == pytest.approx(price, abs=1e-9)
-        assert found.fixed == pytest.approx(fixed, abs=1e-6)
-        assert found.low == found.value == found.high == pytest.approx(value - found.fixed)
+        solution = fluid.context_value([(R, C)], np.array([b]))
+        assert solution.contextual == pytest.approx(value, abs=1e-12)
+        assert solution.price[0] == pytest.approx(price, abs=1e-9)
+        assert solution.fixed == pytest.approx(fixed, abs=1e-6)
+        assert (
+            solution.low == solution.value == solution.high == pytest.approx(value - solution.fixed)
+        )
     second = np.array([[0.5, 0.1], [0.4, 0.2], [0.3, 0.3], [0.6, 0.1]])[..., None]
-    found = fluid.context_value([(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25]))
-    assert (found.contextual, found.fixed) == (
+    solution = fluid.context_value(
+        [(R, np.concatenate([C, second], axis=2))], np.array([0.3, 0.25])
+    )
+    assert (solution.contextual, solution.fixed) == (
         pytest.approx(0.617453, abs=1e-6),
         pytest.approx(0.491688, abs=1e-6),
     )
-    np.testing.assert_allclose(found.price, [0.886792, 0.018868], atol=1e-6)
+    np.testing.assert_allclose(solution.price, [0.886792, 0.018868], atol=1e-6)
     money = np.array([[0.3, 0.9], [0.7, 0.8]]), np.array([[0.2, 0.3], [0.2, 0.7]])[..., None]
-    found = fluid.context_value([money], None)
-    assert (found.contextual, found.fixed) == (pytest.approx(3.2), pytest.approx(2.5))
+    solution = fluid.context_value([money], None)
+    assert (solution.contextual, solution.fixed) == (pytest.approx(3.2), pytest.approx(2.5))
 
 
 def test_fluid_optimum_against_a_general_solver() -> None:
@@ -139,19 +144,31 @@ def test_laws_without_end_are_sampled() -> None:
         jb.TotalBudget(50.0, last_pull="counts"),
         jb.Horizon(100),
     ):
-        sampled, told = (x.value_of_context(limit)[0] for x in (SPHERE, exact))
-        assert sampled.low < told.value < sampled.high and sampled.high - sampled.low < 0.05
-        assert told.low == told.value == told.high
-        assert sampled.contextual == pytest.approx(told.contextual, abs=0.02)
+        sampled, exact_value = (x.value_of_context(limit)[0] for x in (SPHERE, exact))
+        assert sampled.low < exact_value.value < sampled.high and sampled.high - sampled.low < 0.05
+        assert exact_value.low == exact_value.value == exact_value.high
+        assert sampled.contextual == pytest.approx(exact_value.contextual, abs=0.02)
+
+
+# Its best mixture is clearly best: else which one is depends on the sample
+UNLIKE = dataclasses.replace(
+    SPHERE, reward=LinearMeans.of([[0.5, 0.3, -0.1], [0.6, -0.3, 0.2], [0.2, 0.1, 0.1]])
+)
 
 
 @pytest.mark.parametrize("budget", [np.zeros(0), np.array([0.32]), None])
 def test_the_error_of_a_sampled_benchmark_is_its_spread(budget: Any) -> None:
-    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in SPHERE.sampled(2**14))
+    reward, cost = (x[0].reshape(64, 256, *x.shape[2:]) for x in UNLIKE.sampled(2**14))
     parts = list(zip(reward, cost, strict=True))
     values = [fluid.context_value([parts[i], parts[i + 1]], budget) for i in range(63)]
-    spread = np.std([x.contextual for x in values], ddof=1)
-    assert np.mean([x.error for x in values]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 62))
+    for value, error in (("contextual", "error"), ("fixed", "fixed_error")):
+        spread = np.std([getattr(x, value) for x in values], ddof=1)
+        stated = np.mean([getattr(x, error) for x in values])
+        assert stated == pytest.approx(spread, rel=4 / np.sqrt(2 * 62)), value
+    if budget is not None and not budget.size:  # of the best arm alone
+        assert values[0].fixed_error == pytest.approx(parts[1][0][:, 1].std() / 16)
+    exact = fluid.context_value(parts[:1], budget)
+    assert exact.error == exact.fixed_error == 0
 
 
 @jb.pytree
@@ -172,11 +189,24 @@ def test_a_result_says_how_far_its_benchmark_may_be_off() -> None:
     result = jb.simulate(policy, SPHERE, limit, key=KEY, replicates=4, marks=[0.5, 1.0])
     with pytest.warns(UserWarning, match=message):
         assert np.isfinite(result.regret.values).all()
-    error = SPHERE.value_of_context(limit, samples=2**14)[0].error
-    stated = result.benchmark_error.values[0, 0]
-    np.testing.assert_allclose(stated, [[1000 * error, 2000 * error]] * 4, rtol=1e-6)
+    worth = SPHERE.value_of_context(limit, samples=2**14)[0]
+    for stated, error in (
+        (result.benchmark_error, worth.error),
+        (result.fixed_benchmark_error, worth.fixed_error),
+    ):
+        np.testing.assert_allclose(
+            stated.values[0, 0], [[1000 * error, 2000 * error]] * 4, rtol=1e-6
+        )
+    assert 0 < worth.fixed_error != worth.error
     title = result.plot.regret(over="replicate").axes[0].get_title()
     assert "sampled benchmark" in " ".join(title.split())
+    with warnings.catch_warnings():  # what contexts are worth is far more than chance
+        warnings.simplefilter("error")
+        assert (result.fixed_regret.values < 0).all()
+    always = jb.policies.FixedSplit([1.0, 0.0, 0.0])
+    result = jb.simulate(always, SPHERE, limit, key=KEY, replicates=4, marks=1)
+    with pytest.warns(UserWarning, match="fixed_regret: .* see result.fixed_benchmark_error"):
+        assert np.isfinite(result.fixed_regret.values).all()
 
 
 # --- Laws of contexts and outcomes
@@ -199,8 +229,8 @@ def test_laws_of_contexts() -> None:
     assert stats.kstest(sphere[:, 1, 0], stats.uniform(-1, 2).cdf).pvalue > 0.001  # Archimedes
     assert abs(np.corrcoef(sphere[:, 0, 0], sphere[:, 1, 0])[0, 1]) < 4 / np.sqrt(2048)
     rows = Rows.of(np.arange(6.0)[:, None], RowsInOrder())
-    one = jax.tree.map(lambda table: jnp.asarray(table)[0], rows)
-    met = jax.vmap(one.draw, in_axes=(None, 0))(KEY, jnp.arange(1, 9))
+    law_row = jax.tree.map(lambda table: jnp.asarray(table)[0], rows)
+    met = jax.vmap(law_row.draw, in_axes=(None, 0))(KEY, jnp.arange(1, 9))
     assert met.ravel().tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
 
 
@@ -330,9 +360,9 @@ class Closing(jb.environments.finite.AroundWorld):
         return round + 1
 
     def pull(self, state: Any, action: jax.Array, key: Any, round: jax.Array) -> Any:
-        state, outcome, seen, empty = self.inner.pull(state, action, key, round)
-        there = self.open(state, round).at[action].get(mode="fill", fill_value=False)
-        return state, outcome._replace(valid=outcome.valid & there), seen, empty
+        state, outcome, feedback, empty = self.inner.pull(state, action, key, round)
+        is_open = self.open(state, round).at[action].get(mode="fill", fill_value=False)
+        return state, outcome._replace(valid=outcome.valid & is_open), feedback, empty
 
 
 @pytest.mark.parametrize(
@@ -368,23 +398,23 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     rng = np.random.default_rng(6)
     quality, dollars = rng.random((11, 2)), rng.random((11, 2))
     features = np.arange(11.0)[:, None]
-    plain, seen = (
+    plain, featured = (
         RequestTable.of(quality, dollars, ShuffledRows(), features=x) for x in (None, features)
     )
-    assert (plain.spec.context, seen.spec.context) == (None, (1,))
-    rows = seen.rows(KEY, 22)
+    assert (plain.spec.context, featured.spec.context) == (None, (1,))
+    rows = featured.rows(KEY, 22)
     lane = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, 0), streams.Domain.WORLD)
-    one = jax.tree.map(lambda x: jnp.asarray(x)[0], seen)
-    met = jax.vmap(one.context, (None, 0))(lane, jnp.arange(1, 23))
+    instance = jax.tree.map(lambda x: jnp.asarray(x)[0], featured)
+    met = jax.vmap(instance.context, (None, 0))(lane, jnp.arange(1, 23))
     assert met.ravel().tolist() == rows.tolist()
     later = RequestTable.of(quality, dollars, ShuffledRows(), features=100 + features)
-    moves = jax.tree.map(lambda x: jnp.asarray(x)[0], Piecewise.of([seen, later], at=[12]))
+    moves = jax.tree.map(lambda x: jnp.asarray(x)[0], Piecewise.of([featured, later], at=[12]))
     met = jax.vmap(moves.context, (None, 0))(lane, jnp.arange(1, 23))
     assert met.ravel().tolist() == (rows + 100 * (np.arange(22) >= 11)).tolist()
     # policies without contexts play both alike, to the bit
     results = [
         jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2)
-        for w in (plain, seen)
+        for w in (plain, featured)
     ]
     assert_same_results(*results, "a table without and with features")
 
@@ -394,33 +424,33 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
 
 def test_what_is_refused() -> None:
     world, arms = worlds()["linear"], jb.environments.FiniteArms.bernoulli([0.5], [0.5])
-    played = {"key": KEY, "marks": 1}
+    keywords = {"key": KEY, "marks": 1}
     with pytest.raises(
         InputError, match="'no contexts' given; it must be one with contexts for LinUCB"
     ):
-        jb.simulate(LinUCB(), arms, jb.Horizon(5), **played)
+        jb.simulate(LinUCB(), arms, jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="one would wait for ever"):
         jb.simulate(
             LinUCB(),
             WithNullArm(world),
             jb.TotalBudget(5.0, last_pull="counts"),
             max_rounds=9,
-            **played,
+            **keywords,
         )
     with pytest.raises(InputError, match="LinearRate, which would wait for ever"):
-        jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **played)
+        jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="constraint: one without a pace given"):
-        jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **played)
+        jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **keywords)
     with pytest.raises(
         InputError, match=r"rounds: 20000000 given; it must be at most 16777216 for LinUCB"
     ):
-        jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **played)
+        jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **keywords)
     with pytest.raises(InputError, match="shared: True given"):
-        jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **played)
+        jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="cost_guess: '2 numbers' given"):
-        jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **played)
+        jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="LinUCB' given; it must be a policy that adds up"):
-        jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **played)
+        jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="features: shape"):
         RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)
     with pytest.raises(InputError, match=r"reward: .* given; it must be \[3, 4\]"):

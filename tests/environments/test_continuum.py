@@ -34,25 +34,25 @@ def level(x: jax.Array, p: Any) -> jax.Array:
     return p["level"]
 
 
-def world(**more: Any) -> Continuum:
-    given: dict[str, Any] = {
+def world(**changes: Any) -> Continuum:
+    fields: dict[str, Any] = {
         "lipschitz_reward": 0.5,
         "lipschitz_cost": 0.0,
         "parameters": {"level": [0.3, 0.8]},
-    } | more
-    return Continuum.of(line, level, **given)
+    } | changes
+    return Continuum.of(line, level, **fields)
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "beta", "hill", "auctions"])
 @pytest.mark.integration_rows("bernoulli", "beta", "hill")
 def test_environment_keeps_the_contract(name: str) -> None:
-    made = {
+    environment = {
         "bernoulli": world,
         "beta": lambda: world(reward_noise=Beta(2.0), cost_noise=Beta(0.5)),
         "hill": lambda: reward_hill([0.3, 0.9], peak=0.5),
         "auctions": lambda: auctions(low=3),
     }[name]()
-    assert check_environment(made, POINTS, key=KEY, counted=False) < 4
+    assert check_environment(environment, POINTS, key=KEY, counted=False) < 4
 
 
 def auctions(**more: Any) -> LoggedAuctions:
@@ -79,11 +79,11 @@ def test_the_best_rate_is_that_of_the_continuum() -> None:
     centre = np.array([0.2173, 0.5, 0.9411])
     reward, cost = cost_valley(centre, 0.05).values()
     for i, c in enumerate(centre):
-        found = minimize_scalar(
+        optimum = minimize_scalar(
             lambda x, c=c: -(0.95 + 0.05 * x) / (0.05 + 0.2 * (1 - np.exp(-500 * (x - c) ** 2))),
             bounds=(c - 0.02, c + 0.02), method="bounded", options={"xatol": 1e-10},
         )  # fmt: skip
-        assert abs((reward[i] / cost[i]).max() / -found.fun - 1) < 3e-6
+        assert abs((reward[i] / cost[i]).max() / -optimum.fun - 1) < 3e-6
 
 
 def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
@@ -94,11 +94,11 @@ def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
 
     @jax.jit
     def play(actions: jax.Array) -> tuple[jax.Array, jax.Array]:
-        def one(state: Any, given: Any) -> Any:
-            state, outcome, _, _ = lane.pull(state, given[0], key, given[1])
+        def step(state: Any, inputs: Any) -> Any:
+            state, outcome, _, _ = lane.pull(state, inputs[0], key, inputs[1])
             return state, (outcome.reward, outcome.cost)
 
-        return jax.lax.scan(one, lane.start(), (actions, jnp.arange(1, actions.shape[0] + 1)))[1]
+        return jax.lax.scan(step, lane.start(), (actions, jnp.arange(1, actions.shape[0] + 1)))[1]
 
     alone = play(jnp.full(200, 0.5))
     mixed = play(jnp.tile(jnp.array([0.5, 0.4, 0.3, 0.2]), 200))
@@ -116,13 +116,13 @@ def test_beta_noise_has_the_law_and_the_mean() -> None:
         jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15),
     )
     outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))
-    drawn = np.sort(np.asarray(outcomes(jnp.int32(ticks.ONE * 24 // 64), words)) / ticks.ONE)
-    exact = laws.beta(3 * 24 / 64, 3 * 40 / 64).cdf(drawn)
+    sample = np.sort(np.asarray(outcomes(jnp.int32(ticks.ONE * 24 // 64), words)) / ticks.ONE)
+    exact = laws.beta(3 * 24 / 64, 3 * 40 / 64).cdf(sample)
     assert np.abs(exact - (np.arange(2**16) + 0.5) / 2**16).max() < 5e-4
     for units in (0.0, 0.013, 0.41, 0.7777, 1.0):
         mean = jnp.int32(round(units * ticks.ONE))
-        drawn = np.asarray(outcomes(mean, words)) / ticks.ONE
-        assert abs(drawn.mean() - int(noise.mean(mean)) / ticks.ONE) < 2e-4
+        sample = np.asarray(outcomes(mean, words)) / ticks.ONE
+        assert abs(sample.mean() - int(noise.mean(mean)) / ticks.ONE) < 2e-4
         assert abs(int(noise.mean(mean)) / ticks.ONE - units) < 3e-5
 
 

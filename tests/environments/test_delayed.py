@@ -92,10 +92,10 @@ def lanes(name: str) -> jb.Trajectory:
     """Some lanes of a policy, ``[run, round]``."""
     policy = InFlight(POLICIES[name], bound=BOUNDS)
 
-    def one(run: jax.Array) -> jb.Trajectory:
+    def lane(run: jax.Array) -> jb.Trajectory:
         return jb.rollout(policy, world(), RENEWING, key=KEY, rounds=ROUNDS, replicate=run)
 
-    return jax.device_get(jax.jit(jax.vmap(one))(jnp.arange(RUNS)))
+    return jax.device_get(jax.jit(jax.vmap(lane))(jnp.arange(RUNS)))
 
 
 POLICIES = {
@@ -138,7 +138,7 @@ class Round(NamedTuple):
     number: int
     arm: int  # −1: none was played
     slot: int
-    seen: int  # requests of this slot that came before
+    earlier: int  # requests of this slot that came before
     lane: Any  # the lane's own values of this round
     twin: Twin
     arrived: list[tuple[int, int, int, int, bool]]  # filled when the round is over
@@ -154,14 +154,16 @@ def replayed(
     lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
     wait = delays(run, lane.action)
     for i, arm in enumerate(lane.action.tolist()):
-        slot, here = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
+        slot, values = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
         arrived: list[tuple[int, int, int, int, bool]] = []
         yield (
-            now := Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot))
+            now := Round(
+                i + 1, arm, slot, int(SEEN[i]), values, twin, arrived, twin.affordable(slot)
+            )
         )
         if arm >= 0:
-            cost = int(here.outcome.cost.max())
-            twin.play(i + 1, slot, arm, int(here.outcome.reward), cost, int(wait[i]))
+            cost = int(values.outcome.cost.max())
+            twin.play(i + 1, slot, arm, int(values.outcome.reward), cost, int(wait[i]))
         booked(now)
         arrived += twin.arrive(i + 1, M)
 
@@ -173,15 +175,15 @@ def test_the_simulator_agrees_with_a_plain_twin():
     skips, arrived, late = 0, [], False
 
     def booked(now: Round) -> None:
-        twin, known = now.twin, now.lane.state.memory
-        assert known.open.tolist() == twin.open
-        assert known.learnt.pulls.tolist() == twin.n
-        assert ticks.join(known.learnt.reward).tolist() == twin.reward
-        assert ticks.join(known.learnt.cost).tolist() == twin.cost
+        twin, memory = now.twin, now.lane.state.memory
+        assert memory.open.tolist() == twin.open
+        assert memory.learnt.pulls.tolist() == twin.n
+        assert ticks.join(memory.learnt.reward).tolist() == twin.reward
+        assert ticks.join(memory.learnt.cost).tolist() == twin.cost
         for j, budget in enumerate(twin.budgets):
-            charged = int(ticks.join(known.budgets.charged)[j])
+            charged = int(ticks.join(memory.budgets.charged)[j])
             granted = budget.amount * (now.slot // budget.every + 1 if budget.carries else 1)
-            assert granted - charged == budget.left(now.slot), (now.number, j)
+            assert granted - charged == budget.balance(now.slot), (now.number, j)
 
     for run in range(RUNS):
         for now in replayed("omega_ucb", run, booked):
@@ -205,7 +207,7 @@ def test_the_simulator_agrees_with_a_plain_twin():
         assert violation.tolist() == [0, 0] == [budget.overspent() for budget in twin.budgets]
         assert spent.tolist() == [sum(budget.paid.values()) for budget in twin.budgets]
     # Or nothing was tried
-    assert skips and late and any(lost for told in arrived for *_, lost in told)
+    assert skips and late and any(is_lost for events in arrived for *_, is_lost in events)
 
 
 class Forecast:
@@ -260,8 +262,8 @@ def serve(name: str, run: int) -> None:
         ticket = agent.choose()
         assert (names.index(ticket.arm) if ticket else -1) == arm, (name, run, t)
         if t < ROUNDS:
-            for round, _, reward, cost, lost in arrived:
-                if lost:
+            for round, _, reward, cost, is_lost in arrived:
+                if is_lost:
                     with agent._transaction() as ledger:
                         ledger.settle(now[0], "expire", ledger.find(round))
                 else:
@@ -277,15 +279,15 @@ def serve(name: str, run: int) -> None:
             for account in setup.accounts
         ]
     learnt = setup.program.state(service["learnt"])
-    known = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
-    for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
-        if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
-            mine, more = mine[: must.shape[0]], mine[must.shape[0] :]
+    memory = Known(learnt, waiting, simulated.budgets._replace(charged=ticks.split(np.array(paid))))
+    for got, must in zip(jax.tree.leaves(memory), jax.tree.leaves(simulated), strict=True):
+        if got.ndim and got.shape != must.shape:  # an agent has room for more arms
+            got, more = got[: must.shape[0]], got[must.shape[0] :]
             assert not np.asarray(more).any()
-        if mine.dtype == np.float32:  # prices, in a program that is another one
-            np.testing.assert_allclose(mine, must, rtol=1e-5)
+        if got.dtype == np.float32:  # prices, in a program that is another one
+            np.testing.assert_allclose(got, must, rtol=1e-5)
         else:
-            assert np.array_equal(mine, must), (name, run)
+            assert np.array_equal(got, must), (name, run)
 
 
 SLOW = [
@@ -303,7 +305,7 @@ def test_a_service_decides_as_the_simulator(name: str) -> None:
 @pytest.mark.integration
 def test_the_pacer_agrees_with_its_twin():
     """Prices to 10⁻³ over a whole lane in float32, decisions but for near-ties."""
-    moved = 0
+    decisions = 0
     for run in range(RUNS):
         pacer = Pacer(eta=0.05)
         for now in replayed("pacer", run):
@@ -311,12 +313,13 @@ def test_the_pacer_agrees_with_its_twin():
             if not can:
                 assert arm < 0
                 continue
-            left = with_returns(twin, pacer, now.slot)
+            money = with_returns(twin, pacer, now.slot)
             ahead = [
-                expected_left(now.slot, now.seen, budget.every, EXPECTED) for budget in twin.budgets
+                expected_left(now.slot, now.earlier, budget.every, EXPECTED)
+                for budget in twin.budgets
             ]
             targets = [
-                max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)
+                max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(money, ahead, strict=True)
             ]
             net = pacer.play(twin, now.number, targets, can)
             new, best = [k for k in can if net[k] == np.inf], max(net[k] for k in can)
@@ -326,8 +329,8 @@ def test_the_pacer_agrees_with_its_twin():
                 assert arm == new[0] if new else net[arm] >= best - 1e-3
             pacer.move(twin, targets, arm)
             assert np.allclose(now.lane.state.memory.learnt.price, pacer.price, rtol=1e-3), now
-            moved += 1
-    assert moved > ROUNDS
+            decisions += 1
+    assert decisions > ROUNDS
 
 
 @pytest.mark.integration
@@ -335,12 +338,14 @@ def test_an_even_pace_stays_under_its_line():
     for run in range(RUNS):
         skips = 0
         for now in replayed("even_pace", run):
-            line = [even_line(budget, now.slot, now.seen, EXPECTED) for budget in now.twin.budgets]
-            least = [
+            line = [
+                even_line(budget, now.slot, now.earlier, EXPECTED) for budget in now.twin.budgets
+            ]
+            room = [
                 min(x for x, b in zip(line, now.twin.budgets, strict=True) if k in b.arms)
                 for k in range(3)
             ]
-            fits = [k for k, bound in enumerate(now.twin.bounds) if bound <= least[k] + 8]
+            fits = [k for k, bound in enumerate(now.twin.bounds) if bound <= room[k] + 8]
             assert now.arm in fits if now.arm >= 0 else not fits, now
             skips += now.arm < 0
         assert skips
@@ -383,25 +388,29 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     lane = jb.rollout(InFlight(PrimalDualBwK()), late, limit, key=KEY, rounds=rounds)
     hot = (np.asarray(lane.action)[:, None] == np.arange(3))[..., None]
     costs = np.cumsum(hot * np.asarray(lane.outcome.cost)[:, None, :].astype(np.int64), axis=0)
-    known = ticks.join(lane.state.memory.learnt.learnt.cost)
-    assert np.array_equal(known[6:], costs[:-6]) and not known[:6].any() and known[-1].all()
+    learnt_costs = ticks.join(lane.state.memory.learnt.learnt.cost)
+    assert (
+        np.array_equal(learnt_costs[6:], costs[:-6])
+        and not learnt_costs[:6].any()
+        and learnt_costs[-1].all()
+    )
     day = jb.Renewing([9.0, 7.0], [2, 1], [10] * 4)
     lane = jb.rollout(
         InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds
     )
-    cost, played = np.asarray(lane.outcome.cost).astype(np.int64), np.asarray(lane.action) >= 0
+    cost, is_pull = np.asarray(lane.outcome.cost).astype(np.int64), np.asarray(lane.action) >= 0
     charged = ticks.join(lane.state.memory.budgets.charged)
     for j, slots in enumerate((2, 1)):
         for t in range(rounds):
             first = t // (10 * slots) * 10 * slots  # of this period
             paid = sum(
-                int(cost[s, j]) if s <= t - 6 else ticks.ONE * int(played[s])
+                int(cost[s, j]) if s <= t - 6 else ticks.ONE * int(is_pull[s])
                 for s in range(first, t + 1)
             )
             assert charged[t, j] == paid, (j, t)
     assert not ticks.join(lane.ledger.audit["violation"]).any()
-    assert not played.all()
-    assert played.sum() > 20
+    assert not is_pull.all()
+    assert is_pull.sum() > 20
     with pytest.raises(
         jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"
     ):
@@ -437,11 +446,11 @@ def test_open_pulls_count_at_their_arms_means():
         jnp.asarray(n, jnp.int32), ticks.split(reward), ticks.split(cost), None, None
     )
     got = arm_statistics.counted(stats, jnp.asarray(open_, jnp.int32))
-    known = np.maximum(n, 1)
-    assert ticks.join(got.reward).tolist() == (reward + open_ * (reward // known)).tolist()
+    divisor = np.maximum(n, 1)
+    assert ticks.join(got.reward).tolist() == (reward + open_ * (reward // divisor)).tolist()
     assert (
         ticks.join(got.cost).tolist()
-        == (cost + open_ * np.where(n > 0, cost // known, ticks.ONE)).tolist()
+        == (cost + open_ * np.where(n > 0, cost // divisor, ticks.ONE)).tolist()
     )
     assert got.pulls.tolist() == (n + open_).tolist()
 
@@ -483,9 +492,9 @@ def test_a_delayed_world_is_checked(make: Any, message: str) -> None:
     ],
 )
 def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> None:
-    given = {"amount": AMOUNT, "every": EVERY, "requests": REQUESTS} | change
+    fields = {"amount": AMOUNT, "every": EVERY, "requests": REQUESTS} | change
     with pytest.raises(jb.InputError, match=message):
-        jb.simulate(InFlight(OmegaUCB()), world(), jb.Renewing(**given), key=KEY)
+        jb.simulate(InFlight(OmegaUCB()), world(), jb.Renewing(**fields), key=KEY)
 
 
 def test_those_who_pace_say_what_they_miss():
@@ -524,10 +533,10 @@ def test_what_draws_and_what_weighs_count_open_requests_too() -> None:
 
 def test_an_arm_whose_only_answer_was_lost_is_tried_again() -> None:
     state = arm_statistics.empty(4)._replace(pulls=jnp.array([3, 0, 2, 0]))
-    taken = ArmIncreasing(RCB(), beta=1.0).admits(
+    admitted = ArmIncreasing(RCB(), beta=1.0).admits(
         state, View(jnp.int32(100), None, jnp.ones(4, bool))
     )
-    assert taken.tolist() == [True, True, True, False]
+    assert admitted.tolist() == [True, True, True, False]
 
 
 def test_a_reservoir_may_answer_late() -> None:
@@ -546,14 +555,14 @@ def test_a_reservoir_may_answer_late() -> None:
 
 
 def test_an_outcome_that_comes_when_patience_ends_is_not_lost() -> None:
-    def lost(delay: int) -> int:
+    def lost_count(delay: int) -> int:
         late = Delayed(
             FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5]), FixedDelay(delay), room=8, patience=3
         )
         result = jb.simulate(InFlight(OmegaUCB()), late, jb.Horizon(20), key=KEY, marks=1)
         return int(result.ledger["event:lost"].item())
 
-    assert [lost(delay) for delay in (3, 4)] == [0, 17]
+    assert [lost_count(delay) for delay in (3, 4)] == [0, 17]
 
 
 def test_delays_of_any_size_of_weight() -> None:
@@ -577,17 +586,17 @@ def money_and_tokens(rounds: int, *amounts: float) -> jb.Renewing:
 
 
 def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> None:
-    def actions(world: FiniteArms, **how: Any) -> np.ndarray:
-        late = Delayed(world, FixedDelay(2), room=8, **how)
+    def actions(world: FiniteArms, **keywords: Any) -> np.ndarray:
+        late = Delayed(world, FixedDelay(2), room=8, **keywords)
         policy = InFlight(PricePacer(eta=0.05, budgets=2), bound=BOUNDS)
         return jb.rollout(policy, late, money_and_tokens(30, 6.0, 6.0), key=KEY, rounds=300).action
 
     twice = [[(r, np.repeat(c[:, None], 2, axis=1)) for r, c in arms] for arms in logs()]
-    one, both = (
+    single, both = (
         actions(FiniteArms.empirical(logs()), groups=(None, None)),
         actions(FiniteArms.empirical(twice)),
     )
-    assert np.array_equal(one, both) and len(set(one.tolist())) > 2
+    assert np.array_equal(single, both) and len(set(single.tolist())) > 2
 
 
 def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:

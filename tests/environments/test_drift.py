@@ -39,25 +39,27 @@ def test_a_world_that_stands_gives_its_own_bits(
 ) -> None:
     inside = world(name)
     standing = Piecewise.of([inside] * (1 + len(changes)), at=changes)
-    how: dict[str, Any] = {
+    keywords: dict[str, Any] = {
         "key": KEY,
         "replicates": 3,
         "marks": 3,
         "engine": "scan",
         "max_rounds": 400,
     }
-    one, other = (jb.simulate(OmegaUCB(), w, constraint, **how) for w in (inside, standing))
-    possible = {name for name in other.ledger if name.startswith(("moving:", "fixed:"))}
+    reference, result = (
+        jb.simulate(OmegaUCB(), w, constraint, **keywords) for w in (inside, standing)
+    )
+    possible = {name for name in result.ledger if name.startswith(("moving:", "fixed:"))}
     assert len(possible) == 4
-    plain = {name: x for name, x in other.ledger.items() if name not in possible}
+    plain = {name: x for name, x in result.ledger.items() if name not in possible}
     assert_same_results(
-        one, dataclasses.replace(other, ledger=plain), "the world, and a standing one"
+        reference, dataclasses.replace(result, ledger=plain), "the world, and a standing one"
     )
     # the regrets are those of today, up to a tick
-    for ours in (other.regret, other.fixed_regret):
-        np.testing.assert_allclose(ours, one.regret, atol=2.0**-23)
-    np.testing.assert_allclose(other.realised_regret, one.realised_regret, atol=2.0**-23)
-    assert np.isnan(other.best_rate).all()
+    for ours in (result.regret, result.fixed_regret):
+        np.testing.assert_allclose(ours, reference.regret, atol=2.0**-23)
+    np.testing.assert_allclose(result.realised_regret, reference.realised_regret, atol=2.0**-23)
+    assert np.isnan(result.best_rate).all()
 
 
 def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> None:
@@ -67,19 +69,20 @@ def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> Non
     low, high = (FiniteArms.bernoulli([m, 0.5], [0.5, 0.5]) for m in (0.3, 0.7))
     both = Piecewise.of([low, high], at=[101])
     only = Schedule(at=[1], arms=[0])
-    how: dict[str, Any] = {
+    keywords: dict[str, Any] = {
         "key": KEY,
         "replicates": 4,
         "marks": np.arange(1, 201) / 200,
         "engine": "scan",
     }
-    found = [
-        jb.simulate(only, w, jb.Horizon(200), **how).ledger["reward"] for w in (low, both, high)
+    totals = [
+        jb.simulate(only, w, jb.Horizon(200), **keywords).ledger["reward"]
+        for w in (low, both, high)
     ]
-    each = [np.diff(x, axis=-1, prepend=0) for x in found]
-    np.testing.assert_array_equal(each[1][..., :100], each[0][..., :100])
-    np.testing.assert_array_equal(each[1][..., 100:], each[2][..., 100:])
-    assert (each[0] <= each[2]).all() and (each[0] < each[2]).any()
+    rewards = [np.diff(x, axis=-1, prepend=0) for x in totals]
+    np.testing.assert_array_equal(rewards[1][..., :100], rewards[0][..., :100])
+    np.testing.assert_array_equal(rewards[1][..., 100:], rewards[2][..., 100:])
+    assert (rewards[0] <= rewards[2]).all() and (rewards[0] < rewards[2]).any()
 
 
 def test_an_instance_has_changes_of_its_own_and_batches_change_nothing() -> None:
@@ -122,14 +125,14 @@ def by_linear_program(start: Any, reward: Any, cost: Any, budget: float) -> floa
     for j in range(segments):
         keep = range(j + 1)
         rows = np.kron(np.eye(j + 1), np.ones(arms))
-        found = linprog(
+        solution = linprog(
             -reward[keep].ravel(),
             np.vstack([cost[keep].ravel(), rows[j]]),
             [budget, lengths[j]],
             rows[:j] if j else None,
             lengths[:j] if j else None,
         )
-        best = max(best, -found.fun if found.status == 0 else 0.0)
+        best = max(best, -solution.fun if solution.status == 0 else 0.0)
     return best
 
 
@@ -182,15 +185,15 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
         assert result.regret.shape == (3, worlds, 50, 4)
         assert float(result.regret.min()) >= -(2.0**-23)
         assert result.fixed_regret.values[1:2].min() >= -(2.0**-23)  # of one arm alone
-        lost = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
-        assert lost < 0.01  # and who plays the program loses next to nothing
+        share = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
+        assert share < 0.01  # and who plays the program loses next to nothing
         if null:  # then V(B) bounds the mean of any policy, up to the last pull
             ready = budget.prepare(moving)
-            most = moving.benchmarks(ready, np.full((worlds, 1), 21.0))["moving"](
+            bound = moving.benchmarks(ready, np.full((worlds, 1), 21.0))["moving"](
                 np.arange(worlds), np.full((worlds, 1), 21.0)
             )[:, 0]
             final = result.reward.values[..., -1]
-            assert (final.mean(-1) <= most + 4 * final.std(-1) / np.sqrt(50)).all()
+            assert (final.mean(-1) <= bound + 4 * final.std(-1) / np.sqrt(50)).all()
 
 
 def test_luck_with_random_costs_is_no_regret_below_0() -> None:
@@ -224,13 +227,15 @@ def test_by_rounds_the_benchmark_is_a_sum() -> None:
     )
     mean = np.repeat(reward, [10, 20, 20], axis=0)
     for mark, rounds in enumerate((10, 25, 50)):
-        best, fixed, own = (
+        best, fixed, arm_reward = (
             mean[:rounds].max(1).sum(),
             mean[:rounds].sum(0).max(),
             mean[:rounds, 0].sum(),
         )
-        assert result.regret.values[0, 0, 0, mark] == pytest.approx(best - own, abs=1e-5)
-        assert result.fixed_regret.values[0, 0, 0, mark] == pytest.approx(fixed - own, abs=1e-5)
+        assert result.regret.values[0, 0, 0, mark] == pytest.approx(best - arm_reward, abs=1e-5)
+        assert result.fixed_regret.values[0, 0, 0, mark] == pytest.approx(
+            fixed - arm_reward, abs=1e-5
+        )
 
 
 def some_worlds() -> list[Piecewise]:
@@ -261,10 +266,10 @@ def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
     exact = Schedule(*moving.best_schedule(budget))
     ends = jb.simulate([exact, OmegaUCB()], moving, budget, key=KEY, replicates=8, marks=1)
     value = ends.ledger["moving:expected_clock"][:, :, :, 0] / 2.0**24
-    lost = ends.regret.values[..., 0] / value
+    shares = ends.regret.values[..., 0] / value
     # The fraction of a pull at a boundary
-    assert np.abs(lost[0]).max() < 0.02 and np.median(np.abs(lost[0])) == 0.0
-    assert lost[1].mean() > 0.02
+    assert np.abs(shares[0]).max() < 0.02 and np.median(np.abs(shares[0])) == 0.0
+    assert shares[1].mean() > 0.02
 
 
 def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:

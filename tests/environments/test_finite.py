@@ -37,8 +37,8 @@ def draws(
 
 
 def _all(tables: Any, arm: jax.Array, key: jax.Array, n: int) -> Any:
-    one = at_instance(tables, jnp.int32(0))
-    return jax.vmap(lambda i: one.outcome(key, arm, i))(jnp.arange(n, dtype=jnp.int32))
+    environment = at_instance(tables, jnp.int32(0))
+    return jax.vmap(lambda i: environment.outcome(key, arm, i))(jnp.arange(n, dtype=jnp.int32))
 
 
 _draws = jax.jit(_all, static_argnames="n")
@@ -128,8 +128,8 @@ def pull(arms: Any, action: Any, instance: int = 0) -> Any:
 
 @jax.jit
 def _pulled(tables: Any, action: jax.Array, instance: jax.Array) -> Any:
-    one = at_instance(tables, instance)
-    return one.pull(one.start(), action, KEY, jnp.int32(1))
+    environment = at_instance(tables, instance)
+    return environment.pull(environment.start(), action, KEY, jnp.int32(1))
 
 
 def test_a_set_of_arms_is_one_round_of_several_pulls() -> None:
@@ -228,9 +228,9 @@ def test_random_instances_are_addressed(make: Any) -> None:
     small, large = make(KEY, 2, 3), make(KEY, 4, 5)
     # More change not the others
     chex.assert_trees_all_equal(small, jax.tree.map(lambda x: x[:2, :3], large))
-    again, other = make(KEY, 2, 3), make(jax.random.key(1), 2, 3)
+    again, different = make(KEY, 2, 3), make(jax.random.key(1), 2, 3)
     assert np.array_equal(small.mean_reward, again.mean_reward)
-    assert not np.array_equal(small.mean_reward, other.mean_reward)
+    assert not np.array_equal(small.mean_reward, different.mean_reward)
 
 
 def test_random_instances_have_the_laws_of_the_paper() -> None:

@@ -44,11 +44,11 @@ def test_the_ratio_law(beta: float) -> None:
 
 
 def test_arms_do_not_depend_on_capacity_batch_or_count() -> None:
-    many, few = reservoir(4096).first_arms(4096), reservoir(3).first_arms(3)
-    assert all(np.array_equal(a[:, :3], b) for a, b in zip(many, few, strict=True))
-    one = reservoir(3).take([1]).first_arms(700)
-    assert all(np.array_equal(a[1:2, :700], b) for a, b in zip(many, one, strict=True))
-    assert np.unique(many[0]).size > 8000, "arms and instances differ"
+    large, small = reservoir(4096).first_arms(4096), reservoir(3).first_arms(3)
+    assert all(np.array_equal(a[:, :3], b) for a, b in zip(large, small, strict=True))
+    single = reservoir(3).take([1]).first_arms(700)
+    assert all(np.array_equal(a[1:2, :700], b) for a, b in zip(large, single, strict=True))
+    assert np.unique(large[0]).size > 8000, "arms and instances differ"
 
 
 def test_uniform_outcomes_have_their_mean() -> None:
@@ -135,8 +135,8 @@ def play(arms: Reservoir) -> jb.Result:
 @pytest.mark.integration
 def test_a_sampler_that_breaks_its_promise() -> None:
     def arms(sampler: Any, **changes: Any) -> Reservoir:
-        given = {"instances": 2, "capacity": 4, "best_ratio": 1.0, "least_cost": 0.5} | changes
-        return Reservoir.sampled(sampler, KEY, **given)
+        fields = {"instances": 2, "capacity": 4, "best_ratio": 1.0, "least_cost": 0.5} | changes
+        return Reservoir.sampled(sampler, KEY, **fields)
 
     half = jnp.float32(0.5)
     with pytest.raises(

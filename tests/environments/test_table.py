@@ -117,8 +117,8 @@ def test_all_policies_meet_the_same_request_in_a_round_and_a_rest_lets_it_pass()
     ledger = jb.simulate(policies, world, jb.Horizon(40), key=KEY, marks=marks).ledger
     reward = np.diff(ledger["reward"][:, 0, 0], prepend=0) // 2**24
     assert (reward[0] + reward[1] == 1).all() and 0 < reward[0].sum() < 40
-    played = np.diff(ledger["spent"][2, 0, 0], prepend=0) > 0
-    assert (~played).any() and (reward[2][played] == reward[0][played]).all()
+    is_paid = np.diff(ledger["spent"][2, 0, 0], prepend=0) > 0
+    assert (~is_paid).any() and (reward[2][is_paid] == reward[0][is_paid]).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
@@ -130,8 +130,8 @@ def test_every_order_of_few_rows_is_equally_likely(n: int) -> None:
     orders = jax.jit(jax.vmap(lambda w: jax.vmap(lambda x: permuted(x, jnp.int32(n), w))(places)))(
         words
     )
-    found, counts = np.unique(np.asarray(orders), axis=0, return_counts=True)
-    assert (np.sort(found, axis=1) == np.arange(n)).all() and len(found) == math.factorial(n)
+    distinct, counts = np.unique(np.asarray(orders), axis=0, return_counts=True)
+    assert (np.sort(distinct, axis=1) == np.arange(n)).all() and len(distinct) == math.factorial(n)
     assert n == 1 or stats.chisquare(counts).pvalue > 0.01 / 5
 
 
@@ -173,7 +173,7 @@ def test_prices_may_change_while_the_requests_stay() -> None:
 
 
 def test_what_is_no_table_is_refused_by_name() -> None:
-    for reward, cost, order, said in (
+    for reward, cost, order, message in (
         ([[0.5]], [[0.5, 0.5]], None, r"shapes \(1, 1\) and \(1, 2\) given"),
         ([[1.5]], [[0.5]], None, "reward: 1.5 given"),
         (
@@ -185,5 +185,5 @@ def test_what_is_no_table_is_refused_by_name() -> None:
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(1, 1)), r"parts: \(1, 1\) given"),
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(4,)), "parts: 4 given"),
     ):
-        with pytest.raises(jb.InputError, match=said):
+        with pytest.raises(jb.InputError, match=message):
             RequestTable.of(reward, cost, order).check()

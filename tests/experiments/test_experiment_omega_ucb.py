@@ -13,7 +13,7 @@ import xarray
 from experiments.common import Options, ranking
 from experiments.omega_ucb import EXPERIMENT
 from experiments.omega_ucb.figures import _best_rho, best, less, somewhere, statistic
-from experiments.omega_ucb.intervals import arms_of, bounds, example2, figure5
+from experiments.omega_ucb.intervals import arms_of, example2, figure5, ratio_bounds
 from experiments.omega_ucb.play import (
     GROUPS,
     MARKS,
@@ -31,7 +31,7 @@ RANDOM = np.random.default_rng(0)
 UNITS = 80
 
 
-def made(**means: float) -> Curves:
+def noisy_curves(**means: float) -> Curves:
     """Regrets of some policies around given means, in worlds that they share."""
     noise = RANDOM.normal(0, 30, size=(1, UNITS, 1, 1)) + RANDOM.normal(
         0, 5, size=(len(means), UNITS, 1, 1)
@@ -60,44 +60,44 @@ def test_example_2() -> None:
 
 def test_bounds_of_figure_1_have_hoeffdings_and_wilsons_width() -> None:
     n, reward, cost = 1000, np.array([300.0, 650.0]), np.array([400.0, 90.0])
-    found = bounds(n, reward, cost)
+    upper_bounds = ratio_bounds(n, reward, cost)
     r, c, e = reward / n, cost / n, np.sqrt(np.log(2 / 0.01) / (2 * n))
-    np.testing.assert_allclose(found["i-UCB"], r / c + e, rtol=1e-5)
-    np.testing.assert_allclose(found["c-UCB"], (r + e) / c, rtol=1e-5)
-    np.testing.assert_allclose(found["m-UCB"], (r + e) / (c - e), rtol=1e-4)
+    np.testing.assert_allclose(upper_bounds["i-UCB"], r / c + e, rtol=1e-5)
+    np.testing.assert_allclose(upper_bounds["c-UCB"], (r + e) / c, rtol=1e-5)
+    np.testing.assert_allclose(upper_bounds["m-UCB"], (r + e) / (c - e), rtol=1e-4)
     # the tangent to the disc of Hoeffding's radius around (c̄, r̄)
     angle = np.arctan2(r, c) + np.arcsin(e / np.hypot(r, c))
-    np.testing.assert_allclose(found["UCB-SC+"], np.tan(angle), rtol=1e-4)
+    np.testing.assert_allclose(upper_bounds["UCB-SC+"], np.tan(angle), rtol=1e-4)
     z = 2.5758293
     a, half = n + z**2, z * np.sqrt(n * np.stack([r * (1 - r), c * (1 - c)]) + z**2 / 4)
     upper, lower = (reward + z**2 / 2 + half[0]) / a, (cost + z**2 / 2 - half[1]) / a
-    np.testing.assert_allclose(found["ω-UCB"], upper / lower, rtol=1e-4)
+    np.testing.assert_allclose(upper_bounds["ω-UCB"], upper / lower, rtol=1e-4)
     assert np.isfinite(np.asarray(evaluate_arms(OmegaUCB(), arms_of(n, reward, cost, 10)))).all()
 
 
 def test_verdicts() -> None:
-    found = made(a=100, b=103, c=160)
-    lowest, near, far = (found.at(1.0, name) for name in "abc")
+    runs = noisy_curves(a=100, b=103, c=160)
+    lowest, near, far = (runs.at(1.0, name) for name in "abc")
     assert less("", "", lowest, far, "instance").verdict == "yes"
     assert less("", "", far, lowest, "instance").verdict == "no"
     assert less("", "", lowest, lowest, "instance").verdict == "no"
-    equal = made(a=100, b=100)
+    equal = noisy_curves(a=100, b=100)
     row = less("", "", equal.at(1.0, "a"), equal.at(1.0, "b"), "instance")
     assert row.verdict == "unclear" and "would tell" in row.note
-    assert best("", "", found, 1.0, "a", ("b", "c")).verdict == "yes"
-    assert best("", "", found, 1.0, "c", ("a", "b")).verdict == "no"
+    assert best("", "", runs, 1.0, "a", ("b", "c")).verdict == "yes"
+    assert best("", "", runs, 1.0, "c", ("a", "b")).verdict == "no"
     assert best("", "", equal, 1.0, "a", ("b",)).verdict == "unclear"
-    assert float(best("", "", found, 1.0, "a", ("b", "c")).measured) == pytest.approx(
+    assert float(best("", "", runs, 1.0, "a", ("b", "c")).measured) == pytest.approx(
         float(near.mean() - lowest.mean()), rel=1e-4
     )
 
 
 def test_a_ratio_of_means_has_the_bootstrap_of_scipy() -> None:
-    found = made(a=100, b=200)
-    parts = [found.at(1.0, "b"), found.at(1.0, "a")]
-    row = statistic("", "", lambda b, a: b / a, parts, lambda low, high: low > 1.5, "")
+    runs = noisy_curves(a=100, b=200)
+    samples = [runs.at(1.0, "b"), runs.at(1.0, "a")]
+    row = statistic("", "", lambda b, a: b / a, samples, lambda low, high: low > 1.5, "")
     assert row.verdict == "yes" and float(row.measured) == pytest.approx(
-        float(parts[0].mean() / parts[1].mean()), rel=1e-3
+        float(samples[0].mean() / samples[1].mean()), rel=1e-3
     )
     assert 0 < float(row.standard_error) < 0.2
 
@@ -119,16 +119,16 @@ def test_ranking_joins_what_is_not_clear() -> None:
 def test_beta_laws_of_the_ads_have_the_means() -> None:
     reward, cost = RANDOM.uniform(0.02, 0.99, (2, 3, 7))
     arms = _beta_ads(reward, cost, np.ones((3, 7), bool))
-    for found, mean in zip(arms.values(), (reward, cost), strict=True):
-        np.testing.assert_allclose(found, 0.99 * mean, atol=2e-4)
+    for values, mean in zip(arms.values(), (reward, cost), strict=True):
+        np.testing.assert_allclose(values, 0.99 * mean, atol=2e-4)
 
 
 def test_a_missing_ads_file_is_said_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     EXPERIMENT.run(Options(quick=True, only="figure3d", out=tmp_path, data=tmp_path / "nowhere"))
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("omega_ucb figure3d: skipped") and said[1:] == []
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("omega_ucb figure3d: skipped") and lines[1:] == []
     assert (tmp_path / "summary.csv").read_text().count("\n") == 1
 
 
@@ -154,16 +154,16 @@ def test_equation_23_is_the_square_of_what_it_defines(tmp_path: Path) -> None:
 
 
 def test_somewhere_finds_a_place_where_the_difference_is_clear() -> None:
-    found = made(a=100, b=100)
+    runs = noisy_curves(a=100, b=100)
     # b is the better one early, the worse one late
-    crossing = found.regret | {"b": found.regret["b"] + np.where(MARKS < 0.05, -20.0, 40.0)}
-    assert somewhere("", Curves(found.setting, crossing, crossing), "a", "b").verdict == "yes"
-    assert somewhere("", found, "a", "b").verdict == "unclear"
-    worse = found.regret | {"b": found.regret["b"] + 50}
-    assert somewhere("", Curves(found.setting, worse, worse), "a", "b").verdict == "no"
+    crossing = runs.regret | {"b": runs.regret["b"] + np.where(MARKS < 0.05, -20.0, 40.0)}
+    assert somewhere("", Curves(runs.setting, crossing, crossing), "a", "b").verdict == "yes"
+    assert somewhere("", runs, "a", "b").verdict == "unclear"
+    worse = runs.regret | {"b": runs.regret["b"] + 50}
+    assert somewhere("", Curves(runs.setting, worse, worse), "a", "b").verdict == "no"
     # Compared on the runs that both have
-    fewer = found.regret | {"b": found.regret["b"].isel(instance=slice(30))}
-    assert Curves(found.setting, fewer, fewer).at(1.0, "a", "b").sizes["instance"] == 30
+    fewer = runs.regret | {"b": runs.regret["b"].isel(instance=slice(30))}
+    assert Curves(runs.setting, fewer, fewer).at(1.0, "a", "b").sizes["instance"] == 30
     assert (
-        less("", "", found.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
+        less("", "", runs.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
     )

@@ -29,7 +29,7 @@ def item(name: str) -> Callable[[Options], list[Row]]:
 MADE = Experiment("made", {name: item(name) for name in ("one", "two_a", "two_b")})
 
 
-def written(folder: Path) -> dict[str, tuple[str, str]]:
+def verdicts(folder: Path) -> dict[str, tuple[str, str]]:
     with (folder / "summary.csv").open(newline="", encoding="utf-8") as file:
         return {
             row["item"].split(":")[0]: (row["verdict"], row["note"]) for row in csv.DictReader(file)
@@ -42,21 +42,21 @@ def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> Non
         (tmp_path / "summary.csv").read_text().replace("a note", "an old note")
     )
     rows = MADE.run(Options(full=True, only="two", out=tmp_path))
-    assert written(tmp_path) == {
+    assert verdicts(tmp_path) == {
         "one": ("no", "an old note"), "two_a": ("no", "a note"), "two_b": ("no", "a note")
     }  # fmt: skip
     assert len(rows) == 3
     MADE.run(Options(full=True, out=tmp_path))
-    assert written(tmp_path)["one"] == ("no", "a note")
+    assert verdicts(tmp_path)["one"] == ("no", "a note")
 
 
 def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
-    def other(options: Options) -> list[Row]:
+    def odd_items(options: Options) -> list[Row]:
         return [row("Fig. 4 what", 1), row("α = 2: regret", 2)]
 
-    made = Experiment("made", {"fig4": other, "one": item("one")})
-    made.run(Options(full=True, out=tmp_path))
-    assert [each.item for each in made.run(Options(full=True, only="one", out=tmp_path))] == [
+    experiment = Experiment("made", {"fig4": odd_items, "one": item("one")})
+    experiment.run(Options(full=True, out=tmp_path))
+    assert [line.item for line in experiment.run(Options(full=True, only="one", out=tmp_path))] == [
         "Fig. 4 what", "α = 2: regret", "one: what"
     ]  # fmt: skip
 
@@ -71,7 +71,7 @@ def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["omega_ucb", "--only", "figre1"], "--only: 'figre1' given; .*; did you mean figure1\\?"),
         (
@@ -81,12 +81,12 @@ def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         command.main([*arguments, "--quick", "--out", str(tmp_path / "new")])
     assert ended.value.code == 2
-    assert re.fullmatch(f"python -m experiments: {said}\n", capsys.readouterr().err)
+    assert re.fullmatch(f"python -m experiments: {message}\n", capsys.readouterr().err)
     assert not list(tmp_path.iterdir())
 
 
@@ -98,24 +98,26 @@ def test_every_experiment_bears_its_name() -> None:
 
 
 def test_a_quick_run_leaves_out_and_does_not_judge(tmp_path: Path) -> None:
-    made = Experiment(
-        "made", MADE.items, not_in_quick=("one",), any_size=lambda each: "two_a" in each.item
+    experiment = Experiment(
+        "made", MADE.items, not_in_quick=("one",), any_size=lambda line: "two_a" in line.item
     )
-    made.run(Options(quick=True, out=tmp_path))
-    assert written(tmp_path) == {
+    experiment.run(Options(quick=True, out=tmp_path))
+    assert verdicts(tmp_path) == {
         "two_a": ("no", "a note"),
         "two_b": ("unclear", "a note; not --full"),
     }
-    made.run(Options(quick=True, only="one", out=tmp_path))
-    assert written(tmp_path)["one"] == ("unclear", "a note; not --full")
+    experiment.run(Options(quick=True, only="one", out=tmp_path))
+    assert verdicts(tmp_path)["one"] == ("unclear", "a note; not --full")
 
 
 def test_rows_about_the_whole_run_come_last(tmp_path: Path) -> None:
-    made = Experiment("made", MADE.items, closing=lambda: [row("seconds: all", 1.26, digits=".1f")])
-    assert made.run(Options(full=True, out=tmp_path))[-1] == Row(
+    experiment = Experiment(
+        "made", MADE.items, closing=lambda: [row("seconds: all", 1.26, digits=".1f")]
+    )
+    assert experiment.run(Options(full=True, out=tmp_path))[-1] == Row(
         "seconds: all", "", "1.3", "", "unclear"
     )
-    assert list(written(tmp_path)) == [*MADE.items, "seconds"]
+    assert list(verdicts(tmp_path)) == [*MADE.items, "seconds"]
 
 
 def test_numbers_of_a_row_are_rounded_and_text_stands() -> None:
@@ -153,12 +155,12 @@ def test_what_was_played_is_read_the_next_time(
     }
     plain: dict[str, Any] = {"key": jax.random.key(3), "replicates": 4}
     for _ in range(2):
-        found = swept(options, "some/thing", **sweep)
+        data = swept(options, "some/thing", **sweep)
         result, cost = simulated(options, "a/file", UCB1(), arms, constraint, **plain)
     np.testing.assert_array_equal(
-        found["regret"].values[0, 0, 0, 0], result.regret.values[0, 0, :, -1:]
+        data["regret"].values[0, 0, 0, 0], result.regret.values[0, 0, :, -1:]
     )
-    assert found.attrs["rounds"] == cost["rounds"] > 0
+    assert data.attrs["rounds"] == cost["rounds"] > 0
     assert (tmp_path / "runs/full/some over thing/result.nc").is_file()
     (tmp_path / "runs/full/a over file.npz").unlink()
     with pytest.raises(InputError, match="seed"):  # another one is not taken for it
@@ -170,10 +172,10 @@ def test_what_was_played_is_read_the_next_time(
 def test_an_item_without_its_data_is_skipped_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = Experiment("made", MADE.items, needs={"one": "some.csv"})
-    made.run(Options(full=True, out=tmp_path, data=tmp_path / "data"))
+    experiment = Experiment("made", MADE.items, needs={"one": "some.csv"})
+    experiment.run(Options(full=True, out=tmp_path, data=tmp_path / "data"))
     assert (
         f"made one: skipped, {tmp_path / 'data' / 'some.csv'} is not there"
         in capsys.readouterr().out
     )
-    assert list(written(tmp_path)) == ["two_a", "two_b"]
+    assert list(verdicts(tmp_path)) == ["two_a", "two_b"]

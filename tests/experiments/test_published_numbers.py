@@ -15,13 +15,13 @@ from experiments.published import (
     PAPER,
     TABLES,
     cell,
-    found,
     lines,
-    one,
+    lookup,
     pages,
     quote,
     quoted,
     rendered,
+    tail_line,
 )
 from jaxbandits.apps.comparison.plan import POLICIES
 
@@ -42,8 +42,8 @@ def test_tables_are_those_of_the_numbers(page: str) -> None:
 
 
 def test_every_table_is_on_a_page() -> None:
-    shown = [found[2] for text in pages().values() for found in BLOCK.finditer(text)]
-    assert set(shown) == set(TABLES) and len(pages()) >= 8
+    titles = [match[2] for text in pages().values() for match in BLOCK.finditer(text)]
+    assert set(titles) == set(TABLES) and len(pages()) >= 8
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_pages_quote_the_rows_of_runs(entry: dict[str, str]) -> None:
     assert quoted(entry) in PAGES[entry["page"]]
 
 
-def times_the_least(where: str) -> dict[tuple[int, int, int], dict[str, float]]:
+def times_the_least(items: str) -> dict[tuple[int, int, int], dict[str, float]]:
     """(K, d, B) → mean regrets over the least of any policy that learns, of findings/knapsacks.csv."""
     regrets: dict[tuple[int, int, int], dict[str, float]] = {}
     for row in lines("findings/knapsacks.csv"):
-        place = re.fullmatch(rf"(?:{where}): K = (\d+), d = (\d+), B = (\d+), (.+)", row["item"])
+        place = re.fullmatch(rf"(?:{items}): K = (\d+), d = (\d+), B = (\d+), (.+)", row["item"])
         if place and place[4] != "LP oracle":
             arms, resources, budget = map(int, place.groups()[:3])
             regrets.setdefault((arms, resources, budget), {})[place[4]] = float(row["measured"])
@@ -77,8 +77,8 @@ def test_what_policies_for_several_resources_lose_is_said_with_its_budgets() -> 
     def range_of(
         rows: dict[tuple[int, int, int], dict[str, float]], name: str, *budgets: int
     ) -> str:
-        each = [of for (_, _, budget), of in rows.items() if budget in budgets]
-        ratios = [x for of in each for policy, x in of.items() if policy.startswith(name)]
+        places = [of for (_, _, budget), of in rows.items() if budget in budgets]
+        ratios = [x for of in places for policy, x in of.items() if policy.startswith(name)]
         return " to ".join(f"{x:.{int(x < 10)}f}" for x in (min(ratios), max(ratios)))
 
     pd, lagrange = (
@@ -102,22 +102,22 @@ def test_what_policies_for_several_resources_lose_is_said_with_its_budgets() -> 
 
 def test_which_policy_for_several_resources_loses_least_is_said_with_its_places() -> None:
     grown, large = times_the_least("growth"), times_the_least("large")
-    least = {at: min(of, key=of.__getitem__) for at, of in (large | grown).items()}
+    best = {at: min(of, key=of.__getitem__) for at, of in (large | grown).items()}
     draws, mirror, omega = "Thompson LP", "mirror descent, ω", "UCB-BwK, ω"
     small = [of[mirror] for at, of in (large | grown).items() if at[2] <= 1_000]
     within = f"within {100 * (max(small) - 1):.0f} % of the least in all {len(small)} places"
     assert within in words(PAGES["findings/knapsacks.md"])
-    with_draws = {at[:2] for at in grown if at[2] == 10_000 and least[at] == draws}
-    with_mirror = {at[:2] for at in grown if at[2] == 10_000 and least[at] == mirror}
+    with_draws = {at[:2] for at in grown if at[2] == 10_000 and best[at] == draws}
+    with_mirror = {at[:2] for at in grown if at[2] == 10_000 and best[at] == mirror}
     assert with_draws == {(5, 1), (5, 2), (5, 5), (20, 1)} and with_mirror == {(20, 2), (20, 5)}
-    assert {least[100, d, 10_000] for d in (1, 2, 5)} == {mirror, omega}
-    far = {(at[1], least[at]) for at in large if at[2] >= 100_000}
+    assert {best[100, d, 10_000] for d in (1, 2, 5)} == {mirror, omega}
+    far = {(at[1], best[at]) for at in large if at[2] >= 100_000}
     assert far == {(1, draws), (2, draws), (5, omega)}
 
 
 def claims() -> list[tuple[str, str, str, str]]:
     """(paper, claim, verdict, by) of every line of the tables of claims."""
-    found, paper = [], ""
+    table, paper = [], ""
     for line in PAGES["reproductions/claims.md"].splitlines():
         if link := re.match(r"\[Page\]\((\w+)\.md\)", line):
             paper = link[1]
@@ -125,8 +125,8 @@ def claims() -> list[tuple[str, str, str, str]]:
             _, claim, verdict, by = (
                 cell.strip() for cell in re.split(r"(?<!\\) \| ", line.strip("| "))
             )
-            found.append((paper, claim, verdict, by))
-    return found
+            table.append((paper, claim, verdict, by))
+    return table
 
 
 def test_verdicts_of_claims_are_those_of_the_rows() -> None:
@@ -148,21 +148,21 @@ def test_verdicts_of_claims_are_those_of_the_rows() -> None:
 
 
 def test_a_changed_number_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    line = one("S-Br-10", "ω-UCB", 0.25)
+    line = tail_line("S-Br-10", "ω-UCB", 0.25)
     changed = {
         "findings/omega_ucb_tails.md": (f"{float(line['mean']):,.0f} (", "402 ("),
         "reproductions/rcb.md": (
-            cell(found("rcb", "far: regret: RCB-I, β = 1, B = 316000")),
+            cell(lookup("rcb", "far: regret: RCB-I, β = 1, B = 316000")),
             "1 ± 1",
         ),
     }
-    for page, (number, other) in changed.items():
-        wrong = PAGES[page].replace(number, other, 1)
+    for page, (number, replacement) in changed.items():
+        wrong = PAGES[page].replace(number, replacement, 1)
         assert wrong != PAGES[page] and rendered(wrong) == PAGES[page]
     with pytest.raises(LookupError):
-        one("S-Br-10", "no such policy")
+        tail_line("S-Br-10", "no such policy")
     with pytest.raises(LookupError, match=r"rcb\.csv has no row"):
-        found("rcb", "no such row")
+        lookup("rcb", "no such row")
     (tmp_path / "page.md").write_text(wrong, encoding="utf-8")  # the command mends a page
     monkeypatch.setattr(published, "DOCS", tmp_path)
     published.main()
@@ -181,7 +181,7 @@ def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
 def test_the_table_of_native_loops_is_that_of_its_file() -> None:
     page = PAGES["benchmarks.md"]
     assert policies_page.rendered(page) == page, "run python -m benchmarks.policies_page"
-    ours = {name for name, *_ in policies_page.kept()}
+    ours = {name for name, *_ in policies_page.native_rows()}
     assert set(POLICIES) <= ours and "`omega_ucb` | 3.6 |" in page
     assert policies_page.rendered(page.replace("`omega_ucb` | 2 |", "`omega_ucb` | 3 |")) == page
 
@@ -194,11 +194,11 @@ def test_the_speed_of_the_leap_is_told_with_its_policy_as_it_was_measured() -> N
             [cell.strip() for cell in row.strip("| ").split("|")] for row in rows
         ]
 
-    said, shown = table("../README.md", "| arms | `leap` engine |")
-    said_there, measured = table("benchmarks.md", "| K | leap | scan | textbook |")
-    assert "ω-UCB with ρ = ¼" in said and "ω-UCB, ρ = ¼" in said_there
-    for (arms, leap, scan, textbook, native, numpy, ratio), there in zip(
-        shown, measured, strict=True
+    caption, readme_rows = table("../README.md", "| arms | `leap` engine |")
+    page_caption, measured = table("benchmarks.md", "| K | leap | scan | textbook |")
+    assert "ω-UCB with ρ = ¼" in caption and "ω-UCB, ρ = ¼" in page_caption
+    for (arms, leap, scan, textbook, native, numpy, ratio), page_row in zip(
+        readme_rows, measured, strict=True
     ):
-        assert [arms, leap, scan, textbook, numpy, native] == there[:6]
+        assert [arms, leap, scan, textbook, numpy, native] == page_row[:6]
         assert ratio == f"{float(leap) / float(scan):.2g}"

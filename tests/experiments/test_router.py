@@ -5,6 +5,7 @@ and its verdict.
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from scipy.optimize import linprog
 import jaxbandits as jb
 from experiments import router
 from experiments.common import Options
-from experiments.router import data, features, programs, rules
+from experiments.router import contexts, data, features, programs, rules
 from experiments.router.data import Split
 from jaxbandits.environments import FiniteArms, RequestTable, RowsInOrder, WithNullArm
 from jaxbandits.testing import check_policy
@@ -45,37 +46,43 @@ def test_the_best_mixture_and_its_price_are_the_solvers(budget: float) -> None:
     for _ in range(20):
         quality, dollars = RNG.random(4), 0.01 * RNG.random(4) ** 2 + 1e-5
         lp = linprog(-quality, [dollars, np.ones(4)], [budget, 1])
-        found = programs.mixture(quality, dollars, budget)
-        assert found.quality == pytest.approx(-lp.fun, abs=1e-9)
-        assert found.shares[:-1] @ dollars <= budget * (
+        plan = programs.mixture(quality, dollars, budget)
+        assert plan.quality == pytest.approx(-lp.fun, abs=1e-9)
+        assert plan.shares[:-1] @ dollars <= budget * (
             1 + 1e-9
-        ) and found.shares.sum() == pytest.approx(1)
+        ) and plan.shares.sum() == pytest.approx(1)
         more = linprog(-quality, [dollars, np.ones(4)], [budget * 1.001, 1])
+        assert programs.frontier(quality, dollars, np.array([budget, 0.0])).tolist() == [
+            plan.quality,
+            0.0,
+        ]
         # Concave: the right slope
-        assert found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
+        assert plan.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9
 
 
 @pytest.mark.parametrize("budget", [5e-5, 5e-4, 2e-3, 2e-2])
 def test_the_ceiling_is_the_value_of_the_program_over_requests(budget: float) -> None:
-    one = split()
-    each = np.kron(np.eye(N), np.ones((1, 3)))
-    limits = np.vstack([one.dollars.ravel() / N, each])
-    lp = linprog(-one.quality.ravel() / N, limits, np.append(budget, np.ones(N)))
-    assert programs.ceiling(one.quality, one.dollars, budget) == pytest.approx(-lp.fun, abs=1e-6)
+    requests = split()
+    per_request = np.kron(np.eye(N), np.ones((1, 3)))
+    limits = np.vstack([requests.dollars.ravel() / N, per_request])
+    lp = linprog(-requests.quality.ravel() / N, limits, np.append(budget, np.ones(N)))
+    assert programs.ceiling(requests.quality, requests.dollars, budget) == pytest.approx(
+        -lp.fun, abs=1e-6
+    )
 
 
 def test_the_price_that_fits_pays_the_budget_and_no_smaller_one_does() -> None:
-    one = split()
+    requests = split()
     rows = np.arange(N)
     for budget in (3e-4, 2e-3):
-        price = programs.fitting_price(one.quality, one.dollars, budget)
+        price = programs.fitting_price(requests.quality, requests.dollars, budget)
         paid = [
-            one.dollars[rows, programs.by_price(one.quality, one.dollars, p)].mean()
+            requests.dollars[rows, programs.by_price(requests.quality, requests.dollars, p)].mean()
             for p in (price, 0.999 * price)
         ]
         assert paid[0] <= budget < paid[1] * 1.05 and paid[1] >= paid[0]
-    assert programs.fitting_price(one.quality, one.dollars, 1.0) == 0.0
-    assert programs.fitting_price(one.quality, one.dollars, 1e-6) == np.inf
+    assert programs.fitting_price(requests.quality, requests.dollars, 1.0) == 0.0
+    assert programs.fitting_price(requests.quality, requests.dollars, 1e-6) == np.inf
 
 
 # --- Rules, against plain loops over the same rows
@@ -94,7 +101,7 @@ def actions_of(policy: Any, reward: np.ndarray, cost: np.ndarray, c: float) -> l
 
 
 def ucb(worth: np.ndarray, price: float) -> Any:
-    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, left: float) -> int:
+    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, money: float) -> int:
         if (pulls == 0).any():
             return int(np.argmin(pulls))
         return int(
@@ -104,11 +111,11 @@ def ucb(worth: np.ndarray, price: float) -> Any:
     return choose
 
 
-def commit(each: int, limit: float) -> Any:
+def commit(pulls_per_arm: int, limit: float) -> Any:
     frozen: dict[str, np.ndarray] = {}
 
-    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, left: float) -> int:
-        if not (pulls >= each).all():
+    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, money: float) -> int:
+        if not (pulls >= pulls_per_arm).all():
             return int(np.argmin(pulls))
         frozen.setdefault("r", r / pulls)
         frozen.setdefault("c", c / pulls)
@@ -125,9 +132,12 @@ def commit(each: int, limit: float) -> Any:
 RULES = {
     "tiers": (rules.PriceTiers(worth=[1.0, 0.7, 0.4]), ucb(np.array([1.0, 0.7, 0.4]), 0.0)),
     "net": (rules.NetReward(price=0.8), ucb(np.ones(3), 0.8)),
-    "commit": (rules.ExploreThenCommit(c=0.2, each=5), commit(5, 0.2)),
-    "commit to none": (rules.ExploreThenCommit(c=0.001, each=5), commit(5, 0.001)),
-    "cap": (rules.Cap(preferred=2, cheapest=0), lambda pulls, r, c, t, left: 2 if left > 0 else 0),
+    "commit": (rules.ExploreThenCommit(c=0.2, pulls_per_arm=5), commit(5, 0.2)),
+    "commit to none": (rules.ExploreThenCommit(c=0.001, pulls_per_arm=5), commit(5, 0.001)),
+    "cap": (
+        rules.Cap(preferred=2, cheapest=0),
+        lambda pulls, r, c, t, money: 2 if money > 0 else 0,
+    ),
 }
 
 
@@ -160,23 +170,23 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
     update, select = jax.jit(policy.update), jax.jit(policy.select)
     view = jb.View(jnp.int32(1), None, jnp.ones(3, bool))
     for t in range(1, 260):
-        seen = jb.core.Feedback(jnp.int32(2**24), jnp.int32(0))
+        feedback = jb.core.Feedback(jnp.int32(2**24), jnp.int32(0))
         at = jb.View(jnp.int32(t), None, view.available)
-        state = update(state, key, jb.Observation(at, jnp.int32(1), seen, jnp.bool_(False)))
+        state = update(state, key, jb.Observation(at, jnp.int32(1), feedback, jnp.bool_(False)))
     assert state.successes.tolist() == [0, 190, 0] and state.failures.tolist() == [0, 0, 0]
-    played = [int(select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
+    actions = [int(select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
     # 0.7 Beta(3, 7) + 0.3 beats 0.7 · 0.975 + 0.15 where Beta(3, 7) > 0.761: once in 770; 0.7
     # Beta(7, 3) never does
-    assert np.mean(np.array(played) == 1) > 0.97
+    assert np.mean(np.array(actions) == 1) > 0.97
     rng = np.random.default_rng(0)
     draws = 0.7 * rng.beta([3, 5, 7], [7, 5, 3], (20_000, 3)) + 0.3 * np.array([1.0, 0.5, 0.0])
     share = np.bincount(draws.argmax(1), minlength=3) / 20_000
     none = policy.init(spec)
-    chosen = jax.jit(jax.vmap(lambda t: policy.select(none, key, view._replace(round=t))[1]))(
+    arms = jax.jit(jax.vmap(lambda t: policy.select(none, key, view._replace(round=t))[1]))(
         jnp.arange(4000)
     )
-    found = np.bincount(np.asarray(chosen), minlength=3) / 4000
-    assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
+    frequency = np.bincount(np.asarray(arms), minlength=3) / 4000
+    assert (np.abs(frequency - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
 
 
 @pytest.mark.integration
@@ -224,9 +234,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> router.World:
     """A made-up world of 210 + 96 requests in place of the real one."""
     train, test = split(210, 1), split(96, 2)
     means = train.dollars.mean(0)
-    made = router.World(train, test, np.geomspace(means[0], means[2], 7), 0.02)
-    monkeypatch.setattr(router, "world", lambda: made)
-    return made
+    world = router.World(train, test, np.geomspace(means[0], means[2], 7), 0.02)
+    monkeypatch.setattr(router, "world", lambda: world)
+    return world
 
 
 def test_the_verdict_can_say_yes_and_no(small: router.World) -> None:
@@ -242,7 +252,7 @@ def test_the_verdict_can_say_yes_and_no(small: router.World) -> None:
         p=programs.mixture(*(x.mean(0) for x in small.test[1:]), budget).shares[:3],
     )
     for model, says in ((best[None], 1), (worst[None], -1), (by_chance, 0)):
-        gap, low, high, _ = router.pays(small, model, draws=200)
+        gap, low, high, _ = router.context_gain(small, model, draws=200)
         assert low <= gap <= high and (np.sign(low) + np.sign(high)) / 2 == says
 
 
@@ -251,16 +261,16 @@ def test_a_router_that_sees_difficulty_gains_and_one_that_sees_noise_does_not(
 ) -> None:
     rng = np.random.default_rng(4)
 
-    def gains(seen: np.ndarray) -> np.ndarray:
-        chosen = router._linear(small, seen[:210], seen[210:])
-        return np.array([router.pays(small, model[None], draws=50)[0] for model in chosen])
+    def gains(features: np.ndarray) -> np.ndarray:
+        models = router._linear(small, features[:210], features[210:])
+        return np.array([router.context_gain(small, model[None], draws=50)[0] for model in models])
 
     hard = np.concatenate([1 - small.train.quality[:, 0], 1 - small.test.quality[:, 0]])
-    one = np.ones_like(hard)
+    constant = np.ones_like(hard)
     # At the smallest budget it can only take the cheapest, at the largest it is free to take the
     # best.
-    assert (gains(np.stack([hard, one], 1))[2:] > 0.005).all()
-    assert np.abs(gains(np.stack([rng.standard_normal(306), one], 1))).max() < 0.02
+    assert (gains(np.stack([hard, constant], 1))[2:] > 0.005).all()
+    assert np.abs(gains(np.stack([rng.standard_normal(306), constant], 1))).max() < 0.02
 
 
 def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World) -> None:
@@ -268,14 +278,14 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
     parts = (210, 96)
     limit = jb.AverageCost(c=small.c, rounds=306)
     table = small.table(small.both, parts)
-    played = jb.simulate(
+    result = jb.simulate(
         rules.Cap(preferred=1, cheapest=1), WithNullArm(table), limit, key=router.RUN_KEY, replicates=2,
         marks=router.marks(*parts),
     )  # fmt: skip
-    lanes = router.judged(small, played.ledger, 0, 210)
+    lanes = router.judged(small, result.ledger, 0, 210)
     orders = np.array([[table.rows(router.RUN_KEY, 306, o, b) for o in range(2)] for b in range(7)])
-    loop = router.account(small, small.both.quality[orders, 1], small.both.dollars[orders, 1])
-    for name in ("quality", "dollars", "kept", "served"):
+    loop = router.record_of(small, small.both.quality[orders, 1], small.both.dollars[orders, 1])
+    for name in ("quality", "dollars", "within_budget", "served"):
         np.testing.assert_allclose(
             getattr(lanes, name), getattr(loop, name), rtol=1e-5, err_msg=name
         )
@@ -283,18 +293,58 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
     np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)
 
 
+def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> None:
+    """Windows that are made so that all that was gained is below or above the mixture by as much as
+    is said here, at the dollars of the budget.
+    """
+    rounds, orders = small.rounds, 40
+    size, lead = np.diff(rounds, prepend=0), np.full((7, 36), 0.01)
+    lead[:, :20] = np.linspace(-0.1, -0.002, 20)  # each window makes up for some of the last one
+    lead[1, 30], lead[2, -1], lead[3] = -0.001, -0.001, 0.01
+    total = []
+    for n, ahead in zip(rounds, lead.T, strict=True):
+        weight = np.repeat([min(n, 210) / 210, max(n - 210, 0) / 96], [210, 96])
+        means = (np.average(x, axis=0, weights=weight) for x in small.both[1:])
+        total.append(n * (programs.frontier(*means, small.budgets) + ahead))
+    quality = np.diff(np.array(total).T, prepend=0) / size
+    window = np.stack([quality, np.broadcast_to(small.budgets[:, None], (7, 36))])
+    window = np.repeat(window[:, :, None], orders, axis=2)
+    window[0, 4] += 0.1 * (-1.0) ** np.arange(orders)[:, None]  # half of them are far below
+    nothing = np.zeros((7, orders))
+    one = router.Judged(nothing, nothing, nothing, nothing, window)
+    as_good, after = contexts.soon(small, one)
+    a, b = rounds[19], rounds[30]
+    assert [after[i] for i in (0, 1)] == [f"{x} ({x} to {x})" for x in (a, b)]
+    assert [after[i] for i in (2, 3)] == ["never (never to never)", "0 (0 to 0)"]
+    assert after[4].endswith(" to never)") and not after[4].startswith("never")
+    assert [x.split(" (")[0] for x in as_good] == [
+        x.removesuffix(" requests") for x in router.until(small, one)
+    ]
+
+
+@pytest.mark.integration
+def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
+    hard = 1 - small.both.quality[:, :1]
+    asked: dict[int, float] = {4: 0.02}
+    rows = contexts.gaps(
+        Options(quick=True, out=tmp_path), small, "seen", contexts.pacer(small, ridge=1.0), hard, 0, 16, asked
+    )  # fmt: skip
+    assert float(rows[4].measured) > 0.02
+    assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
+
+
 @pytest.mark.integration
 def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) -> None:
     options = Options(quick=True, out=tmp_path)
     rows = router.EXPERIMENT.run(options)
-    assert {each.made_by for each in rows} == {"fixed", "learners", "delays", "prices"}
+    assert {line.made_by for line in rows} == {"fixed", "learners", "delays", "prices"}
     assert (tmp_path / "router.png").stat().st_size > 10_000
-    by_item = {each.item: float(each.measured) for each in rows}
+    by_item = {line.item: float(line.measured) for line in rows}
     best = [by_item[f"fixed: best mixture at ${label}"] for label in router.PUBLISHED]
-    most = [
+    ceiling = [
         by_item[f"fixed: best choice for every request at ${label}"] for label in router.PUBLISHED
     ]
-    assert (np.diff(best) >= 0).all() and (np.array(most) >= best).all()
+    assert (np.diff(best) >= 0).all() and (np.array(ceiling) >= best).all()
 
 
 def test_your_own_log_is_played(tmp_path: Path) -> None:
@@ -313,8 +363,8 @@ def test_your_own_log_is_played(tmp_path: Path) -> None:
         assert float(rows[f"own: best mixture at ${label}"].measured) == pytest.approx(
             best, abs=1e-4
         )
-        played = rows[f"own: UCB-Simplex at ${label}: quality"]
-        assert float(played.measured) == pytest.approx(best, abs=0.01)
+        learner = rows[f"own: UCB-Simplex at ${label}: quality"]
+        assert float(learner.measured) == pytest.approx(best, abs=0.01)
     (tmp_path / "requests.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(
         jb.InputError,

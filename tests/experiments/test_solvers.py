@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.rcucb import read
+from experiments.rcucb import read_scenario
 from jaxbandits.core.checks import InputError
 
 DESCRIPTION = """scenario_id: MADE-UP
@@ -53,33 +53,33 @@ def folder(
 @pytest.mark.parametrize("measure", ["runtime", "PAR10"])
 def test_a_scenario_as_aslib_ships_it(tmp_path: Path, measure: str) -> None:
     folder(tmp_path, "SAT18-EXP", measure=measure)
-    found = read(tmp_path, "SAT18-EXP")
-    assert (found.cutoff, found.solvers) == (10.0, ("quick", "slow"))
+    scenario = read_scenario(tmp_path, "SAT18-EXP")
+    assert (scenario.cutoff, scenario.solvers) == (10.0, ("quick", "slow"))
     # 12 s is too late
-    np.testing.assert_array_equal(found.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]])
-    assert found.virtual_best == pytest.approx((2.5 + 1.5 + 100) / 3)
-    assert found.single_best == pytest.approx((7 + 1.5 + 100) / 3)
+    np.testing.assert_array_equal(scenario.times, [[0.25, 0.7], [np.inf, 0.15], [np.inf, np.inf]])
+    assert scenario.virtual_best == pytest.approx((2.5 + 1.5 + 100) / 3)
+    assert scenario.single_best == pytest.approx((7 + 1.5 + 100) / 3)
 
 
 def test_a_table_takes_its_cutoff_from_the_description_beside_it(tmp_path: Path) -> None:
     folder(tmp_path, "MIP-2016", cutoff=7200)
     (tmp_path / "aslib" / "MIP-2016.csv").write_text("instance,a,b\nx#1,3600,inf\nx#2,7201,72\n")
-    found = read(tmp_path, "MIP-2016")
-    assert (found.cutoff, found.solvers) == (7200.0, ("a", "b"))
-    np.testing.assert_array_equal(found.times, [[0.5, np.inf], [np.inf, 0.01]])
+    scenario = read_scenario(tmp_path, "MIP-2016")
+    assert (scenario.cutoff, scenario.solvers) == (7200.0, ("a", "b"))
+    np.testing.assert_array_equal(scenario.times, [[0.5, np.inf], [np.inf, 0.01]])
 
 
 def test_without_a_description_only_known_scenarios_have_a_cutoff(tmp_path: Path) -> None:
     (tmp_path / "aslib").mkdir()
     for name in ("QBF-2016", "MY-OWN"):
         (tmp_path / "aslib" / f"{name}.csv").write_text("instance,a,b\nx,900,inf\n")
-    assert read(tmp_path, "QBF-2016").times[0, 0] == 0.5
+    assert read_scenario(tmp_path, "QBF-2016").times[0, 0] == 0.5
     with pytest.raises(InputError, match=r"MY-OWN.*algorithm_cutoff_time"):
-        read(tmp_path, "MY-OWN")
+        read_scenario(tmp_path, "MY-OWN")
     with pytest.raises(InputError, match="NO-SUCH"):
         folder(tmp_path, "NO-SUCH")
         (tmp_path / "aslib" / "NO-SUCH" / "algorithm_runs.arff").unlink()
-        read(tmp_path, "NO-SUCH")
+        read_scenario(tmp_path, "NO-SUCH")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_without_a_description_only_known_scenarios_have_a_cutoff(tmp_path: Path
 def test_what_has_no_seconds_is_refused(tmp_path: Path, cutoff: object, kind: str) -> None:
     folder(tmp_path, "ODD", cutoff=cutoff, kind=kind)
     with pytest.raises(InputError, match="ODD"):
-        read(tmp_path, "ODD")
+        read_scenario(tmp_path, "ODD")
 
 
 def test_a_missing_run_is_said(tmp_path: Path) -> None:
@@ -96,4 +96,4 @@ def test_a_missing_run_is_said(tmp_path: Path) -> None:
     runs = tmp_path / "aslib" / "HOLES" / "algorithm_runs.arff"
     runs.write_text(runs.read_text().replace("two,2,slow,12,ok\n", ""))
     with pytest.raises(InputError, match="two"):
-        read(tmp_path, "HOLES")
+        read_scenario(tmp_path, "HOLES")

@@ -7,7 +7,6 @@ import pytest
 
 from experiments.omega_ucb_tails import (
     criteria,
-    described,
     groups,
     header,
     least_in,
@@ -15,6 +14,7 @@ from experiments.omega_ucb_tails import (
     not_worse,
     resampled,
     row_of,
+    run_statistics,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -32,25 +32,25 @@ def test_a_lock_in_is_most_of_the_money_on_one_wrong_arm() -> None:
 def test_statistics_of_a_resample_are_those_of_its_values() -> None:
     values = RANDOM.lognormal(size=300)
     times = resampled(300)[:3]
-    found = criteria(values, times)
+    measures = criteria(values, times)
     for i, counts in enumerate(times):
-        drawn = np.sort(np.repeat(values, counts))
-        assert found["mean"][i] == pytest.approx(drawn.mean())
-        assert found["worst"][i] == pytest.approx(drawn[-3:].mean())
-        assert found["tail_share"][i] == pytest.approx(drawn[-3:].sum() / drawn.sum())
-        assert found["median"][i] == drawn[149] and found["q99"][i] == drawn[296]
+        sample = np.sort(np.repeat(values, counts))
+        assert measures["mean"][i] == pytest.approx(sample.mean())
+        assert measures["worst"][i] == pytest.approx(sample[-3:].mean())
+        assert measures["tail_share"][i] == pytest.approx(sample[-3:].sum() / sample.sum())
+        assert measures["median"][i] == sample[149] and measures["q99"][i] == sample[296]
 
 
 def test_a_few_runs_that_carry_the_mean_are_counted() -> None:
     regret = np.concatenate([np.full(990, 1.0), np.full(10, 1000.0)])
     wrong = regret > 1
-    found = described(RANDOM.permutation(regret), wrong, np.zeros_like(wrong))
-    assert found["half"] == 6 and found["tail_share"][0] == pytest.approx(10_000 / 10_990)
-    assert "heavy tail" in found["warned"]
-    assert found["lock_in"][0] == 0.01 and found["lock_in"][1] < 0.01 < found["lock_in"][2]
-    assert found["costly_lock_in"][:2] == (0.0, 0.0) and found["costly_lock_in"][2] > 0
-    assert found["median"] == (1.0, 1.0, 1.0)
-    assert len(row_of(found)) == len(header())
+    measures = run_statistics(RANDOM.permutation(regret), wrong, np.zeros_like(wrong))
+    assert measures["half"] == 6 and measures["tail_share"][0] == pytest.approx(10_000 / 10_990)
+    assert "heavy tail" in measures["warned"]
+    assert measures["lock_in"][0] == 0.01 and measures["lock_in"][1] < 0.01 < measures["lock_in"][2]
+    assert measures["costly_lock_in"][:2] == (0.0, 0.0) and measures["costly_lock_in"][2] > 0
+    assert measures["median"] == (1.0, 1.0, 1.0)
+    assert len(row_of(measures)) == len(header())
 
 
 def test_what_cannot_be_told_apart_stays_in_the_set() -> None:

@@ -15,8 +15,8 @@ from experiments.common import Options
 from experiments.omega_ucb.intervals import (
     _worst,
     arms_of,
+    below_bound,
     exceeded,
-    held,
     missed,
     pulls_bound,
     score_interval,
@@ -31,7 +31,7 @@ from experiments.rcb import (
     eta,
 )
 from experiments.rcucb import StoOOPairs, smooth_arms
-from experiments.rcucb import regret_bound as of_rcucb
+from experiments.rcucb import theorem1_bound as of_rcucb
 from experiments.suak import MEANS, SkipFirst, beta_arms
 from experiments.suak import regret_bound as of_suak
 from jaxbandits.core import ticks
@@ -61,10 +61,10 @@ def test_probabilities_of_a_miss_are_those_of_simulation() -> None:
         exceeded(n, 0.6, 0.1, z) == pytest.approx(above.mean(), abs=0.004) and above.mean() > 0.02
     )
     with np.errstate(divide="ignore"):
-        other = upper[reward] / lower[cost] < 12.0  # a ratio that is not this arm's
+        foreign = upper[reward] / lower[cost] < 12.0  # a ratio that is not this arm's
     assert (
-        exceeded(n, 0.6, 0.1, z, 12.0) == pytest.approx(other.mean(), abs=0.004)
-        and 0.1 < other.mean() < 0.9
+        exceeded(n, 0.6, 0.1, z, 12.0) == pytest.approx(foreign.mean(), abs=0.004)
+        and 0.1 < foreign.mean() < 0.9
     )
 
 
@@ -74,16 +74,16 @@ def test_theorem_4_by_hand() -> None:
     delta = 0.5 / (0.5 + 1 / 0.8)
     needed = 8 * np.log(tau) / delta**2 * max(0.4 / 0.6, 0.2 / 0.8)
     xi = (tau - 2) * (2 - np.sqrt(1 - 1 / tau)) - sum(np.sqrt(1 - 1 / t) for t in range(3, tau + 1))
-    found = pulls_bound(reward, cost, budget, rho)
-    assert np.isnan(found[0, 0]) and found[0, 1] == pytest.approx(1 + needed + xi)
+    bound = pulls_bound(reward, cost, budget, rho)
+    assert np.isnan(bound[0, 0]) and bound[0, 1] == pytest.approx(1 + needed + xi)
 
 
 def test_a_bound_can_be_broken() -> None:
     values = np.random.default_rng(1).normal(10, 1, (3, 50, 2))
     bound = np.full((3, 1, 2), 20.0)
-    assert held("", values, bound).verdict == "yes"
-    assert held("", values, bound - 15 * (np.arange(3) == 1)[:, None, None]).verdict == "no"
-    assert held("", values, bound - 10).verdict == "unclear"
+    assert below_bound("", values, bound).verdict == "yes"
+    assert below_bound("", values, bound - 15 * (np.arange(3) == 1)[:, None, None]).verdict == "no"
+    assert below_bound("", values, bound - 10).verdict == "unclear"
     assert [_worst("", np.array([0.01, x]), 0.05, [0.1, 0.2]).verdict for x in (0.05, 0.0501)] == [
         "yes",
         "no",
@@ -176,7 +176,7 @@ def test_exponents_are_held_against_both_bounds() -> None:
 
 def test_the_proof_of_rcb_could_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = Options(quick=True)
-    assert {each.verdict for each in _in_closed_form(quick)} == {"yes"}
+    assert {line.verdict for line in _in_closed_form(quick)} == {"yes"}
     monkeypatch.setattr("experiments.rcb.eta", lambda lam: 2 * eta(lam))
     assert _in_closed_form(quick)[0].verdict == "no"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray
 
-from experiments.b_zoom.tables import COLUMNS, inside, lead_grows, most
+from experiments.b_zoom.tables import COLUMNS, best_column, inside, lead_grows
 from experiments.common import (
     BY_CONSTRUCTION,
     OURS,
@@ -21,7 +21,7 @@ from experiments.common import (
     is_within,
     row,
 )
-from experiments.gradients import gain, judged
+from experiments.gradients import agreement, gain
 from experiments.omega_ucb import figures as statements
 from experiments.omega_ucb.figures import _best_rho
 from experiments.omega_ucb.intervals import SIZES, TYPES, _of_type
@@ -49,14 +49,14 @@ def curves(
 
 
 def answers(*rows: Row) -> list[str]:
-    return [each.verdict for each in rows]
+    return [line.verdict for line in rows]
 
 
 def test_asymptotics_can_be_refuted_up_to_the_budget() -> None:
-    found = curves({"a": (1, 0.2), "b": (1, 0.6), "c": (1, 0.2)})
-    assert statements._faster("", "", found, "b", "a", "").verdict == "yes"
-    assert statements._faster("", "", found, "a", "b", "").verdict == "no"
-    assert statements._faster("", "", found, "a", "c", "").verdict == "unclear"
+    runs = curves({"a": (1, 0.2), "b": (1, 0.6), "c": (1, 0.2)})
+    assert statements._faster("", "", runs, "b", "a", "").verdict == "yes"
+    assert statements._faster("", "", runs, "a", "b", "").verdict == "no"
+    assert statements._faster("", "", runs, "a", "c", "").verdict == "unclear"
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_asymptotics_can_be_refuted_up_to_the_budget() -> None:
     [(1.05, 5.0, "yes"), (2.0, 5.0, "no"), (1.0, 300.0, "unclear"), (0.5, 5.0, "no")],
 )
 def test_comparable_is_no_word_for_noise(level: float, noise: float, verdict: str) -> None:
-    found = curves({"m-UCB": (level, 0.5), omega(0.25): (1, 0.5)}, noise, "S-Bt-100")
-    assert statements._comparable("S-Bt-100", found, omega(0.25)).verdict == verdict
+    runs = curves({"m-UCB": (level, 0.5), omega(0.25): (1, 0.5)}, noise, "S-Bt-100")
+    assert statements._comparable("S-Bt-100", runs, omega(0.25)).verdict == verdict
 
 
 def test_what_is_equal_by_construction_is_not_a_finding() -> None:
-    found = curves({omega(0.25): (1, 0.5)})
+    runs = curves({omega(0.25): (1, 0.5)})
     same = Curves(
-        found.setting, found.regret | {omega_star(0.25): found.regret[omega(0.25)]}, found.share
+        runs.setting, runs.regret | {omega_star(0.25): runs.regret[omega(0.25)]}, runs.share
     )
     assert statements._almost_equal("S-Br-10", same).verdict == BY_CONSTRUCTION
     for level, verdict in ((1.001, "yes"), (1.3, "no")):
@@ -80,13 +80,13 @@ def test_what_is_equal_by_construction_is_not_a_finding() -> None:
 
 
 def test_easier_and_harder_have_intervals() -> None:
-    here, there = (
+    ads, synthetic = (
         curves({"BTS": (x, 0.5), "m-UCB": (x, 0.5), omega(0.25): (1, 0.5)}) for x in (2, 4)
     )
     same = curves({"BTS": (2, 0.5), omega(0.25): (1, 0.5)}, noise=60)
-    assert statements._relative("", "", here, there, "BTS").verdict == "yes"
-    assert statements._relative("", "", there, here, "BTS").verdict == "no"
-    assert statements._relative("", "", here, there, "m-UCB").verdict == "no"
+    assert statements._relative("", "", ads, synthetic, "BTS").verdict == "yes"
+    assert statements._relative("", "", synthetic, ads, "BTS").verdict == "no"
+    assert statements._relative("", "", ads, synthetic, "m-UCB").verdict == "no"
     assert statements._relative("", "", same, same, "BTS").verdict == "unclear"
 
 
@@ -145,16 +145,18 @@ def test_a_published_share_is_not_met_by_being_near() -> None:
     assert estimate("", "", values, "").verdict == "unclear"
 
 
-@pytest.mark.parametrize(("experiment", "said"), [(RCUCB, "0.7993"), (RCB, "≤ 0.77 (upper bound)")])
+@pytest.mark.parametrize(
+    ("experiment", "published"), [(RCUCB, "0.7993"), (RCB, "≤ 0.77 (upper bound)")]
+)
 def test_small_runs_do_not_judge_large_claims(
-    experiment: Experiment, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    experiment: Experiment, published: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     name = "fig4" if experiment is RCUCB else "regret"
-    made = [
-        row("table: share", 0.5, published=said, holds=False),
+    item_rows = [
+        row("table: share", 0.5, published=published, holds=False),
         row("asked by us", 0.5, published=OURS, holds=True),
     ]
-    monkeypatch.setitem(experiment.items, name, lambda options: made)  # type: ignore[arg-type]
+    monkeypatch.setitem(experiment.items, name, lambda options: item_rows)  # type: ignore[arg-type]
     monkeypatch.setattr("experiments.rcb.CLOCK", {})
     small = experiment.run(Options(quick=True, only=name, out=tmp_path))
     whole = experiment.run(Options(full=True, only=name, out=tmp_path))
@@ -179,15 +181,15 @@ def test_the_lead_of_b_zoom_must_grow_clearly_and_beyond_ten_percent() -> None:
     assert answers(*lead_grows(columns(first=5, last=5.01), "m", budgets))[0] == "unclear", (
         "a larger number is not enough"
     )
-    asked = lead_grows(columns(first=1, last=20), "Q1", budgets)
-    assert [each.published for each in asked] == [OURS]  # the paper says it of the minimum alone
+    at_q1 = lead_grows(columns(first=1, last=20), "Q1", budgets)
+    assert [line.published for line in at_q1] == [OURS]  # the paper says it of the minimum alone
 
 
 def test_most_cells_are_counted_by_intervals() -> None:
-    given: tuple[Any, ...] = ("Q2", (1, 2), (0.1, 0.2, 0.5))
-    assert most("", "", "BZ", columns(first=5, last=5), *given).verdict == "yes"
-    assert most("", "", "BZ", columns(first=-5, last=-5), *given).verdict == "no"
-    assert most("", "", "BZ", columns(first=0, last=0), *given).verdict == "unclear"
+    cells: tuple[Any, ...] = ("Q2", (1, 2), (0.1, 0.2, 0.5))
+    assert best_column("", "", "BZ", columns(first=5, last=5), *cells).verdict == "yes"
+    assert best_column("", "", "BZ", columns(first=-5, last=-5), *cells).verdict == "no"
+    assert best_column("", "", "BZ", columns(first=0, last=0), *cells).verdict == "unclear"
 
 
 def test_cells_may_miss_by_chance_only() -> None:
@@ -200,9 +202,9 @@ def test_cells_may_miss_by_chance_only() -> None:
 def test_a_large_z_is_played_again() -> None:
     z = np.random.default_rng(6).normal(size=200).clip(-3, 3)
     large = np.append(z, 4.45)
-    assert judged("", z, np.empty(0)).verdict == "yes"
-    assert judged("", large, np.array([0.3])).verdict == "yes"
-    assert judged("", large, np.array([3.2])).verdict == "no"
+    assert agreement("", z, np.empty(0)).verdict == "yes"
+    assert agreement("", large, np.array([0.3])).verdict == "yes"
+    assert agreement("", large, np.array([3.2])).verdict == "no"
 
 
 def test_tuning_is_judged_over_keys() -> None:

@@ -75,37 +75,37 @@ def expected_regret(
         rate = max(gain / paid for gain, paid in rules)
 
     @cache
-    def ahead(round: int, spent: tuple[int, ...], seen: int) -> float:
+    def ahead(round: int, spent: tuple[int, ...], count: int) -> float:
         if round == rounds or (np.array(spent) >= budget).any():
             return 0.0
         total = 0.0
         for n in range(2):
-            arm = 0 if (seen + n) % 4 < 2 else 1
+            arm = 0 if (count + n) % 4 < 2 else 1
             p, q = r[n, arm], c[n, arm]
             total += (rate * (1.0 if money is None else q[0]) - p) / 2
             for y, z in product((0, 1), product((0, 1), repeat=q.size)):
                 chance = (p if y else 1 - p) * np.prod(np.where(z, q, 1 - q)) / 2
                 if chance > 0:
                     later = tuple(int(a + b) for a, b in zip(spent, z, strict=True))
-                    total += chance * ahead(round + 1, later, (seen + y + 2 * sum(z)) % 4)
+                    total += chance * ahead(round + 1, later, (count + y + 2 * sum(z)) % 4)
         return total
 
     return ahead(0, (0,) * c.shape[-1], 0)
 
 
 def slopes(
-    reward: np.ndarray, cost: np.ndarray, *how: Any, step: float = 1e-6
+    reward: np.ndarray, cost: np.ndarray, *arguments: Any, step: float = 1e-6
 ) -> dict[str, np.ndarray]:
-    found = {"reward": np.zeros_like(reward), "cost": np.zeros_like(cost)}
-    for name, gradient in found.items():
+    gradients = {"reward": np.zeros_like(reward), "cost": np.zeros_like(cost)}
+    for name, gradient in gradients.items():
         for place in np.ndindex(gradient.shape):
             ends = []
             for sign in (1, -1):
                 theta = {"reward": reward.copy(), "cost": cost.copy()}
                 theta[name][place] += sign * step
-                ends.append(expected_regret(theta["reward"], theta["cost"], *how))
+                ends.append(expected_regret(theta["reward"], theta["cost"], *arguments))
             gradient[place] = (ends[0] - ends[1]) / (2 * step)
-    return found
+    return gradients
 
 
 LINEAR = np.array([[0.5, 0.2], [0.9, 0.3]])[:, None]  # arm 1 is clipped where x = 1
@@ -134,14 +134,14 @@ def test_against_all_histories(case: str) -> None:
         present=np.arange(len(reward)) < 2,
     )  # fmt: skip
     world = WithNullArm(world) if case == "horizon" else world
-    found = score_function.estimate(
+    estimate = score_function.estimate(
         Counting(), world, limit, wrt=("reward", "cost"), key=jax.random.key(5), replicates=8000
     )
     reward, cost = reward[:2], cost[:2]
     value = expected_regret(reward, cost, link, rounds, money)
-    assert abs(found.value.item() - value) < 4 * found.standard_error["value"].item()
+    assert abs(estimate.value.item() - value) < 4 * estimate.standard_error["value"].item()
     for name, must in slopes(reward, cost, link, rounds, money).items():
-        got, error = (x[name][0, 0] for x in (found.gradient, found.standard_error))
+        got, error = (x[name][0, 0] for x in (estimate.gradient, estimate.standard_error))
         assert np.isnan(got[2:]).all()
         got, error = got[:2], error[:2]
         assert np.abs(must).max() > 0.05
@@ -171,9 +171,9 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
     def value(**theta: np.ndarray) -> Any:
         return world(**theta).value_of_context(limit, 2**14)
 
-    here, best = world(**theta), value(**theta)
+    arms, best = world(**theta), value(**theta)
     assert (best[0].price > 0.1).all()  # the budget is felt
-    _, found = contextual._rates(here, best, limit.prepare(here), ("reward", "cost"))
+    _, slopes_of_rates = contextual._rates(arms, best, limit.prepare(arms), ("reward", "cost"))
     units = 0.3 if resources else 1.0
     for name, place in (
         ("reward", (0, 1)),
@@ -183,11 +183,11 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
     ):
         ends = []
         for sign in (1, -1):
-            moved = {key: x.copy() for key, x in theta.items()}
-            moved[name][place] += sign * 1e-3
-            ends.append(value(**moved)[0].contextual / units)
+            shifted = {key: x.copy() for key, x in theta.items()}
+            shifted[name][place] += sign * 1e-3
+            ends.append(value(**shifted)[0].contextual / units)
         slope = (ends[0] - ends[1]) / 2e-3
-        got = found[name][(0, place[0], 0, place[-1])]
+        got = slopes_of_rates[name][(0, place[0], 0, place[-1])]
         assert abs(got - slope) < (2e-4 if law is Rows else 5e-3) * max(1, abs(slope)), (
             name,
             place,
@@ -197,7 +197,7 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "limit", "wrt", "sentence"),
+    ("fields", "limit", "wrt", "sentence"),
     [
         (
             {"noise": jb.environments.noise.Tent(0.1)},
@@ -209,8 +209,8 @@ def test_slopes_of_the_benchmark_are_those_of_its_values(case: str) -> None:
         ({}, jb.TotalBudget(2.0, last_pull="forfeits"), "cost", "last_pull='counts'"),
     ],
 )
-def test_refusals(given: dict, limit: Any, wrt: str, sentence: str) -> None:
-    world = ContextualArms.linear([[0.5, 0.2]] * 2, [[0.5, 0.2]] * 2, Rows.of(ROWS), **given)
+def test_refusals(fields: dict, limit: Any, wrt: str, sentence: str) -> None:
+    world = ContextualArms.linear([[0.5, 0.2]] * 2, [[0.5, 0.2]] * 2, Rows.of(ROWS), **fields)
     with pytest.raises(jb.InputError, match=sentence):
         score_function.estimate(
             Counting(), world, limit, wrt=wrt, key=jax.random.key(0), replicates=5

@@ -81,16 +81,16 @@ def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt
     assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize(("rare", "runs", "told"), [(0.02, 100, True), (0.4, 400, False)])
-def test_a_rare_outcome_is_told(rare: float, runs: int, told: bool) -> None:
+@pytest.mark.parametrize(("rare", "runs", "is_warned"), [(0.02, 100, True), (0.4, 400, False)])
+def test_a_rare_outcome_is_told(rare: float, runs: int, is_warned: bool) -> None:
     """± 1.96 standard errors of the rare arm's slope covered 87 % of 400 samples of 100 runs."""
-    given = {"wrt": "mean_reward", "key": jax.random.key(3), "replicates": runs, "slots": 64}
+    keywords = {"wrt": "mean_reward", "key": jax.random.key(3), "replicates": runs, "slots": 64}
     arms = FiniteArms.bernoulli([0.6, rare], [0.5, 0.5])
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        gradients.score_function.estimate(OmegaUCB(), arms, jb.Horizon(100), **given)
-    said = [str(one.message) for one in found if "carry" in str(one.message)]
-    assert [text[:35] for text in said] == ["gradient by mean_reward, arm 1: a f"] * told
+        gradients.score_function.estimate(OmegaUCB(), arms, jb.Horizon(100), **keywords)
+    messages = [str(warning.message) for warning in caught if "carry" in str(warning.message)]
+    assert [text[:35] for text in messages] == ["gradient by mean_reward, arm 1: a f"] * is_warned
 
 
 def test_few_directions_are_told() -> None:
@@ -122,9 +122,11 @@ def test_settings_and_instances_are_axes_and_equal_single_calls() -> None:
     both = gradients.score_function.estimate(
         OmegaUCB(rho=[0.25, 1.0]), ARMS, BUDGET, key=KEY, replicates=6
     )
-    one = gradients.score_function.estimate(OmegaUCB(rho=1.0), ARMS, BUDGET, key=KEY, replicates=6)
+    single = gradients.score_function.estimate(
+        OmegaUCB(rho=1.0), ARMS, BUDGET, key=KEY, replicates=6
+    )
     assert both.gradient["mean_cost"].shape == (2, 2, 2)
-    assert (both.gradient["mean_cost"][1] == one.gradient["mean_cost"][0]).all()
+    assert (both.gradient["mean_cost"][1] == single.gradient["mean_cost"][0]).all()
     soft = gradients.policy_score.estimate(
         SoftElim(theta=[0.5, 1.0]), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6
     )
@@ -160,21 +162,21 @@ def test_a_budget_of_as_many_resources_as_instances_is_no_instance_axis() -> Non
     )
     options = {"wrt": "turn", "key": KEY, "replicates": 6, "directions": 3, "slots": 8}
     budgets = [np.array([3.0, 4.0]), [[3.0, 4.0], [3.0, 4.0]]]
-    found = [
+    estimates = [
         gradients.smoothed.estimate(
             TurnsBack(2.0), arms, jb.TotalBudget(b, last_pull="counts"), **options
         )
         for b in budgets
     ]
-    assert np.ptp([x.value for x in found], axis=0).max() == 0 < np.ptp(found[0].value)
-    np.testing.assert_array_equal(found[0].gradient["turn"], found[1].gradient["turn"])
+    assert np.ptp([x.value for x in estimates], axis=0).max() == 0 < np.ptp(estimates[0].value)
+    np.testing.assert_array_equal(estimates[0].gradient["turn"], estimates[1].gradient["turn"])
 
 
 @pytest.mark.integration
 def test_absent_arms_have_no_gradient() -> None:
     arms = FiniteArms.bernoulli([0.6, 0.4, 0.5], [0.5, 0.5, 0.5], present=[True, True, False])
-    found = gradients.score_function.estimate(OmegaUCB(), arms, HORIZON, key=KEY, replicates=4)
-    assert np.isnan(found.gradient["mean_reward"][0, 0]).tolist() == [False, False, True]
+    estimate = gradients.score_function.estimate(OmegaUCB(), arms, HORIZON, key=KEY, replicates=4)
+    assert np.isnan(estimate.gradient["mean_reward"][0, 0]).tolist() == [False, False, True]
 
 
 # --- bounds
@@ -222,8 +224,8 @@ def suak_bound(mu: np.ndarray, rho: np.ndarray, c: float, rounds: int) -> float:
         241 * k * best * math.log(rounds) / (c * min(d) ** 2) + 3 * math.pi**2 * best / min(d) ** 2
     )
     for i in range(k):
-        least = min(best - r for base, r in bases.items() if i in base and r < best)
-        total += 432 * best * ((d[i] + 1) / d[i]) ** 2 * math.log(rounds) / (min(d) * least**2)
+        gap = min(best - r for base, r in bases.items() if i in base and r < best)
+        total += 432 * best * ((d[i] + 1) / d[i]) ** 2 * math.log(rounds) / (min(d) * gap**2)
     return total + 2 * math.pi**2 * k**2
 
 
@@ -231,23 +233,25 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
     r, c = np.array([0.8, 0.4, 0.3]), np.array([0.4, 0.6, 0.5])
     arms = FiniteArms.bernoulli(r, c)
     r, c = (x[0] for x in arms.values())
-    found = gradients.bound.estimate(
+    estimate = gradients.bound.estimate(
         OmegaUCB(rho=0.5),
         arms,
         jb.TotalBudget(300.0, last_pull="counts"),
         wrt=("rho", "mean_reward", "mean_cost"),
     )
     tau = int(600 / c.min())
-    assert abs(found.value[0, 0] / omega_bound(0.5, r, c, tau) - 1) < 1e-10
+    assert abs(estimate.value[0, 0] / omega_bound(0.5, r, c, tau) - 1) < 1e-10
     h = 1e-6
     slope = (omega_bound(0.5 + h, r, c, tau) - omega_bound(0.5 - h, r, c, tau)) / (2 * h)
-    assert abs(found.gradient["rho"][0, 0] / slope - 1) < 1e-6
+    assert abs(estimate.gradient["rho"][0, 0] / slope - 1) < 1e-6
     for name, i in (("mean_reward", 0), ("mean_cost", 1)):
         for k in range(3):
             step = h * np.eye(3)[k]
             ends = [omega_bound(0.5, *(x + (s * step if i == j else 0) for j, x in enumerate((r, c))), tau)
                     for s in (1, -1)]  # fmt: skip
-            assert abs(found.gradient[name][0, 0, k] / ((ends[0] - ends[1]) / (2 * h)) - 1) < 1e-5
+            assert (
+                abs(estimate.gradient[name][0, 0, k] / ((ends[0] - ends[1]) / (2 * h)) - 1) < 1e-5
+            )
     v, lam = np.array([[0.5, 0.2, -1.0], [0.3, 0.1, 0.45]]), np.array([0.1, 0.4, 2.0])
     with jax.enable_x64(True):
         of_rcucb, of_suak = (
@@ -262,10 +266,10 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
 
 
 def test_bounds_of_the_other_settings_have_gradients() -> None:
-    found = gradients.bound.estimate(
+    estimate = gradients.bound.estimate(
         RCUCB("legal", alpha=1.5), jb.environments.g1(), jb.Horizon(100), wrt="values"
     )
-    assert found.gradient["values"].shape == (1, 3, 10, 10)
+    assert estimate.gradient["values"].shape == (1, 3, 10, 10)
     arms = WithNullArm(FiniteArms.bernoulli([0.45, 0.7, 0.8], [0.3, 0.75, 0.8]))
     suak = gradients.bound.estimate(
         SUAK(c=0.5), arms, jb.AverageCost(c=0.5, rounds=1000), wrt=("c", "mean_cost")
@@ -275,26 +279,26 @@ def test_bounds_of_the_other_settings_have_gradients() -> None:
 
 def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
     """Whose last reward was forfeited matters to rewards only."""
-    alike, limit = (
+    arms, limit = (
         FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.8]),
         jb.TotalBudget(2.5, last_pull="forfeits"),
     )
-    found = gradients.score_function.estimate(
-        OmegaUCB(), alike, limit, wrt="mean_cost", key=KEY, replicates=64
+    estimate = gradients.score_function.estimate(
+        OmegaUCB(), arms, limit, wrt="mean_cost", key=KEY, replicates=64
     )
-    assert np.isfinite(found.gradient["mean_cost"]).all()
+    assert np.isfinite(estimate.gradient["mean_cost"]).all()
     with pytest.raises(jb.InputError, match="two arms of equal mean reward"):
         gradients.score_function.estimate(
-            OmegaUCB(), alike, limit, wrt="mean_reward", key=KEY, replicates=64
+            OmegaUCB(), arms, limit, wrt="mean_reward", key=KEY, replicates=64
         )
 
 
 def test_a_parameter_with_a_range_is_moved_within_it() -> None:
     """Smoothing by e^{σε} would leave it; beyond its end the regret is what it is there."""
     leaves = Settings.of(EpsilonFirst(epsilon=0.5), 1).policy
-    there = np.asarray(smoothed.antithetic(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
-    assert there.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
-    found = gradients.smoothed.estimate(
+    shifted = np.asarray(smoothed.antithetic(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
+    assert shifted.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
+    estimate = gradients.smoothed.estimate(
         EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64
     )
-    assert np.isfinite(found.gradient["epsilon"]).all()
+    assert np.isfinite(estimate.gradient["epsilon"]).all()

@@ -60,7 +60,7 @@ def test_unbiased_estimators(record_property: Callable[[str, object], None]) -> 
                 policy_score.estimate(policy, ARMS, constraint, wrt=wrt, **runs), truth
             )
     short = jb.Horizon(8)
-    found = smoothed.estimate(
+    estimate = smoothed.estimate(
         OmegaUCB(rho=0.25),
         ARMS,
         short,
@@ -72,7 +72,7 @@ def test_unbiased_estimators(record_property: Callable[[str, object], None]) -> 
     )
     truth = exact_smoothed(OmegaUCB(rho=0.25), ARMS, {"rounds": 8}, sigma=0.5, width=1e-3)
     assert truth.gradient["rho"].any()
-    z["smoothed, argmax, horizon"] = z_values(found, truth)
+    z["smoothed, argmax, horizon"] = z_values(estimate, truth)
     every = np.concatenate(list(z.values()))
     limit = stats.norm.isf(0.005 / every.size)
     largest = {name: float(np.abs(x).max()) for name, x in z.items()}
@@ -86,22 +86,25 @@ def test_baselines_do_not_bias_and_help() -> None:
     truth = exact.estimate(OmegaUCB(rho=0.25), ARMS, HORIZON)
     errors = {}
     for baseline in ("leave_one_out", "self_play", "none"):
-        found = score_function.estimate(
+        estimate = score_function.estimate(
             OmegaUCB(rho=0.25), ARMS, HORIZON, key=KEY, replicates=4000, baseline=baseline
         )
-        z = z_values(found, truth)
+        z = z_values(estimate, truth)
         assert np.abs(z).max() < stats.norm.isf(0.005 / (3 * z.size)), baseline
-        errors[baseline] = found.standard_error["mean_reward"].mean()
+        errors[baseline] = estimate.standard_error["mean_reward"].mean()
     assert errors["leave_one_out"] < min(errors["self_play"], errors["none"])
 
 
 def test_straight_through_is_biased_and_says_so() -> None:
     truth = exact.estimate(SoftElim(theta=0.5), ARMS, HORIZON, wrt="theta")
-    found = straight_through.estimate(
+    estimate = straight_through.estimate(
         SoftElim(theta=0.5), ARMS, HORIZON, wrt="theta", key=KEY, replicates=1000
     )
-    assert found.about["unbiased_for"] == "nothing"
-    z = np.abs(found.gradient["theta"] - truth.gradient["theta"]) / found.standard_error["theta"]
+    assert estimate.about["unbiased_for"] == "nothing"
+    z = (
+        np.abs(estimate.gradient["theta"] - truth.gradient["theta"])
+        / estimate.standard_error["theta"]
+    )
     assert z.max() > 5, "the bias that the docs state has vanished"
 
 
@@ -163,37 +166,37 @@ def test_score_function_of_several_resources_against_dynamic_programming() -> No
             now = np.zeros_like(ahead)
             for a, b in np.ndindex(budget, budget):
                 p, q = cost[:, 0], cost[:, 1]
-                left = [
+                outcomes = [
                     ((1 - p) * (1 - q), (1, 1)),
                     (p * (1 - q), (0, 1)),
                     ((1 - p) * q, (1, 0)),
                     (p * q, (0, 0)),
                 ]
-                later = sum(chance * ahead[a + i, b + j] for chance, (i, j) in left)
+                later = sum(chance * ahead[a + i, b + j] for chance, (i, j) in outcomes)
                 now[a + 1, b + 1] = (rate * p - reward + later).mean()
             ahead = now
         return float(ahead[budget, budget])
 
-    def slope(which: str, place: tuple[int, ...], step: float = 1e-5) -> float:
+    def slope(name_of_means: str, place: tuple[int, ...], step: float = 1e-5) -> float:
         ends = []
         for sign in (1, -1):
             means = {"mean_reward": reward.copy(), "mean_cost": cost.copy()}
-            means[which][place] += sign * step
+            means[name_of_means][place] += sign * step
             ends.append(expected(means["mean_reward"], means["mean_cost"]))
         return (ends[0] - ends[1]) / (2 * step)
 
     two_arms = jb.environments.FiniteArms.bernoulli([reward], [cost])
     split = jb.policies.FixedSplit([1.0, 1.0])
-    how = {"key": jax.random.key(3), "replicates": 4000}
-    found = score_function.estimate(split, two_arms, limit, **how)
+    keywords = {"key": jax.random.key(3), "replicates": 4000}
+    estimate = score_function.estimate(split, two_arms, limit, **keywords)
     truth = {name: np.array([slope(name, at) for at in np.ndindex(x.shape)]).reshape(x.shape)
              for name, x in (("mean_reward", reward), ("mean_cost", cost))}  # fmt: skip
-    z = [(found.value - expected(reward, cost)) / found.standard_error["value"]]
-    z += [(found.gradient[name] - truth[name]) / found.standard_error[name] for name in MEANS]
-    assert found.gradient["mean_cost"].shape == (1, 1, 2, 2)
+    z = [(estimate.value - expected(reward, cost)) / estimate.standard_error["value"]]
+    z += [(estimate.gradient[name] - truth[name]) / estimate.standard_error[name] for name in MEANS]
+    assert estimate.gradient["mean_cost"].shape == (1, 1, 2, 2)
     assert max(float(np.abs(x).max()) for x in z) < stats.norm.isf(0.005 / 7)
     beside_a_null_arm = score_function.estimate(
-        split, jb.environments.WithNullArm(two_arms), limit, **how
+        split, jb.environments.WithNullArm(two_arms), limit, **keywords
     )
     for name in MEANS:
-        np.testing.assert_array_equal(beside_a_null_arm.gradient[name], found.gradient[name])
+        np.testing.assert_array_equal(beside_a_null_arm.gradient[name], estimate.gradient[name])

@@ -40,8 +40,8 @@ WORDS = lattice_words()
 def beta_cdf(
     a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    left = special.betainc(a, b, np.clip(x, 0, 1))
-    return np.where(x < 0.5, left, 1 - special.betainc(b, a, np.clip(1 - x, 0, 1)))
+    lower_tail = special.betainc(a, b, np.clip(x, 0, 1))
+    return np.where(x < 0.5, lower_tail, 1 - special.betainc(b, a, np.clip(1 - x, 0, 1)))
 
 
 def ks_distance(sample: jax.Array, a: float, b: float) -> float:
@@ -66,9 +66,9 @@ def test_gamma_quantile_bound() -> None:
         log_x = np.asarray(f(z, jnp.full_like(z, a)), np.float64)
         shape = float(a)
         x = shape * np.exp(log_x)
-        left = special.gammainc(shape, x) - special.ndtr(exact_z)
-        right = special.ndtr(-exact_z) - special.gammaincc(shape, x)
-        assert np.abs(np.where(z < 0, left, right)).max() < 5e-6, a
+        lower_error = special.gammainc(shape, x) - special.ndtr(exact_z)
+        upper_error = special.ndtr(-exact_z) - special.gammaincc(shape, x)
+        assert np.abs(np.where(z < 0, lower_error, upper_error)).max() < 5e-6, a
         assert np.all(np.diff(log_x[::20]) > 0), a
         # Relative accuracy of the left tail: 1 % of the probability, down to 7e-12.  Above a = 1000
         # float32's rounding of log x alone is more than that.
@@ -206,8 +206,8 @@ def shapes(kind: str) -> tuple[np.ndarray, np.ndarray]:
     elif kind == "extreme":
         a, b = np.concatenate([10 ** rng.uniform(-2, 3, (2, 150)), NAMED], axis=1)
     elif kind == "one tiny":
-        tiny, other = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)
-        a, b = np.concatenate([tiny, other]), np.concatenate([other, tiny])
+        tiny, rest = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)
+        a, b = np.concatenate([tiny, rest]), np.concatenate([rest, tiny])
     else:  # nearly a coin: the jump from 0 to 1 takes a few cells, so that is where the table is coarse
         a, b = np.concatenate([10 ** rng.uniform(-3, -1, (2, 100)), [[1e-3], [1e-3]]], axis=1)
     return a, b
@@ -224,8 +224,8 @@ def shapes(kind: str) -> tuple[np.ndarray, np.ndarray]:
 )
 @pytest.mark.quick_rows("two tiny-0.0008-0.0001")
 def test_laws_of_the_tables(kind: str, cdf: float, mean: float) -> None:
-    found = law_error(*shapes(kind))
-    assert found[0] < cdf and found[1] < mean
+    errors = law_error(*shapes(kind))
+    assert errors[0] < cdf and errors[1] < mean
 
 
 def test_table_shapes_and_errors() -> None:

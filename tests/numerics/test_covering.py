@@ -30,8 +30,8 @@ balls = st.lists(st.tuples(ends, ends).map(lambda p: (min(p), max(p))), max_size
 
 def arrays(pairs: list[tuple[int, int]]) -> Balls:
     padded = pairs + [(0, 0)] * (BALLS - len(pairs))
-    left, right = np.array(padded, np.int32).T
-    return Balls(jnp.asarray(left), jnp.asarray(right))
+    low, high = np.array(padded, np.int32).T
+    return Balls(jnp.asarray(low), jnp.asarray(high))
 
 
 def gaps_within(pairs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
@@ -75,16 +75,16 @@ def test_a_hole_between_the_ends_of_an_annulus_is_seen() -> None:
     """Both new end points are covered and a point between them is not: the test that is not exact
     (SPEC D.5).
     """
-    one = ticks.ONE
+    unit = ticks.ONE
     ours = arrays(
         [
-            (one // 2 - 100, one // 2 + 100),
-            (one // 2 + 90, one // 2 + 200),
-            (one // 2 + 300, one + 1),
+            (unit // 2 - 100, unit // 2 + 100),
+            (unit // 2 + 90, unit // 2 + 200),
+            (unit // 2 + 300, unit + 1),
         ]
     )
-    annulus = Span(jnp.int32(one // 2 + 100), jnp.int32(one // 2 + 400))
-    assert int(first_hole(ours, annulus)) == one // 2 + 200
+    annulus = Span(jnp.int32(unit // 2 + 100), jnp.int32(unit // 2 + 400))
+    assert int(first_hole(ours, annulus)) == unit // 2 + 200
     assert int(holes(ours, annulus)) == 101
 
 
@@ -92,15 +92,15 @@ def test_points_are_drawn_uniformly_over_all_gaps() -> None:
     """Two spans, three gaps: shares of 20,000 draws against the gaps' lengths, and no point that is
     covered.
     """
-    one = ticks.ONE
+    unit = ticks.ONE
     pairs = [
-        (-1, one // 8),
-        (one // 4, one // 2),
-        (one // 2 - 5, one * 3 // 4),
-        (one * 7 // 8, one + 1),
+        (-1, unit // 8),
+        (unit // 4, unit // 2),
+        (unit // 2 - 5, unit * 3 // 4),
+        (unit * 7 // 8, unit + 1),
     ]
-    ours, middle = arrays(pairs), jnp.int32(one // 2)
-    spans = Span(jnp.int32(0), middle), Span(middle + 1, jnp.int32(one))
+    ours, middle = arrays(pairs), jnp.int32(unit // 2)
+    spans = Span(jnp.int32(0), middle), Span(middle + 1, jnp.int32(unit))
     rounds = jnp.arange(1, 20_001)
     points, needed = jax.jit(
         jax.vmap(lambda t: uncovered_point(ours, *spans, jax.random.key(3), t))

@@ -16,8 +16,8 @@ EPS = float(np.finfo(np.float32).eps)
 
 def highs(mu, rows, limits):
     """(value, solution) by scipy; +inf if unbounded."""
-    found = linprog(-mu, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
-    return (-found.fun, found.x) if found.status == 0 else (np.inf, None)
+    solution = linprog(-mu, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
+    return (-solution.fun, solution.x) if solution.status == 0 else (np.inf, None)
 
 
 def random_lps(seed, count, arms):
@@ -61,13 +61,13 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
     assert choice([0.5], [0.5]) == (0, 0, 1.0)  # a cost of exactly c is below
 
 
-@pytest.mark.parametrize(("arms", "most"), [(2, 9), (7, 9), (100, 10_000)])
-def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, most):
+@pytest.mark.parametrize(("arms", "largest"), [(2, 9), (7, 9), (100, 10_000)])
+def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, largest):
     """Bounds clipped to [0, 1], costs of exactly c; and few pulls each, so that lines of several
     arms coincide.
     """
     rng = np.random.default_rng(arms)
-    pulls = rng.integers(1, most, (1000, arms))
+    pulls = rng.integers(1, largest, (1000, arms))
     mean = rng.binomial(pulls, rng.random((2, 1000, arms))) / pulls
     radius = np.where(rng.random((1000, 1)) < 0.5, 0.3 / np.sqrt(pulls), 0)
     mu, rho = (

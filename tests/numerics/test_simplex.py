@@ -43,20 +43,20 @@ def programs(
 
 def solution(vertex: lp.Vertex, arms: int) -> np.ndarray:
     """x, ``[program, K]``."""
-    mine = vertex.arm[..., None] == np.arange(arms)
-    return (mine * vertex.level[..., None]).sum(1)
+    in_basis = vertex.arm[..., None] == np.arange(arms)
+    return (in_basis * vertex.level[..., None]).sum(1)
 
 
 def against_highs(count: int, seed: int) -> int:
-    most, solve = 0.0, jax.jit(jax.vmap(lp.simplex))
+    largest, solve = 0.0, jax.jit(jax.vmap(lp.simplex))
     for kind, (arms, rows) in itertools.product(KINDS, SHAPES):
         mu, cost, limit = programs(kind, arms, rows, count, seed)
         host = lp.simplex(mu, cost, limit, xp=np)
         traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
         x, exact = solution(host, arms), np.full(count, np.inf)
         for i in range(count):
-            found = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
-            exact[i] = -found.fun if found.status == 0 else np.inf
+            program = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
+            exact[i] = -program.fun if program.status == 0 else np.inf
         bounded = np.isfinite(exact)
         assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(
             host.optimal, bounded
@@ -76,8 +76,8 @@ def against_highs(count: int, seed: int) -> int:
         assert traced.optimal[usual].all()
         error = np.abs(traced.value[usual] - exact[usual])
         assert (error <= 2e-6 * np.maximum(exact, 1)[usual]).all(), (kind, arms, rows)
-        most = max(most, host.pivots.max() / (rows + 2), traced.pivots.max() / (rows + 2))
-    assert most <= 5  # the bound is 8
+        largest = max(largest, host.pivots.max() / (rows + 2), traced.pivots.max() / (rows + 2))
+    assert largest <= 5  # the bound is 8
     return len(KINDS) * len(SHAPES) * count
 
 
@@ -124,12 +124,12 @@ def over_six_decades(count: int, seed: int) -> int:
         scaled = cost / limit[..., None]
         size = np.where(scaled.max(1) > 0, scaled.max(1), 1)
         gain = mu / size
-        exact, most = np.full(count, np.inf), gain.max(1)
+        exact, largest = np.full(count, np.inf), gain.max(1)
         for i in range(count):
-            one = linprog(
-                -gain[i] / most[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs"
+            program = linprog(
+                -gain[i] / largest[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs"
             )
-            exact[i] = -one.fun * most[i] if one.status == 0 else np.inf
+            exact[i] = -program.fun * largest[i] if program.status == 0 else np.inf
         bounded, solved = ((cost > 0).any(1) | (mu <= 0)).all(1), np.isfinite(exact)
         # the general solver errs on a few: it gives up, or takes a gain of 1e-7 for none; what is
         # bounded is plain to see
@@ -137,21 +137,21 @@ def over_six_decades(count: int, seed: int) -> int:
         both = bounded & solved
         host = lp.simplex(mu, cost, limit, xp=np)
         traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
-        for found, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
-            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(
-                found.optimal, bounded
+        for vertex, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
+            assert np.array_equal(np.isfinite(vertex.value), bounded) and np.array_equal(
+                vertex.optimal, bounded
             ), kind
-            x = solution(found, arms).astype(np.float64)[both]
+            x = solution(vertex, arms).astype(np.float64)[both]
             used = (scaled[both] @ x[..., None])[..., 0].max(-1)
             brings = (mu[both] * x).sum(-1) / np.maximum(used, 1)
             off = [
                 np.abs(value - exact[both]) > rounding * exact[both]
-                for value in (brings, found.value[both])
+                for value in (brings, vertex.value[both])
             ]
             assert not off[0].any(), (kind, arms, rows, timed)  # what is played
             # prices that fall by six decades may cancel in the float32 value itself, though not in
             # what is played
-            assert off[1].sum() <= (0 if found is host else count / 500), (kind, arms, rows, timed)
+            assert off[1].sum() <= (0 if vertex is host else count / 500), (kind, arms, rows, timed)
     return number
 
 
@@ -171,10 +171,10 @@ def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
         x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500))
     )
     rows = np.stack([rho, np.ones_like(rho)], axis=1)
-    found = jax.jit(jax.vmap(lp.simplex))(mu, rows, np.stack([c, np.ones_like(c)], axis=1))
+    vertices = jax.jit(jax.vmap(lp.simplex))(mu, rows, np.stack([c, np.ones_like(c)], axis=1))
     best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
-    np.testing.assert_allclose(found.value, best.value, rtol=2e-6)
-    x = solution(jax.device_get(found), 6)
+    np.testing.assert_allclose(vertices.value, best.value, rtol=2e-6)
+    x = solution(jax.device_get(vertices), 6)
     pair = np.zeros((500, 7))
     for arm, share in ((best.high, best.weight), (best.low, 1 - best.weight)):
         np.add.at(pair, (np.arange(500), np.asarray(arm)), np.asarray(share))
@@ -189,13 +189,13 @@ def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
         limit,
     ]
     solve = jax.jit(jax.vmap(lp.simplex, in_axes=(0, 0, 0, None)))
-    one = solve(mu, cost, limit, jnp.ones(7, bool))
-    other = solve(*wide, jnp.arange(12) < 7)
-    for a, b in zip(one, other, strict=True):
+    narrow = solve(mu, cost, limit, jnp.ones(7, bool))
+    padded = solve(*wide, jnp.arange(12) < 7)
+    for a, b in zip(narrow, padded, strict=True):
         assert np.array_equal(a, b)
     single = jax.jit(lp.simplex)
     for i in range(10):
-        for a, b in zip(single(mu[i], cost[i], limit[i]), one, strict=True):
+        for a, b in zip(single(mu[i], cost[i], limit[i]), narrow, strict=True):
             assert np.array_equal(a, b[i])
 
 
@@ -206,9 +206,9 @@ def test_no_cycle_is_possible() -> None:
     rng = np.random.default_rng(0)
     mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
     those = slice(870, 890)
-    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, max_exchanges=200)
+    vertices = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, max_exchanges=200)
     bounded = (cost[those] > 0).any(1).all(1)
-    assert found.optimal[bounded].all() and (found.value[bounded] == 0).all() and bounded[9]
+    assert vertices.optimal[bounded].all() and (vertices.value[bounded] == 0).all() and bounded[9]
 
 
 def test_edges() -> None:
@@ -225,7 +225,9 @@ def test_edges() -> None:
     assert broke.value == 0.5
     assert solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
     mu, cost, limit = programs("random", 40, 9, 200, 6)
-    short, whole = (lp.simplex(mu, cost, limit, xp=np, max_exchanges=most) for most in (2, 0))
+    short, whole = (
+        lp.simplex(mu, cost, limit, xp=np, max_exchanges=exchanges) for exchanges in (2, 0)
+    )
     assert short.pivots.max() == 2 and not short.optimal.all() and whole.optimal.all()
     assert (short.value <= whole.value + 1e-12).all()
     assert ((cost @ solution(short, 40)[..., None])[..., 0] <= limit + 1e-9).all()

@@ -32,11 +32,11 @@ def instances(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def optima(mu: np.ndarray, cost: np.ndarray, budget: np.ndarray, rounds: np.ndarray) -> np.ndarray:
-    found = []
+    values = []
     for m, c, b, t in zip(mu, cost, budget, rounds, strict=True):
         arms = [bernoulli_law(float(m[k]), c[k].tolist()) for k in range(2)]
-        found.append(knapsack_optimum(arms, b.tolist(), int(t), last_pull="counts").value)
-    return np.array(found)
+        values.append(knapsack_optimum(arms, b.tolist(), int(t), last_pull="counts").value)
+    return np.array(values)
 
 
 def brute(arms: list, spent: np.ndarray, budget: np.ndarray, rounds: int, forfeits: bool) -> float:
@@ -69,11 +69,13 @@ def test_the_optimum_is_that_of_all_histories(last_pull: str) -> None:
 
 def test_one_resource_and_many_rounds_are_the_budgeted_optimum() -> None:
     means = [(0.9, 0.8), (0.3, 0.35)]
-    one = budgeted_optimum([bernoulli_law(r, c) for r, c in means], 5.0, last_pull="counts").value
-    many = knapsack_optimum(
+    budgeted = budgeted_optimum(
+        [bernoulli_law(r, c) for r, c in means], 5.0, last_pull="counts"
+    ).value
+    knapsack = knapsack_optimum(
         [bernoulli_law(r, [c]) for r, c in means], [5.0], 200, last_pull="counts"
     ).value
-    assert many == pytest.approx(one, rel=1e-9)
+    assert knapsack == pytest.approx(budgeted, rel=1e-9)
     with pytest.raises(
         jb.InputError,
         match=r"shapes \(4,\), \(4,\), \(4,\); they must be \[J\], \[J\] and \[J, 1\]",
@@ -81,7 +83,7 @@ def test_one_resource_and_many_rounds_are_the_budgeted_optimum() -> None:
         knapsack_optimum([bernoulli_law(0.5, 0.5)], [5.0], 4, last_pull="counts")
 
 
-def chosen(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
+def players(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
     return [
         KnapsackOracle(mu[None], cost[None]),
         KnapsackOracle(mu[None], cost[None], update_budgets=False),
@@ -111,7 +113,7 @@ def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() ->
     assert (best <= fluid + 1e-9).all() and (best < 0.97 * fluid).mean() > 0.5
     world = jb.environments.WithNullArm(jb.environments.FiniteArms.bernoulli(mu, cost))
     limit = jb.TotalBudget(budget, last_pull="counts", rounds=rounds)
-    result = jb.simulate(chosen(mu, cost), world, limit, key=KEY, replicates=runs, marks=1)
+    result = jb.simulate(players(mu, cost), world, limit, key=KEY, replicates=runs, marks=1)
     assert (result.spent.values[..., -1, :] <= budget[None, :, None, :]).all()
     assert (result.rounds.values[..., -1] <= rounds[None, :, None]).all()
     # the expected reward of what was chosen, given the choices: it varies less than the reward
@@ -119,8 +121,8 @@ def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() ->
     above = reward.mean(-1) - best
     error = reward.std(-1, ddof=1) / np.sqrt(runs)
     total = np.sqrt((error**2).sum(-1)) / count
-    for name, each in zip(result.settings, above.mean(-1) / best.mean(), strict=True):
-        print(f"{name:60s} {100 * each:+.1f} % of the optimum")
+    for name, gap in zip(result.settings, above.mean(-1) / best.mean(), strict=True):
+        print(f"{name:60s} {100 * gap:+.1f} % of the optimum")
     assert (above.mean(-1) < 3 * total).all() and (above.mean(-1) < -3 * total)[2:].all(), (
         above.mean(-1),
         total,

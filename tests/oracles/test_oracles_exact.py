@@ -31,8 +31,8 @@ def of(choose: oracles.Choice, n: int) -> oracles.Exact:
 def test_softelim_to_eight_digits(
     n: int, theta: float, regret: float, by_theta: float, by_first: float, by_second: float
 ) -> None:
-    found = of(soft_elim(theta), n)
-    got = (found.regret[0], found.by_parameter[0, 0], *found.by_mean_reward[0])
+    solution = of(soft_elim(theta), n)
+    got = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
     np.testing.assert_allclose(got, (regret, by_theta, by_first, by_second), atol=6e-9, rtol=0)
 
 
@@ -40,14 +40,16 @@ def test_the_library_softelim_is_the_same_to_eight_digits() -> None:
     # Rounded to ticks: 6e-8 away
     arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
     for n, theta, regret, by_theta, *_ in TABLE[:3]:
-        found = exact.estimate(jb.policies.SoftElim(theta), arms, jb.Horizon(n), wrt="theta")
+        estimate = exact.estimate(jb.policies.SoftElim(theta), arms, jb.Horizon(n), wrt="theta")
         twin = oracles.evaluate(
             oracles.play_out(soft_elim(theta), 2, n), arms.values()[0], arms.values()[1]
         )
-        np.testing.assert_allclose(found.value[0], twin.regret, rtol=1e-10)
-        np.testing.assert_allclose(found.gradient["theta"][0], twin.by_parameter[:, 0], rtol=1e-10)
+        np.testing.assert_allclose(estimate.value[0], twin.regret, rtol=1e-10)
         np.testing.assert_allclose(
-            (found.value[0, 0], found.gradient["theta"][0, 0]), (regret, by_theta), atol=1e-6
+            estimate.gradient["theta"][0], twin.by_parameter[:, 0], rtol=1e-10
+        )
+        np.testing.assert_allclose(
+            (estimate.value[0, 0], estimate.gradient["theta"][0, 0]), (regret, by_theta), atol=1e-6
         )
 
 
@@ -67,9 +69,9 @@ def test_best_theta(n: int, at: float, regret: float) -> None:
 
 
 def test_ucb1_is_a_step_function_of_its_constant() -> None:
-    found = of(ucb1(2.0), 20)
-    assert abs(found.regret[0] - 1.5465188247) < 6e-11
-    np.testing.assert_allclose(found.by_mean_reward[0], (5.60680247, -5.66625055), atol=6e-9)
+    solution = of(ucb1(2.0), 20)
+    assert abs(solution.regret[0] - 1.5465188247) < 6e-11
+    np.testing.assert_allclose(solution.by_mean_reward[0], (5.60680247, -5.66625055), atol=6e-9)
     wide = {round(float(of(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)}
     narrow = {round(float(of(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.999, 2.001, 11)}
     assert len(wide) == 17
@@ -94,10 +96,10 @@ def enumerate_histories(
     rate = (r / c).max()
 
     def go(
-        n: np.ndarray, s: np.ndarray, k: np.ndarray, spent: int, lost: float, depth: int
+        n: np.ndarray, s: np.ndarray, k: np.ndarray, spent: int, regret: float, depth: int
     ) -> np.ndarray:
         if spent >= budget:
-            return np.array([lost, 1.0])
+            return np.array([regret, 1.0])
         if depth == 6:
             return np.zeros(2)
         p = choose(oracles.Counts(n[None], s[None], k[None]))[0, 0]
@@ -110,7 +112,7 @@ def enumerate_histories(
             earns = not (rule == "forfeits" and spent + cost > budget)
             more = rate * c[arm] - r[arm] * earns
             after = go(
-                n + unit, s + reward * unit, k + cost * unit, spent + cost, lost + more, depth + 1
+                n + unit, s + reward * unit, k + cost * unit, spent + cost, regret + more, depth + 1
             )
             total += chance * after
         return total
@@ -127,21 +129,21 @@ def test_budgeted_regret_is_that_of_all_histories(budget: float, rule: str) -> N
     choose = soft_omega(0.25, 0.5)
     must = enumerate_histories(choose, r, c, budget, rule)
     ends = oracles.play_out(choose, 2, 6, budget=budget, last_pull=rule)
-    found = oracles.evaluate(ends, [r], [c])
-    np.testing.assert_allclose([found.regret[0], 1 - found.missing[0]], must, rtol=1e-12)
+    solution = oracles.evaluate(ends, [r], [c])
+    np.testing.assert_allclose([solution.regret[0], 1 - solution.missing[0]], must, rtol=1e-12)
 
 
 def test_three_arms_with_a_horizon_and_costs() -> None:
     ends = oracles.play_out(soft_elim(0.7), 3, 6)
-    found = oracles.evaluate(ends, [[0.6, 0.4, 0.5]], [[1.0, 1.0, 1.0]])
-    assert abs(found.pulls.sum() - 6) < 1e-12
-    np.testing.assert_allclose(found.regret[0], found.pulls[0] @ [0, 0.2, 0.1], rtol=1e-12)
+    solution = oracles.evaluate(ends, [[0.6, 0.4, 0.5]], [[1.0, 1.0, 1.0]])
+    assert abs(solution.pulls.sum() - 6) < 1e-12
+    np.testing.assert_allclose(solution.regret[0], solution.pulls[0] @ [0, 0.2, 0.1], rtol=1e-12)
 
 
 def test_derivatives_are_those_of_finite_differences() -> None:
     r, c, h = np.array([[0.7, 0.4]]), np.array([[0.8, 0.9]]), 1e-6
     ends = oracles.play_out(soft_omega(0.25, 0.5), 2, 14, budget=2.5, last_pull="forfeits")
-    found = oracles.evaluate(ends, r, c)
+    solution = oracles.evaluate(ends, r, c)
     for k in range(2):
         step = h * np.eye(2)[k]
         by_r = (
@@ -151,7 +153,9 @@ def test_derivatives_are_those_of_finite_differences() -> None:
             oracles.evaluate(ends, r, c + step).regret - oracles.evaluate(ends, r, c - step).regret
         ) / (2 * h)
         np.testing.assert_allclose(
-            [found.by_mean_reward[0, k], found.by_mean_cost[0, k]], [by_r[0], by_c[0]], rtol=1e-6
+            [solution.by_mean_reward[0, k], solution.by_mean_cost[0, k]],
+            [by_r[0], by_c[0]],
+            rtol=1e-6,
         )
 
 

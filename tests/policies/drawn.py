@@ -48,10 +48,10 @@ def outcomes(
     world: Any, lanes: int, pulls: int, instance: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rewards ``[lane, arm, pull]`` and costs ``[…, d]`` that a world of finitely many arms gives."""
-    one = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(instance)).outcome
+    outcome = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(instance)).outcome
 
     def lane(replicate: jax.Array) -> Any:
-        every_pull = jax.vmap(one, in_axes=(None, None, 0))
+        every_pull = jax.vmap(outcome, in_axes=(None, None, 0))
         of_arms = jax.vmap(every_pull, in_axes=(None, 0, None))
         return of_arms(
             lane_key(instance, replicate, Domain.WORLD),

@@ -60,9 +60,9 @@ Score = Callable[[Seen, int], Floats]
 # --- how far float32 may be from the twin ------------------------------------------------------------------------
 
 
-def moved(score: Score, s: Seen, instance: int = 0) -> Floats:
+def score_error(score: Score, s: Seen, instance: int = 0) -> Floats:
     """How far a twin's score may move, absolute; +∞ where it may be infinite or not."""
-    expected, most = score(s, instance), np.zeros_like(s.n)
+    expected, largest = score(s, instance), np.zeros_like(s.n)
     off = (-8 * U, 8 * U)
     # N never falls below a threshold
     for n, r, c, spread in itertools.product((0, 16 * U), off, off, off):
@@ -70,17 +70,19 @@ def moved(score: Score, s: Seen, instance: int = 0) -> Floats:
             x + by * total + np.sign(spread) * (8 * U * total * (1 - total / s.n) + s.n * 2.0**-25)
             for x, total, by in ((s.rr, s.r, r), (s.cc, s.c, c))
         ]
-        other = score(Seen(s.t, s.n * (1 + n), s.r * (1 + r), s.c * (1 + c), *squares), instance)
-        apart = np.abs(other - expected)  # of two infinite ones: NaN
-        most = np.maximum(most, np.where(np.isinf(other) & np.isinf(expected), 0, apart))
-    return np.where(np.isnan(most), np.inf, most)
+        shifted = score(Seen(s.t, s.n * (1 + n), s.r * (1 + r), s.c * (1 + c), *squares), instance)
+        difference = np.abs(shifted - expected)  # of two infinite ones: NaN
+        largest = np.maximum(
+            largest, np.where(np.isinf(shifted) & np.isinf(expected), 0, difference)
+        )
+    return np.where(np.isnan(largest), np.inf, largest)
 
 
 class Case(NamedTuple):
     policy: jb.Policy
     score: Score | None = None
     relative: float = RELATIVE
-    where: str = ""  # a world of the contract, played on a horizon; else WORLD with a budget
+    world_name: str = ""  # a world of the contract, played on a horizon; else WORLD with a budget
     lanes: int = LANES
 
 
@@ -135,9 +137,9 @@ class Play(NamedTuple):
     """Trajectories ``[lane, round, …]``, as exact numbers."""
 
     action: np.ndarray  # [lane, round] or [lane, round, L]
-    seen: Seen  # before each round
+    history: Seen  # before each round
     alive: np.ndarray  # bool: the lane had not ended before the round
-    left: Floats
+    money: Floats
     explored: Floats  # reward and cost of each round, by arm: [2, lane, round, K]
     states: Any  # the policy's, when it decides
     earned: Floats  # [lane]
@@ -146,10 +148,15 @@ class Play(NamedTuple):
 @cache
 def play(name: str, instance: int) -> Play:
     case = (CASES | ELSEWHERE)[name]
-    if case.where:
+    if case.world_name:
         rounds = DECISIONS // case.lanes
         steps = episode(
-            case.policy, world(case.where), jb.Horizon(rounds), KEY, rounds, replicates=case.lanes
+            case.policy,
+            world(case.world_name),
+            jb.Horizon(rounds),
+            KEY,
+            rounds,
+            replicates=case.lanes,
         )
         over = np.zeros((case.lanes, rounds), bool)
     else:
@@ -158,15 +165,15 @@ def play(name: str, instance: int) -> Play:
         over = np.asarray(steps.over)
         assert over[:, -1].all(), "some lane did not spend its budget"
     action = np.asarray(steps.action)
-    chosen = action if action.ndim == 3 else action[..., None]
-    hot = (chosen[..., None] == np.arange(ARMS)).astype(np.float64)  # [lane, round, L, K]
+    arms = action if action.ndim == 3 else action[..., None]
+    hot = (arms[..., None] == np.arange(ARMS)).astype(np.float64)  # [lane, round, L, K]
     # what a round brought is told in the next one
-    told = [
-        np.roll(ticks.to_units(x), -1, axis=1).reshape(chosen.shape)
+    feedback = [
+        np.roll(ticks.to_units(x), -1, axis=1).reshape(arms.shape)
         for x in steps.observation.feedback
     ]
-    count, by_arm = hot.sum(2), [(x[..., None] * hot).sum(2) for x in told]
-    squares = [(x[..., None] ** 2 * hot).sum(2) for x in told]
+    count, by_arm = hot.sum(2), [(x[..., None] * hot).sum(2) for x in feedback]
+    squares = [(x[..., None] ** 2 * hot).sum(2) for x in feedback]
 
     def before(x: Floats) -> Floats:
         return np.cumsum(x, axis=1) - x
@@ -176,9 +183,9 @@ def play(name: str, instance: int) -> Play:
     alive = np.concatenate([np.ones((lanes, 1), bool), ~over[:, :-1]], axis=1)
     return Play(
         action=action,
-        seen=Seen(t, *(before(x) for x in (count, *by_arm, *squares))),
+        history=Seen(t, *(before(x) for x in (count, *by_arm, *squares))),
         alive=alive,
-        left=BUDGET - before(by_arm[1]).sum(-1),
+        money=BUDGET - before(by_arm[1]).sum(-1),
         explored=np.stack(by_arm),
         states=steps.after,
         earned=(np.asarray(by_arm[0])[:, :-1].sum(-1) * alive[:, :-1]).sum(1),
@@ -192,11 +199,11 @@ def scores(name: str, p: Play, instance: int) -> tuple[Floats, Floats, Floats]:
     leaves = one_setting(case.policy, WORLD, instance)
     got = np.asarray(_table(leaves, p.states, jnp.arange(1, p.action.shape[1] + 1)), np.float64)
     with np.errstate(all="ignore"):
-        expected = case.score(p.seen, instance)
+        expected = case.score(p.history, instance)
         allowed = case.relative * np.abs(expected)
         if case.relative == RELATIVE:
-            allowed = allowed + moved(case.score, p.seen, instance)
-        ready = (p.seen.n > 0) & ~(np.isinf(expected) & np.isinf(got))
+            allowed = allowed + score_error(case.score, p.history, instance)
+        ready = (p.history.n > 0) & ~(np.isinf(expected) & np.isinf(got))
         unsure = ~np.isfinite(allowed)
         off = ready & ~unsure & ~(np.abs(got - expected) <= allowed)
     assert not off.any(), f"{off.sum()} scores differ, first {got[off][0]} and {expected[off][0]}"
@@ -227,7 +234,7 @@ def test_decisions(name: str, record_property: Callable[[str, object], None]) ->
     for instance in range(2):
         p = play(name, instance)
         _, expected, tolerance = scores(name, p, instance)
-        fresh = p.seen.n == 0
+        fresh = p.history.n == 0
         # an index whose pole float32 cannot place may be any large number: such rounds decide
         # nothing here
         sure = np.isfinite(tolerance).all(-1)
@@ -290,7 +297,7 @@ def test_scores_of_ucb_b2_on_random_states() -> None:
     s = Seen(*(np.asarray(x, np.float64) for x in (t, n, r, c, rr, cc)))
     with np.errstate(all="ignore"):
         expected = twin.ucb_b2(s, 0.25)
-        allowed = RELATIVE * np.abs(expected) + moved(lambda s, i: twin.ucb_b2(s, 0.25), s)
+        allowed = RELATIVE * np.abs(expected) + score_error(lambda s, i: twin.ucb_b2(s, 0.25), s)
     finite = np.isfinite(expected) & np.isfinite(allowed) & (expected > 0)
     assert finite.mean() > 0.3
     assert (np.abs(got[finite] - expected[finite]) <= allowed[finite]).all()
@@ -306,9 +313,9 @@ def test_epsilon_first(name: str) -> None:
     explored = greedy = 0
     for instance in range(2):
         p = play(name, instance)
-        spent = BUDGET - p.left
+        spent = BUDGET - p.money
         exploring = spent < policy.epsilon * BUDGET
-        s = p.seen
+        s = p.history
         if not policy.online:  # only what exploration brought
             mask = exploring[..., None]
             counted = (p.action[..., None] == np.arange(ARMS)) * mask
@@ -335,18 +342,20 @@ def test_kube() -> None:
     away = expected = variance = 0.0
     decisions = unsure = 0
     for instance in range(2):
-        p, drawn = play("kube", instance), words(Role.MIX, LANES, ROUNDS, ARMS, instance)
-        coins = (drawn[..., 0] >> 8) / 2**24
-        for lane, i in np.argwhere(p.alive & (p.seen.c > 0).all(-1) & (p.seen.t[..., 0] % 2 == 0)):
-            s = Seen(*(x[lane, i] for x in p.seen))
-            densities, price, left, action = (
+        p, word = play("kube", instance), words(Role.MIX, LANES, ROUNDS, ARMS, instance)
+        coins = (word[..., 0] >> 8) / 2**24
+        for lane, i in np.argwhere(
+            p.alive & (p.history.c > 0).all(-1) & (p.history.t[..., 0] % 2 == 0)
+        ):
+            s = Seen(*(x[lane, i] for x in p.history))
+            densities, price, money, action = (
                 twin.density(s),
                 s.mean_c,
-                p.left[lane, i],
+                p.money[lane, i],
                 p.action[lane, i],
             )
             units, more, fewer = (
-                twin.kube_units(densities, price * x, left) for x in (1, 1 - 1e-5, 1 + 1e-5)
+                twin.kube_units(densities, price * x, money) for x in (1, 1 - 1e-5, 1 + 1e-5)
             )
             order = np.argsort(-densities)
             close = np.abs(np.diff(densities[order]) / densities[order][:-1]).min() < RELATIVE
@@ -376,12 +385,12 @@ def test_mrcb_plays_a_best_set() -> None:
         assert (p.action[:, 0] == [0, 1]).all() and (p.action[:, 1] == [2, 3]).all(), (
             "each arm once, two a round"
         )
-        for lane, i in np.argwhere(p.alive & (p.seen.t[..., 0] % 3 == 0)):
-            upper, lower = twin.mrcb_bounds(Seen(*(x[lane, i] for x in p.seen)))
+        for lane, i in np.argwhere(p.alive & (p.history.t[..., 0] % 3 == 0)):
+            upper, lower = twin.mrcb_bounds(Seen(*(x[lane, i] for x in p.history)))
             best, sets = twin.best_sets(upper, lower, 2)
-            chosen = p.action[lane, i]
-            own = upper[chosen].sum() / lower[chosen].sum() if lower[chosen].sum() > 0 else np.inf
-            assert own == best or own >= best * (1 - RELATIVE), (own, best)
+            arms = p.action[lane, i]
+            ratio = upper[arms].sum() / lower[arms].sum() if lower[arms].sum() > 0 else np.inf
+            assert ratio == best or ratio >= best * (1 - RELATIVE), (ratio, best)
             decisions, ties = decisions + 1, ties + (len(sets) > 1)
     assert decisions > 3000 and ties < decisions / 2
 
@@ -404,17 +413,17 @@ def test_mrcb_finds_the_best_of_many_sets() -> None:
             state = policy.init(spec)._replace(
                 pulls=jnp.asarray(n, jnp.int32), reward=_total(r), cost=_total(c)
             )
-            there = draw.random(16) < 0.8
-            view = jb.View(jnp.int32(round), None, jnp.asarray(there))
-            chosen = np.asarray(select(state, view))
-            assert there[chosen].all() and len(set(chosen.tolist())) == 4
+            present = draw.random(16) < 0.8
+            view = jb.View(jnp.int32(round), None, jnp.asarray(present))
+            arms = np.asarray(select(state, view))
+            assert present[arms].all() and len(set(arms.tolist())) == 4
             s = Seen(
                 *(np.asarray(x, np.float64) for x in (round, n, r / ticks.ONE, c / ticks.ONE, 0, 0))
             )
             upper, lower = twin.mrcb_bounds(s, 0.3)
-            best, _ = twin.best_sets(upper[there], lower[there], 4)
-            own = upper[chosen].sum() / lower[chosen].sum() if lower[chosen].sum() > 0 else np.inf
-            assert own == best or own >= best * (1 - RELATIVE)
+            best, _ = twin.best_sets(upper[present], lower[present], 4)
+            ratio = upper[arms].sum() / lower[arms].sum() if lower[arms].sum() > 0 else np.inf
+            assert ratio == best or ratio >= best * (1 - RELATIVE)
             endless += np.isinf(best)
     assert 0 < endless < 20
 
@@ -427,16 +436,16 @@ def test_pd_bwk_with_time() -> None:
         unlike += int((p.action != without.action).any(-1).sum())
         weights, rows = np.ones((LANES, 2)), np.arange(LANES)
         for i in range(ROUNDS):
-            s, action = Seen(*(x[:, i] for x in p.seen)), p.action[:, i]
+            s, action = Seen(*(x[:, i] for x in p.history)), p.action[:, i]
             if i < ARMS:
                 assert (action == i).all()
                 continue
             upper, lower = twin.pd_bwk_ends(s, C_RAD)
             uses = np.stack([lower, np.full_like(lower, BUDGET / HORIZON)], axis=-1)
             scores = upper / (uses * weights[:, None] / weights.sum(-1)[:, None, None]).sum(-1)
-            taken = scores[rows, action]
+            score = scores[rows, action]
             alive = p.alive[:, i]
-            assert (taken >= scores.max(-1) * (1 - 3e-5))[alive].all()
+            assert (score >= scores.max(-1) * (1 - 3e-5))[alive].all()
             weights = weights * (1 + np.sqrt(np.log(2) / BUDGET)) ** uses[rows, action]
             decisions += int(alive.sum())
     assert decisions > 10_000 and unlike > 50
@@ -447,11 +456,13 @@ def test_pd_bwk_with_time_wants_a_round_to_use_one_unit_at_most() -> None:
     with pytest.raises(jb.InputError, match=r"PDBwKWithTime\.horizon: 20\.0 given"):
         jb.simulate(short, WORLD, jb.TotalBudget(40.0, last_pull="counts"), key=KEY)
     for horizon, budget in (([100.0, 200.0], 40.0), ([100.0, 200.0], [40.0, 80.0])):
-        each = policies.PDBwKWithTime.for_budget(budget, ARMS, horizon)
-        assert np.shape(each.horizon) == np.shape(each.budget) == np.shape(each.c_rad) == (1, 2)
-        assert np.asarray(each.horizon).tolist() == [horizon]
-    many = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
-    assert many.c_rad.shape == many.budget.shape == many.horizon.shape == (1, 2)
+        policy = policies.PDBwKWithTime.for_budget(budget, ARMS, horizon)
+        assert (
+            np.shape(policy.horizon) == np.shape(policy.budget) == np.shape(policy.c_rad) == (1, 2)
+        )
+        assert np.asarray(policy.horizon).tolist() == [horizon]
+    several = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
+    assert several.c_rad.shape == several.budget.shape == several.horizon.shape == (1, 2)
 
 
 def _total(whole: np.ndarray) -> ticks.Total:
@@ -460,8 +471,8 @@ def _total(whole: np.ndarray) -> ticks.Total:
 
 def test_mrcb_of_one_arm_is_m_ucb() -> None:
     for instance in range(2):
-        one, m = play("mrcb_of_one_arm", instance), play("m_ucb", instance)
-        same = (one.action[..., 0] == m.action).all(-1)
+        single, m = play("mrcb_of_one_arm", instance), play("m_ucb", instance)
+        same = (single.action[..., 0] == m.action).all(-1)
         assert same.mean() > 0.9  # ties, which are rare, are broken by other words
 
 
@@ -481,7 +492,7 @@ def test_budgeted_thompson() -> None:
     ):
         successes = trial[..., word, None] < outcome * 2**24
         assert np.array_equal(np.cumsum(successes, axis=1) - successes, counted)
-    assert np.array_equal(p.seen.n, p.states.pulls)
+    assert np.array_equal(p.history.n, p.states.pulls)
 
     def draws(replicate: jax.Array, states: Posterior) -> Any:
         key = lane_key(0, replicate)
@@ -491,9 +502,9 @@ def test_budgeted_thompson() -> None:
 
     theta = jax.jit(jax.vmap(draws))(jnp.arange(lanes), p.states)
     ratio = np.asarray(theta[0], np.float64) / np.asarray(theta[1], np.float64)
-    taken, best = np.take_along_axis(ratio, p.action[..., None], -1)[..., 0], ratio.max(-1)
-    assert (taken >= best * (1 - 4 * U)).all(), "one float32 division decides"
-    assert (taken < best).sum() < 10, "near-ties of two float32 ratios are rarer than that"
+    played_ratio, best = np.take_along_axis(ratio, p.action[..., None], -1)[..., 0], ratio.max(-1)
+    assert (played_ratio >= best * (1 - 4 * U)).all(), "one float32 division decides"
+    assert (played_ratio < best).sum() < 10, "near-ties of two float32 ratios are rarer than that"
 
 
 def test_what_stands_behind_the_arms_is_never_chosen() -> None:
@@ -503,18 +514,18 @@ def test_what_stands_behind_the_arms_is_never_chosen() -> None:
     key = jax.random.key(1)
 
     @jax.jit
-    def chosen(
-        behind: jax.Array, there: jax.Array, round: jax.Array
+    def best_arms(
+        behind: jax.Array, present: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        view, scores = View(round, None, there), jnp.array([0.5, -2.0, 0.5])
+        view, scores = View(round, None, present), jnp.array([0.5, -2.0, 0.5])
         padded = jnp.concatenate([scores, jnp.full(5, behind)])
         return largest(padded, key, view, arms=3), largest(scores, key, view)
 
     for behind in (9.0, np.inf, np.nan, 0.5):
-        for there in ([True, True, True], [False, True, False], [False, False, False]):
+        for present in ([True, True, True], [False, True, False], [False, False, False]):
             for t in range(1, 9):
-                padded, plain = chosen(jnp.float32(behind), jnp.array(there), jnp.int32(t))
-                assert int(padded) == int(plain), (behind, there, t)
+                padded, plain = best_arms(jnp.float32(behind), jnp.array(present), jnp.int32(t))
+                assert int(padded) == int(plain), (behind, present, t)
     view = View(jnp.int32(1), None, None)
     assert int(largest(jnp.array([-1.0, -2.0, 5.0, jnp.nan]), key, view, arms=2)) == 0
     assert int(largest(jnp.array([-1.0, jnp.nan, 5.0]), key, view, arms=2)) == 2
@@ -524,16 +535,20 @@ def test_b_greedy() -> None:
     """SPEC A.6, with the policy's own two words of a round."""
     p = play("b_greedy in quarters", 0)
     lanes, rounds = p.action.shape
-    drawn = words(Role.EXPLORE, lanes, rounds)[:, :, 0]
-    coin = (drawn[..., 0] >> 8) / 2**24 * np.maximum(p.seen.t[..., 0] - 1, 1) - ARMS
-    starting, explored, undecided = (p.seen.n == 0).any(-1), coin < 0, np.abs(coin) <= 2 * U * ARMS
-    scores = p.seen.r / (p.seen.c + 1e-10)
-    taken, best = np.take_along_axis(scores, p.action[..., None], -1)[..., 0], scores.max(-1)
-    at_random = p.action == drawn[..., 1].astype(np.uint64) * ARMS >> 32
-    right = np.where(explored, at_random, taken >= best * (1 - RELATIVE))
-    right = np.where(starting, p.action == (p.seen.n == 0).argmax(-1), right)
+    word = words(Role.EXPLORE, lanes, rounds)[:, :, 0]
+    coin = (word[..., 0] >> 8) / 2**24 * np.maximum(p.history.t[..., 0] - 1, 1) - ARMS
+    starting, explored, undecided = (
+        (p.history.n == 0).any(-1),
+        coin < 0,
+        np.abs(coin) <= 2 * U * ARMS,
+    )
+    scores = p.history.r / (p.history.c + 1e-10)
+    played_score, best = np.take_along_axis(scores, p.action[..., None], -1)[..., 0], scores.max(-1)
+    at_random = p.action == word[..., 1].astype(np.uint64) * ARMS >> 32
+    right = np.where(explored, at_random, played_score >= best * (1 - RELATIVE))
+    right = np.where(starting, p.action == (p.history.n == 0).argmax(-1), right)
     assert (right | undecided).all()
-    near = (taken < best) & ~explored & ~starting
+    near = (played_score < best) & ~explored & ~starting
     assert (near | undecided).sum() < 0.001 * near.size and (explored & ~starting).sum() > 1000
 
 
@@ -681,5 +696,7 @@ def test_the_lower_bound_is_exactly_zero_without_cost_and_never_otherwise() -> N
 def test_vectors_of_kl_ucb_sc(reward: float, cost: float, level: float, index: float) -> None:
     exact = twin.steepest(*(np.array([x]) for x in (reward, cost, level)))[0]
     assert exact == pytest.approx(index, rel=2e-6)
-    given = (jnp.full((1,), x, jnp.float32) for x in (reward, 1 - reward, cost, 1 - cost, level))
-    assert float(steepest(*given)[0]) == pytest.approx(index, rel=4e-6)
+    arguments = (
+        jnp.full((1,), x, jnp.float32) for x in (reward, 1 - reward, cost, 1 - cost, level)
+    )
+    assert float(steepest(*arguments)[0]) == pytest.approx(index, rel=4e-6)

@@ -56,8 +56,10 @@ def traced(policy, mu, rho, c, rounds, law="beta"):
     policy = jax.tree.map(
         lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy
     )
-    seen, uniform = _traced(policy, reward, cost, jnp.int32(int(np.floor(c * ticks.ONE))))
-    return jax.tree.map(lambda x: np.asarray(x)[:rounds], seen), np.asarray(uniform, float)[:rounds]
+    trace, uniform = _traced(policy, reward, cost, jnp.int32(int(np.floor(c * ticks.ONE))))
+    return jax.tree.map(lambda x: np.asarray(x)[:rounds], trace), np.asarray(uniform, float)[
+        :rounds
+    ]
 
 
 @jax.jit
@@ -67,11 +69,13 @@ def _traced(policy, reward, cost, limit):
 
     def play(carry, t):
         state, slack, last, empty = carry
-        left = ticks.add(slack, limit)
+        budget_left = ticks.add(slack, limit)
         state, action = policy.step(
             state,
             key,
-            Observation(View(t, left, jnp.ones(arms, bool)), last[0], Feedback(*last[1:]), empty),
+            Observation(
+                View(t, budget_left, jnp.ones(arms, bool)), last[0], Feedback(*last[1:]), empty
+            ),
         )
         pulled = (action >= 0) & (action < arms)
         arm = jnp.clip(action, 0, arms - 1)
@@ -79,7 +83,12 @@ def _traced(policy, reward, cost, limit):
         account = (state.slack, state.exploring) if isinstance(policy, SUAK) else ()
         if isinstance(getattr(policy, "policy", None), UCBSimplex):
             account = (state.above, state.below)
-        return (state, ticks.add(left, -c_), (action, r, c_), ~pulled), (action, r, c_, account)
+        return (state, ticks.add(budget_left, -c_), (action, r, c_), ~pulled), (
+            action,
+            r,
+            c_,
+            account,
+        )
 
     zero = jnp.int32(0)
     start = (
@@ -89,8 +98,8 @@ def _traced(policy, reward, cost, limit):
         jnp.bool_(True),
     )
     times = jnp.arange(1, rounds + 1, dtype=jnp.int32)
-    _, seen = jax.lax.scan(play, start, times)
-    return seen, streams.uniform(
+    _, trace = jax.lax.scan(play, start, times)
+    return trace, streams.uniform(
         jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times)
     )
 
@@ -151,8 +160,8 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
         pair_differs = False
         if account and isinstance(twin, knapsack.UCBSimplex) and action >= 0:
             basis, none = twin.basis(), twin.K
-            chosen = (none, none) if basis is None or basis.high < 0 else (basis.high, basis.low)
-            pair_differs = chosen != (int(account[0][t]), int(account[1][t]))
+            base = (none, none) if basis is None or basis.high < 0 else (basis.high, basis.low)
+            pair_differs = base != (int(account[0][t]), int(account[1][t]))
         if twin.act(u) != action or pair_differs:
             assert near_tie(twin, u), (
                 f"round {t + 1}: {action}, the twin {twin.act(u)}, {twin.plan()}, uniform {u}"
@@ -161,7 +170,7 @@ def agree(policy, twin, instance, rounds, c=0.5, law="beta"):
         twin.update(action, int(reward[t]) / ticks.ONE, int(cost[t]) / ticks.ONE)
         if pair_differs:  # book the round in the pair that was chosen in float32
             pair = (int(account[0][t]), int(account[1][t]))
-            for key, sign in ((chosen, -1), (pair, 1)):
+            for key, sign in ((base, -1), (pair, 1)):
                 if key[0] < twin.K:
                     twin.pair_n[key] = twin.pair_n.get(key, 0) + sign
                     twin.pair_cost[key] = (
@@ -341,11 +350,11 @@ def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:
     policy, c = SUAK(c=jnp.float32(0.5)), ticks.ONE // 2
     state = policy.init(FiniteSpec(2, null_arm=True))
     two, none = ticks.count(jnp.int32(2)), ticks.zero()
-    there = jnp.ones(2, bool)
+    present = jnp.ones(2, bool)
 
-    def slack_after(slack: ticks.Total, left: ticks.Total) -> tuple[int, int]:
+    def slack_after(slack: ticks.Total, budget_left: ticks.Total) -> tuple[int, int]:
         after, action = policy.select(
-            state._replace(slack=slack), KEY, View(jnp.int32(40), left, there)
+            state._replace(slack=slack), KEY, View(jnp.int32(40), budget_left, present)
         )
         return int(ticks.join(after.slack)) - int(ticks.join(slack)), int(action)
 

@@ -26,7 +26,7 @@ ROUNDS = 400  # what z-RCUCB needs to refine
 FEW = 150
 
 
-class Told(NamedTuple):
+class Step(NamedTuple):
     """One round, on the host, in user units."""
 
     state: Any  # the policy's state before it acted, having learnt from the round before
@@ -49,7 +49,7 @@ def _round(
     return learnt, place, action, feedback
 
 
-_scores = jax.jit(lambda policy, *given: policy.scores(*given))
+_scores = jax.jit(lambda policy, *arguments: policy.scores(*arguments))
 
 
 def as_arrays(policy: Any) -> Any:
@@ -59,7 +59,7 @@ def as_arrays(policy: Any) -> Any:
     )
 
 
-def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
+def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Step]:
     """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only
     what it may know.
     """
@@ -75,12 +75,12 @@ def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]
         observation = Observation(
             View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
         )
-        given = leaves, tables, key, jax.random.key(seed + 1), state, place, observation
-        state, place, action, feedback = _round(*given)
+        arguments = leaves, tables, key, jax.random.key(seed + 1), state, place, observation
+        state, place, action, feedback = _round(*arguments)
         empty = False
         exceeded = bool(feedback.exceeded)
         true = int(feedback.consumption) / ticks.ONE
-        yield Told(
+        yield Step(
             state,
             observation.view,
             int(action.arm),
@@ -103,22 +103,22 @@ def units(spec: Any) -> np.ndarray:
 
 def same(ours: np.ndarray, theirs: np.ndarray) -> None:
     assert np.array_equal(np.isinf(ours), np.isinf(theirs))
-    seen = np.isfinite(theirs)
-    np.testing.assert_allclose(ours[seen], theirs[seen], rtol=1e-5, atol=1e-5)
+    finite = np.isfinite(theirs)
+    np.testing.assert_allclose(ours[finite], theirs[finite], rtol=1e-5, atol=1e-5)
 
 
 def rcucb(survival: str) -> tuple[Any, Any]:
-    def twin(*given: Any) -> Any:
+    def twin(*arguments: Any) -> Any:
         if survival == "kaplan_meier":
-            return twins.RCUCBKaplanMeier(*given, alpha=0.7)
-        return twins.RCUCB(*given, alpha=0.7, survival=survival)
+            return twins.RCUCBKaplanMeier(*arguments, alpha=0.7)
+        return twins.RCUCB(*arguments, alpha=0.7, survival=survival)
 
     return RCUCB(survival, alpha=0.7), twin
 
 
 def reduction(width: str) -> tuple[Any, Any]:
-    return UCBReduction(width, alpha=0.5), lambda *given: twins.UCBReduction(
-        *given, alpha=0.5, width=width
+    return UCBReduction(width, alpha=0.5), lambda *arguments: twins.UCBReduction(
+        *arguments, alpha=0.5, width=width
     )
 
 
@@ -133,17 +133,17 @@ INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
 @pytest.mark.integration_rows(*(f"{policy}-NegCorr" for policy, _, _ in INDEX))
 def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
-    one, leaves = twin(4, units(world.spec)), as_arrays(policy)
-    for told in rounds(policy, world, FEW):
-        first = one.initial_pair()
+    reference, leaves = twin(4, units(world.spec)), as_arrays(policy)
+    for step in rounds(policy, world, FEW):
+        first = reference.initial_pair()
         if first is not None:
-            assert (told.arm, told.limit) == first
+            assert (step.arm, step.limit) == first
         else:
-            theirs = one.scores()
-            same(np.asarray(_scores(leaves, told.state, told.view.round)).reshape(4, 5), theirs)
-            assert near_best(theirs, (told.arm, told.limit))
-        true = (told.true,) if isinstance(one, twins.RCUCB) else ()
-        one.update(told.arm, told.limit, told.reward, told.consumption, *true)
+            theirs = reference.scores()
+            same(np.asarray(_scores(leaves, step.state, step.view.round)).reshape(4, 5), theirs)
+            assert near_best(theirs, (step.arm, step.limit))
+        true = (step.true,) if isinstance(reference, twins.RCUCB) else ()
+        reference.update(step.arm, step.limit, step.reward, step.consumption, *true)
 
 
 @pytest.mark.parametrize("scaling", ["global", "per_arm"])
@@ -152,11 +152,11 @@ def test_thompson_reduction(scaling: str) -> None:
     policy, spec, seed = ThompsonReduction(scaling), world.spec, 3
     twin = twins.ThompsonReduction(4, units(spec), scaling)
     draw = jax.jit(lambda state, t: policy.draws(state, jax.random.key(seed), t))
-    last: Told | None = None
-    for told in rounds(policy, world, FEW, seed):
-        successes = np.asarray(told.state.successes).reshape(4, 5)
+    last: Step | None = None
+    for step in rounds(policy, world, FEW, seed):
+        successes = np.asarray(step.state.successes).reshape(4, 5)
         if last is not None:
-            coin = streams.policy_words(jax.random.key(seed), told.view.round, Role.TRIAL)[0]
+            coin = streams.policy_words(jax.random.key(seed), step.view.round, Role.TRIAL)[0]
             u = int(streams.uniform_ticks(coin)) / ticks.ONE
             y = int(successes[last.arm, last.limit]) - sum(twin.trials[last.arm][last.limit])
             probability = twin.probability(last.limit, last.reward, last.consumption)
@@ -164,11 +164,11 @@ def test_thompson_reduction(scaling: str) -> None:
             twin.update(last.arm, last.limit, last.reward, last.consumption)
             twin.trial(last.arm, last.limit, y)
         a, b = twin.posterior()
-        pulls = np.asarray(told.state.pulls).reshape(4, 5)
+        pulls = np.asarray(step.state.pulls).reshape(4, 5)
         assert np.array_equal(successes + 1, a) and np.array_equal(pulls - successes + 1, b)
-        theta = np.asarray(draw(told.state, told.view.round), np.float64).reshape(4, 5)
-        assert near_best(twin.values(theta), (told.arm, told.limit))
-        last = told
+        theta = np.asarray(draw(step.state, step.view.round), np.float64).reshape(4, 5)
+        assert near_best(twin.values(theta), (step.arm, step.limit))
+        last = step
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -185,25 +185,25 @@ def test_z_rcucb(survival: str, m: int) -> None:
     )
     score, recommended = jax.jit(policy.scores), jax.jit(policy.best_pair)
     finest = cells
-    for told in rounds(policy, world, ROUNDS):
-        ours = np.asarray(score(told.state)).reshape(3, cells)
-        grid = np.asarray(on_grid(told.state)).reshape(3, cells)
+    for step in rounds(policy, world, ROUNDS):
+        ours = np.asarray(score(step.state)).reshape(3, cells)
+        grid = np.asarray(on_grid(step.state)).reshape(3, cells)
         assert np.array_equal(np.isneginf(ours), ~grid)
-        if int(policy.status(told.state)) == Status.CAPACITY:
+        if int(policy.status(step.state)) == Status.CAPACITY:
             break
         for arm in range(3):
             points = np.asarray(twin.ticks(arm)) - 1
             assert np.flatnonzero(grid[arm]).tolist() == points.tolist()
             same(ours[arm, points], twin.scores(arm))
-        assert near_best(ours, (told.arm, told.limit))
-        assert (told.arm, told.limit + 1) in twin.choices()
-        final = recommended(told.state)
+        assert near_best(ours, (step.arm, step.limit))
+        assert (step.arm, step.limit + 1) in twin.choices()
+        final = recommended(step.state)
         assert (int(final.arm), int(final.limit) + 1) in twin.finest()
-        finest = min(finest, int(told.state.cell.min()))
-        tick = told.limit + 1
-        twin.update(told.arm, tick, told.reward, _inside(told, tick / cells), told.true)
+        finest = min(finest, int(step.state.cell.min()))
+        tick = step.limit + 1
+        twin.update(step.arm, tick, step.reward, _inside(step, tick / cells), step.true)
     assert finest <= cells // m**2, "the run must refine to mean anything"
 
 
-def _inside(told: Told, limit: float) -> float | None:
-    return None if told.consumption is None else min(told.consumption, limit)
+def _inside(step: Step, limit: float) -> float | None:
+    return None if step.consumption is None else min(step.consumption, limit)

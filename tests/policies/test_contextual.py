@@ -47,10 +47,10 @@ def observed(arm: int, x: Any, reward: float, cost: Any, view_x: Any = ASKED) ->
     )
 
 
-def taught(policy: Any, seen: Any = tuple(SEEN)) -> Any:
+def taught(policy: Any, observations: Any = tuple(SEEN)) -> Any:
     state = policy.init(FiniteSpec(2, context=(2,)))
-    for one in seen:
-        state = policy.update(state, KEY, observed(*one))
+    for observation in observations:
+        state = policy.update(state, KEY, observed(*observation))
     return state
 
 
@@ -63,10 +63,10 @@ def view(**changes: Any) -> View:
 
 def test_ridge_models_by_hand() -> None:
     policy = LinUCB(ridge=2.0)
-    found = policy.estimates(taught(policy).model, view())
-    np.testing.assert_allclose(found.reward, [0.310691, 0.727386], atol=2e-6)
-    np.testing.assert_allclose(found.cost[:, 0], [0.126471, 0.505527], atol=2e-6)
-    np.testing.assert_allclose(found.width, [0.841201, 0.745484], atol=2e-6)
+    estimates = policy.estimates(taught(policy).model, view())
+    np.testing.assert_allclose(estimates.reward, [0.310691, 0.727386], atol=2e-6)
+    np.testing.assert_allclose(estimates.cost[:, 0], [0.126471, 0.505527], atol=2e-6)
+    np.testing.assert_allclose(estimates.width, [0.841201, 0.745484], atol=2e-6)
     after = taught(policy, [*SEEN, (0, (2, -0.5), 0.5, 0.5)]).model
     np.testing.assert_allclose(after.inverse[0, 0], [0.422629, -0.186412, -0.008607], atol=2e-6)
     forgets = LinUCB(ridge=2.0, forget=2)
@@ -85,12 +85,12 @@ def test_prices_and_moves_by_hand() -> None:
     spent = jnp.zeros(2, jnp.int32)
     pacer = ContextualPacer(ridge=2.0, c=0.2, window=1e9, start=0.1)
     state = taught(pacer)._replace(price=jnp.array([0.8]))
-    left = ticks.Total(jnp.int32(0), jnp.int32(0.2 * 2**24))
+    money = ticks.Total(jnp.int32(0), jnp.int32(0.2 * 2**24))
     bounds = pacer.bounds(state.model, KEY, view(), spent)
     np.testing.assert_allclose(
         bounds.upper - 0.8 * bounds.lower[:, 0], [0.419814, 0.509335], atol=2e-6
     )
-    after, arm = pacer.select(state, KEY, view(left=left))
+    after, arm = pacer.select(state, KEY, view(left=money))
     assert int(arm) == 1 and float(after.price[0]) == pytest.approx(0.812315, abs=2e-6)
     assert float(
         pacer.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]
@@ -100,31 +100,31 @@ def test_prices_and_moves_by_hand() -> None:
         near.pace(state, view(left=ticks.Total(jnp.int32(0), jnp.int32(0.9 * 2**24))), spent)[0]
     ) == (pytest.approx(0.102667, abs=1e-6))
     rate = LinearRate(ridge=2.0, explore=Bonus(0.25), cost_alpha=0.0)
-    known = taught(rate)
-    earned, paid = (float(ticks.to_float(x)) for x in (known.earned, known.paid))
+    learnt = taught(rate)
+    earned, paid = (float(ticks.to_float(x)) for x in (learnt.earned, learnt.paid))
     assert (earned, paid) == (3.25, pytest.approx(1.75, abs=1e-6))
-    bounds = rate.bounds(known.model, KEY, view(), spent)
+    bounds = rate.bounds(learnt.model, KEY, view(), spent)
     np.testing.assert_allclose(
         bounds.upper - earned / paid * bounds.lower[:, 0], [0.286116, -0.025079], atol=2e-6
     )
-    assert int(rate.select(known, KEY, view())[1]) == 0
+    assert int(rate.select(learnt, KEY, view())[1]) == 0
 
 
 def test_games_by_hand() -> None:
     game = LinCBwK(ridge=2.0, free=0.01, beta=0.05)
     model = taught(game).model
-    found, price = game.estimates(model, view()), jnp.array([4 * 0.6])
+    estimates, price = game.estimates(model, view()), jnp.array([4 * 0.6])
     net = twin.linear_cbwk(
-        *(np.asarray(x, np.float64) for x in found[1:]), 0.05, 4, np.array([0.6])
+        *(np.asarray(x, np.float64) for x in estimates[1:]), 0.05, 4, np.array([0.6])
     )
     np.testing.assert_allclose(net, [0.150164, -0.359146], atol=2e-6)
     no, nothing = jnp.bool_(False), ticks.zero((1,))
     state = GameState(model, no, ticks.zero((2,)), nothing, jnp.zeros(1))
-    assert int(game.play(state, found, price, jnp.float32(1000), KEY, view())) == 0
+    assert int(game.play(state, estimates, price, jnp.float32(1000), KEY, view())) == 0
     square = SquareCBwK(ridge=2.0, free=0.01)
     greed = 2 * np.sqrt(2 * 1000 / (2 * np.log(1000)))
     assert greed == pytest.approx(24.063651, abs=1e-6)
-    s = np.asarray(found.reward) - 2.4 * np.asarray(found.cost[:, 0])
+    s = np.asarray(estimates.reward) - 2.4 * np.asarray(estimates.cost[:, 0])
     np.testing.assert_allclose(s, [0.00716, -0.485879], atol=3e-6)
     p = square.probabilities(jnp.asarray(s), jnp.ones(2, bool), jnp.bool_(True), greed)
     np.testing.assert_allclose(p, [0.617496, 0.067275, 0.315229], atol=3e-6)
@@ -143,8 +143,8 @@ def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
     by arm.
     """
     model = twin.Linear(2, 1, [0.01, 2, 2])
-    for one in SEEN:
-        model.learn(*one)
+    for row in SEEN:
+        model.learn(*row)
     z, x = np.array([0.3, -1.2, 0.5]), np.array([1, -0.5, 0.5])
     theta = twin.drawn_theta(model.a[0], model.h[0], 0.25, z)
     np.testing.assert_allclose(theta, [0.625055, -0.000740, -0.145063], atol=1e-6)
@@ -154,20 +154,20 @@ def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
     assert theta @ x == pytest.approx(r[0] + 0.25 * w[0] * zeta, abs=1e-12)
     # and so is what is drawn here: mean and standard deviation over rounds
     policy = LinUCB(ridge=2.0, explore=Draw(0.25))
-    known = taught(policy).model
-    found = policy.estimates(known, view())
+    learnt = taught(policy).model
+    estimates = policy.estimates(learnt, view())
 
-    def drawn(explore: Any, model: Any, round: Any) -> Any:
-        return explore.above(model, found.rows, found.width, KEY, round)
+    def deviation(explore: Any, model: Any, round: Any) -> Any:
+        return explore.above(model, estimates.rows, estimates.width, KEY, round)
 
     rounds = jnp.arange(4096)
-    many = jax.vmap(lambda t: drawn(policy.explore, known, t))(rounds)
-    np.testing.assert_allclose(many.mean(0), 0, atol=4 * 0.25 * float(found.width.max()) / 64)
-    np.testing.assert_allclose(many.std(0), 0.25 * found.width, rtol=4 / np.sqrt(2 * 4096))
+    draws = jax.vmap(lambda t: deviation(policy.explore, learnt, t))(rounds)
+    np.testing.assert_allclose(draws.mean(0), 0, atol=4 * 0.25 * float(estimates.width.max()) / 64)
+    np.testing.assert_allclose(draws.std(0), 0.25 * estimates.width, rtol=4 / np.sqrt(2 * 4096))
     # One model: the draws of its rows depend on each other
-    shared = known._replace(inverse=known.inverse[:1])
-    both = jax.vmap(lambda t: drawn(policy.explore, shared, t))(rounds)
-    covariance = 0.25**2 * np.asarray(found.rows @ shared.inverse[0] @ found.rows.T)
+    shared = learnt._replace(inverse=learnt.inverse[:1])
+    both = jax.vmap(lambda t: deviation(policy.explore, shared, t))(rounds)
+    covariance = 0.25**2 * np.asarray(estimates.rows @ shared.inverse[0] @ estimates.rows.T)
     np.testing.assert_allclose(
         np.cov(both.T), covariance, atol=6 * covariance.max() / np.sqrt(4096)
     )
@@ -184,14 +184,14 @@ def worlds() -> dict[str, Any]:
         rng.uniform(0.3, 0.7, (3, 1)),
         rng.uniform(0.2, 0.6, (3, 2)),
     )
-    one, two = theta["cost"][:, :1], theta["cost"]
+    cost1, cost2 = theta["cost"][:, :1], theta["cost"]
     law, rows = env.Gaussian(3), env.Gaussian(3, arms=3)
     make = env.ContextualArms.linear
     return {
-        "one": env.WithNullArm(make(theta["reward"][:, 0], one, law, resources=1)),
-        "two": env.WithNullArm(make(theta["reward"][:, 0], two, law, resources=2)),
-        "money": make(theta["reward"][:, 0], one[:, 0], law),
-        "rows": make(theta["reward"][:1, 0], one[:1, 0], rows),
+        "one": env.WithNullArm(make(theta["reward"][:, 0], cost1, law, resources=1)),
+        "two": env.WithNullArm(make(theta["reward"][:, 0], cost2, law, resources=2)),
+        "money": make(theta["reward"][:, 0], cost1[:, 0], law),
+        "rows": make(theta["reward"][:1, 0], cost1[:1, 0], rows),
     }
 
 
@@ -239,32 +239,33 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
     gamma = 1 - 2.0**-policy.forget if policy.forget else 1.0
     model = twin.Linear(spec.arms, costs, [policy.free] + [p] * d, policy.shared, gamma)
     plays = jax.jit(one_setting(policy, world).estimates)
-    seen, earned, paid_so_far = steps.observation, 0.0, 0.0
+    observations, earned, paid_so_far = steps.observation, 0.0, 0.0
     y, price, before = np.full(costs + 1, 1 / (costs + 1)), np.full(costs, -1.0), None
     apart = 0
     for t in range(int(np.argmax(steps.over)) + 1):
-        if not seen.empty[t]:
-            x = (seen.context[t] - shift) / scale
-            x = x if x.ndim == 1 else x[int(seen.action[t])]
+        if not observations.empty[t]:
+            x = (observations.context[t] - shift) / scale
+            x = x if x.ndim == 1 else x[int(observations.action[t])]
             reward, cost = (
-                ticks.to_units(seen.feedback.reward[t]),
-                ticks.to_units(seen.feedback.cost[t]),
+                ticks.to_units(observations.feedback.reward[t]),
+                ticks.to_units(observations.feedback.cost[t]),
             )
-            model.learn(int(seen.action[t]), x, float(reward), cost)
+            model.learn(int(observations.action[t]), x, float(reward), cost)
             earned, paid_so_far = earned + float(reward), paid_so_far + float(np.sum(cost))
-        x = (seen.view.context[t] - shift) / scale
+        x = (observations.view.context[t] - shift) / scale
         r, c, w = model.asked(x)
         if t % 997 == 0:
-            at = jax.tree.map(lambda leaf, t=t: leaf[t], (steps.after.model, seen.view))
-            found = plays(*jax.tree.map(jnp.asarray, at))
-            for got, must in zip(found[1:], (r, c, w), strict=True):
+            at = jax.tree.map(lambda leaf, t=t: leaf[t], (steps.after.model, observations.view))
+            estimates = plays(*jax.tree.map(jnp.asarray, at))
+            for got, must in zip(estimates[1:], (r, c, w), strict=True):
                 np.testing.assert_allclose(
                     got, must, atol=2e-5 * max(1, np.abs(must).max()), rtol=2e-5
                 )
-        left = None if name in ("money", "rows") else seen.view.left
-        if left is not None:
+        money = None if name in ("money", "rows") else observations.view.left
+        if money is not None:
             amounts = (
-                np.asarray(left.whole[t], np.float64) + np.asarray(left.part[t], np.float64) / 2**24
+                np.asarray(money.whole[t], np.float64)
+                + np.asarray(money.part[t], np.float64) / 2**24
             )
             tau = np.maximum(amounts[:-1] / amounts[-1], 2.0**-24)
         if isinstance(policy, (LinCBwK, SquareCBwK)):
@@ -303,8 +304,8 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
             if policy.cost_guess is None and (model.n < 2).any():
                 arm, gap = int(np.argmax(model.n < 2)), 1.0
             if isinstance(policy, ContextualPacer):
-                played = int(steps.action[t])  # the price follows what was played
-                spent = lower[played] if played < spec.arms else 0 * price
+                arm_played = int(steps.action[t])  # the price follows what was played
+                spent = lower[arm_played] if arm_played < spec.arms else 0 * price
                 price = twin.moved(price, spent, tau, float(policy.eta), float(policy.start))
         if arm != int(steps.action[t]):
             apart += 1
@@ -339,11 +340,11 @@ def test_a_known_price_is_learnt_over_and_paid_by() -> None:
     for name in ("inverse", "cost", "mean_cost"):
         must, got = getattr(plain.model, name), getattr(state.model, name)
         np.testing.assert_allclose(got, must, atol=3e-7)
-    asked = jnp.concatenate([ASKED, jnp.array([3.0, 0.5])])
+    features = jnp.concatenate([ASKED, jnp.array([3.0, 0.5])])
     nobody = jnp.zeros(2, jnp.int32)
     at_one = LinUCB(ridge=2.0).bounds(plain.model, KEY, view(), nobody).lower
     np.testing.assert_allclose(
-        policy.bounds(state.model, KEY, view(context=asked), nobody).lower,
+        policy.bounds(state.model, KEY, view(context=features), nobody).lower,
         at_one * jnp.array([[3.0], [0.5]]),
         rtol=1e-5,
     )

@@ -33,7 +33,7 @@ def score(policy: IndexPolicy, t: float, n: float, mean_r: float, mean_c: float)
     return float(evaluate_arms(jax.tree.map(jnp.float32, policy), arms)[0])
 
 
-def seen(t: float, n: float, mean_r: float, mean_c: float) -> Seen:
+def totals(t: float, n: float, mean_r: float, mean_c: float) -> Seen:
     return Seen(*(np.array([x]) for x in (t, n, n * mean_r, n * mean_c, n * mean_r, n * mean_c)))
 
 
@@ -45,13 +45,13 @@ def test_logarithm_of_the_round_as_printed() -> None:
     less in each.
     """
     ours = score(policies.BudgetUCB(min_cost=0.1), *STATE)
-    assert ours == pytest.approx(twin.budget_ucb(seen(*STATE), 0.1)[0], rel=NEAR)
-    assert ours != pytest.approx(twin.budget_ucb(seen(*STATE), 0.1, lag=2)[0], rel=0.01)
+    assert ours == pytest.approx(twin.budget_ucb(totals(*STATE), 0.1)[0], rel=NEAR)
+    assert ours != pytest.approx(twin.budget_ucb(totals(*STATE), 0.1, lag=2)[0], rel=0.01)
     ours = score(policies.UCBSCPlus(), *STATE)
-    assert ours == pytest.approx(twin.ucb_sc_plus(seen(*STATE))[0], rel=NEAR)
-    assert ours != pytest.approx(twin.ucb_sc_plus(seen(*STATE), completed=True)[0], rel=0.01)
+    assert ours == pytest.approx(twin.ucb_sc_plus(totals(*STATE))[0], rel=NEAR)
+    assert ours != pytest.approx(twin.ucb_sc_plus(totals(*STATE), completed=True)[0], rel=0.01)
     ours = score(policies.MUCB(alpha=0.25), *STATE)
-    assert ours == pytest.approx(twin.m_ucb(seen(*STATE), 0.25)[0], rel=NEAR)
+    assert ours == pytest.approx(twin.m_ucb(totals(*STATE), 0.25)[0], rel=NEAR)
 
 
 def test_oracle_least_cost_is_a_visible_argument() -> None:
@@ -60,18 +60,18 @@ def test_oracle_least_cost_is_a_visible_argument() -> None:
         with pytest.raises(TypeError, match="min_cost"):
             policy()
     assert policies.UCBB2().min_cost == 0.0, "no oracle unless given"
-    other = score(policies.BudgetUCB(min_cost=0.7), *STATE)
-    assert other < score(policies.BudgetUCB(min_cost=0.1), *STATE)
+    dear = score(policies.BudgetUCB(min_cost=0.7), *STATE)
+    assert dear < score(policies.BudgetUCB(min_cost=0.1), *STATE)
 
 
 def test_budget_ucb_without_oracle_reads_the_least_mean_cost_seen() -> None:
     n, c = jnp.array([10.0, 10.0, 0.0]), jnp.array([8.0, 4.0, 0.0])
     arms = Arms(jnp.full(3, 30.0), n, 0.5 * n, c, 0.5 * n, n - c, None, None)
     estimated = evaluate_arms(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
-    given = evaluate_arms(
+    exact = evaluate_arms(
         policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms
     )
-    np.testing.assert_array_equal(estimated[:2], given[:2])
+    np.testing.assert_array_equal(estimated[:2], exact[:2])
 
 
 def test_m_ucb_is_infinite_where_the_lower_bound_is_not_above_zero() -> None:
@@ -83,16 +83,16 @@ def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
     """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data
     give n/(n − 1).
     """
-    drawn, most = np.random.default_rng(0), 0.0
+    rng, largest = np.random.default_rng(0), 0.0
     for n in np.repeat([30, 100, 1_000, 10_000], 50):
-        x = drawn.beta(*drawn.uniform(0.2, 5, 2), size=n)
+        x = rng.beta(*rng.uniform(0.2, 5, 2), size=n)
         room = x.mean() * (1 - x.mean())
         code = x.var(ddof=1) / (n / (n - 1) * room)
-        most = max(most, abs(code - (1 - (x * (1 - x)).sum() / (n * room))))
-        parts = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
-        ours = float(ucb._eta(*(jnp.float32(part) for part in parts)))
+        largest = max(largest, abs(code - (1 - (x * (1 - x)).sum() / (n * room))))
+        sums = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
+        ours = float(ucb._eta(*(jnp.float32(total) for total in sums)))
         assert ours == pytest.approx(code, abs=5e-7)  # some roundings of float32
-    assert most < 2e-14
+    assert largest < 2e-14
     assert "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(encoding="utf-8")
     coin = np.arange(40) % 4 == 0
     assert coin.var(ddof=1) / (coin.mean() * (1 - coin.mean())) == pytest.approx(40 / 39)
@@ -127,16 +127,18 @@ def test_kube_uses_mean_costs_and_plays_the_densest_where_nothing_fits() -> None
     policy = policies.KUBE()
     state = policy.init(jb.environments.FiniteSpec(arms=2))
     for arm, reward, cost in ((0, 0.5, 0.5), (1, 0.1, 0.25)):
-        told = jb.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
-        seen = jb.Observation(jb.View(jnp.int32(2)), jnp.int32(arm), told, jnp.bool_(False))
-        state = policy.update(state, key, seen)
+        feedback = jb.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
+        observation = jb.Observation(
+            jb.View(jnp.int32(2)), jnp.int32(arm), feedback, jnp.bool_(False)
+        )
+        state = policy.update(state, key, observation)
 
-    def chosen(left: float) -> int:
-        budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(left)))
+    def arm_of(money: float) -> int:
+        budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(money)))
         return int(policy.select(state, key, jb.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
 
     # densities at t = 3: (0.5 + 1.48)/0.5 = 3.96 and (0.1 + 1.48)/0.25 = 6.33
-    assert chosen(10.0) == 1 and chosen(0.3) == 1 and chosen(0.2) == 1
+    assert arm_of(10.0) == 1 and arm_of(0.3) == 1 and arm_of(0.2) == 1
 
 
 def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() -> None:
@@ -156,11 +158,11 @@ def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() ->
 def test_ucb_b2_guard_is_on_the_mean_cost() -> None:
     """The reference code compares the cost radius with the mean reward."""
     rich, poor = (2000.0, 200.0, 0.05, 0.9), (2000.0, 200.0, 0.9, 0.05)
-    assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(seen(*rich))[0], rel=NEAR)
-    assert np.isfinite(twin.ucb_b2(seen(*rich))[0])
-    assert np.isinf(twin.ucb_b2(seen(*rich), guard="reward")[0])
+    assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(totals(*rich))[0], rel=NEAR)
+    assert np.isfinite(twin.ucb_b2(totals(*rich))[0])
+    assert np.isinf(twin.ucb_b2(totals(*rich), guard="reward")[0])
     assert score(policies.UCBB2(), *poor) == np.inf
-    assert np.isfinite(twin.ucb_b2(seen(*poor), guard="reward")[0])
+    assert np.isfinite(twin.ucb_b2(totals(*poor), guard="reward")[0])
 
 
 def test_pd_bwk_with_one_resource_has_no_weights() -> None:
@@ -187,7 +189,7 @@ def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
     """
     key = jax.random.key(0)
     weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
-    found = {}
+    results = {}
     for bug in (False, True):
         arms = jb.environments.random_generalised_bernoulli(
             key, instances=3, arms=4, gbr_mean_bug=bug
@@ -195,9 +197,9 @@ def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
         for stated, w in zip(arms.values(), (weights[..., :5], weights[..., 5:]), strict=True):
             assert np.abs(stated - twin.gbr_means(w, gbr_mean_bug=bug)).max() < 4 / 2**24
         limit = jb.TotalBudget(30.0, last_pull="counts")
-        found[bug] = jb.simulate(policies.MUCB(), arms, limit, key=key, marks=2, engine="scan")
-    assert np.array_equal(found[True].final["pulls"], found[False].final["pulls"])
+        results[bug] = jb.simulate(policies.MUCB(), arms, limit, key=key, marks=2, engine="scan")
+    assert np.array_equal(results[True].final["pulls"], results[False].final["pulls"])
     np.testing.assert_allclose(
-        found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4
+        results[True].regret.values, 0.8 * results[False].regret.values, rtol=1e-4, atol=1e-4
     )
-    assert (found[False].regret.values[..., -1] > 0.1).all()
+    assert (results[False].regret.values[..., -1] > 0.1).all()

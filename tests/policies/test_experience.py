@@ -28,11 +28,12 @@ SPLIT = jb.policies.FixedSplit([1, 1, 1])
 
 def history_of(state: Any) -> History:
     """What a lane has learnt."""
-    known = getattr(state, "learnt", state)
+    statistics = getattr(state, "learnt", state)
     sums = (
-        ticks.to_units(ticks.join(jax.tree.map(np.asarray, x))) for x in (known.reward, known.cost)
+        ticks.to_units(ticks.join(jax.tree.map(np.asarray, x)))
+        for x in (statistics.reward, statistics.cost)
     )
-    return History.of(np.asarray(known.pulls), *sums)
+    return History.of(np.asarray(statistics.pulls), *sums)
 
 
 @pytest.mark.parametrize(
@@ -42,14 +43,14 @@ def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
     """Its first decision is the next one of the policy that played the history, at the same round
     and state.
     """
-    played = jb.rollout(policy, ARMS, jb.Horizon(80), key=KEY, rounds=80)
-    state = jax.tree.map(lambda x: x[60], played.state)  # has learnt 60 rounds, decided the 61st
+    lane = jb.rollout(policy, ARMS, jb.Horizon(80), key=KEY, rounds=80)
+    state = jax.tree.map(lambda x: x[60], lane.state)  # has learnt 60 rounds, decided the 61st
     again = experienced(policy, history_of(state))
-    one: Any = jb.rollout(again, ARMS, jb.Horizon(1), key=KEY, rounds=1)
-    learnt = jax.tree.map(lambda x: x[0], one.state)
+    first_round: Any = jb.rollout(again, ARMS, jb.Horizon(1), key=KEY, rounds=1)
+    learnt = jax.tree.map(lambda x: x[0], first_round.state)
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), learnt, state))
     if hasattr(again, "scoring"):
-        assert int(one.action[0]) == int(played.action[60])
+        assert int(first_round.action[0]) == int(lane.action[60])
         scoring = again.scoring()  # type: ignore[attr-defined]
         base = jb.policies.base.evaluate_totals
         assert (base(scoring, learnt, jnp.int32(1)) == base(policy, state, jnp.int32(61))).all()
@@ -79,8 +80,11 @@ def test_who_knows_more_loses_less() -> None:
     five errors.
     """
     mean, cost = ARMS.values()
-    told = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
-    policies = [jb.policies.OmegaUCB(rho=0.25), experienced(jb.policies.OmegaUCB(rho=0.25), told)]
+    history = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
+    policies = [
+        jb.policies.OmegaUCB(rho=0.25),
+        experienced(jb.policies.OmegaUCB(rho=0.25), history),
+    ]
     regret = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=64, marks=1).regret.values[
         ..., 0
     ]
@@ -92,16 +96,14 @@ def twin(size: int, later: int, rounds: int) -> tuple[list[int], list[float]]:
     """UCB1 told of outcomes by batches, open pulls counted at their arm's means (of nothing known:
     as nothing).
     """
-    played = jb.rollout(
+    lane = jb.rollout(
         InBatches(jb.policies.UCB1(), size=size, later=later),
         ARMS,
         jb.Horizon(rounds),
         key=KEY,
         rounds=rounds,
     )
-    return np.asarray(played.action).tolist(), (
-        np.asarray(played.outcome.reward) / ticks.ONE
-    ).tolist()
+    return np.asarray(lane.action).tolist(), (np.asarray(lane.outcome.reward) / ticks.ONE).tolist()
 
 
 @pytest.mark.parametrize("size, later", [(1, 0), (7, 0), (5, 3)])
@@ -111,10 +113,10 @@ def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
     n, s, unknown = np.zeros(3), np.zeros(3), []
     for t, (arm, reward) in enumerate(zip(actions, rewards, strict=True), start=1):
         batch = (t - 1) // size
-        for seen in [x for x in unknown if x[0] < batch - later]:
-            n[seen[1]] += 1
-            s[seen[1]] += seen[2]
-            unknown.remove(seen)
+        for outcome in [x for x in unknown if x[0] < batch - later]:
+            n[outcome[1]] += 1
+            s[outcome[1]] += outcome[2]
+            unknown.remove(outcome)
         open_ = np.bincount([x[1] for x in unknown], minlength=3)
         all_ = n + open_
         with np.errstate(divide="ignore", invalid="ignore"):

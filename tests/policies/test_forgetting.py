@@ -67,7 +67,7 @@ def without_restarts(result: jb.Result) -> jb.Result:
 def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
     """γ = 1, a window as long as the run, a detector that never tells."""
     inner = INNER[name]
-    own = played(inner)
+    reference = lane_of(inner)
     limits = [
         Windowed(inner, window=400),
         Discounted(inner, gamma=1.0),
@@ -76,9 +76,9 @@ def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
         Restarting(inner, NEVER, whole=False),
     ]
     for policy in limits:
-        found = played(policy)
-        for mine, must in ((found.action, own.action), (found.outcome, own.outcome)):
-            jax.tree.map(partial(np.testing.assert_array_equal, err_msg=str(policy)), mine, must)
+        steps = lane_of(policy)
+        for got, must in ((steps.action, reference.action), (steps.outcome, reference.outcome)):
+            jax.tree.map(partial(np.testing.assert_array_equal, err_msg=str(policy)), got, must)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
 )
 @pytest.mark.integration
 def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> None:
-    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
+    keywords: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
     if isinstance(policy, OnePhase):
         arms: Any = WithNullArm(world("bernoulli"))
         constraint: Any = jb.AverageCost(c=0.6, rounds=100)
@@ -95,17 +95,19 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
         arms = Delayed(world("bernoulli"), FixedDelay(3), room=8)
         constraint = jb.Renewing(amount=[6.0], every=[5], requests=[20] * 5)
         around = InFlight
-    own = jb.simulate(around(policy), arms, constraint, **how)
+    reference = jb.simulate(around(policy), arms, constraint, **keywords)
     for wrapped in (
         Windowed(policy, window=120),
         Discounted(policy, gamma=1.0),
         Restarting(policy, NEVER),
     ):
-        found = without_restarts(jb.simulate(around(wrapped), arms, constraint, **how))
-        assert_same_results(own, found, f"{type(policy).__name__} in {type(wrapped).__name__}")
+        result = without_restarts(jb.simulate(around(wrapped), arms, constraint, **keywords))
+        assert_same_results(
+            reference, result, f"{type(policy).__name__} in {type(wrapped).__name__}"
+        )
     # and a short memory plays another way
-    other = jb.simulate(around(Windowed(policy, window=10)), arms, constraint, **how)
-    assert (other.ledger["reward"] != own.ledger["reward"]).any()
+    short = jb.simulate(around(Windowed(policy, window=10)), arms, constraint, **keywords)
+    assert (short.ledger["reward"] != reference.ledger["reward"]).any()
 
 
 @pytest.mark.integration
@@ -113,21 +115,21 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
 def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> None:
     inner = INNER[name]
     late = Delayed(world("beta"), FixedDelay(7), room=16)
-    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
-    own = jb.simulate(InFlight(inner), late, HORIZON, **how)
+    keywords: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
+    reference = jb.simulate(InFlight(inner), late, HORIZON, **keywords)
     for policy in (
         Windowed(inner, window=ROUNDS),
         Discounted(inner, gamma=1.0),
         Restarting(inner, NEVER),
     ):
-        found = without_restarts(jb.simulate(InFlight(policy), late, HORIZON, **how))
-        assert_same_results(own, found, f"{name} in {type(policy).__name__}, late")
+        result = without_restarts(jb.simulate(InFlight(policy), late, HORIZON, **keywords))
+        assert_same_results(reference, result, f"{name} in {type(policy).__name__}, late")
 
 
 # --- twins: float64, from the definitions, fed what the policy saw
 
 
-def played(policy: Any) -> Any:
+def lane_of(policy: Any) -> Any:
     """400 rounds of one lane in a world that changes halfway."""
     first, second = (
         FiniteArms.beta(*x) for x in np.random.default_rng(3).uniform(0.3, 4, (2, 4, 1, 4))
@@ -180,12 +182,12 @@ def decisions_agree(
     clear = 0
     for t in range(1, len(action) + 1):
         w = np.asarray([weights(s, t) for s in range(1, t)])
-        mine = [action[: t - 1] == k for k in range(arms)]
-        n = np.asarray([w[m].sum() for m in mine])
+        of_arm = [action[: t - 1] == k for k in range(arms)]
+        n = np.asarray([w[m].sum() for m in of_arm])
         if (fresh := np.flatnonzero(n <= 0)).size:
             assert action[t - 1] == fresh[0], t
             continue
-        sums = [(w[m] @ reward[: t - 1][m], w[m] @ cost[: t - 1][m]) for m in mine]
+        sums = [(w[m] @ reward[: t - 1][m], w[m] @ cost[: t - 1][m]) for m in of_arm]
         scores = np.asarray(
             [wilson(r, c, k, time_of(t, w)) for (r, c), k in zip(sums, n, strict=True)]
         )
@@ -195,13 +197,13 @@ def decisions_agree(
 
 
 def test_the_twin_of_a_window() -> None:
-    steps = played(Windowed(OmegaUCB(), window=40))
+    steps = lane_of(Windowed(OmegaUCB(), window=40))
     assert decisions_agree(steps, lambda s, t: float(s >= t - 40), 4, lambda t, w: min(t, 41)) > 300
 
 
 @pytest.mark.parametrize("gamma", [0.97, 0.6])
 def test_the_twin_of_a_discount_per_round(gamma: float) -> None:
-    steps = played(Discounted(OmegaUCB(), gamma=gamma))
+    steps = lane_of(Discounted(OmegaUCB(), gamma=gamma))
     clear = decisions_agree(
         steps, lambda s, t: gamma ** (t - 1 - s), 4, lambda t, w: 1 + w.sum(), tolerance=2e-3
     )
@@ -209,7 +211,7 @@ def test_the_twin_of_a_discount_per_round(gamma: float) -> None:
 
 
 def test_the_twin_of_a_discount_per_pull() -> None:
-    steps = played(Discounted(OmegaUCB(), gamma=0.9, per="pull"))
+    steps = lane_of(Discounted(OmegaUCB(), gamma=0.9, per="pull"))
     action = np.asarray(steps.action)
 
     def weight(s: int, t: int) -> float:
@@ -223,7 +225,7 @@ def test_discounted_sums_are_those_of_the_definition() -> None:
     below.
     """
     gamma = float(np.float32(0.95))
-    steps = played(Discounted(OmegaUCB(), gamma=gamma))
+    steps = lane_of(Discounted(OmegaUCB(), gamma=gamma))
     action, reward = np.asarray(steps.action), units(steps.outcome.reward)
     cost = units(steps.outcome.cost)
     for t in (2, 50, 299):
@@ -231,8 +233,8 @@ def test_discounted_sums_are_those_of_the_definition() -> None:
         # Of the rounds before t, as round t + 1 will see them
         weights = gamma ** (t - np.arange(1.0, t))
         for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("cost", cost)):
-            mine = action[: t - 1] == np.arange(4)[:, None]
-            must = mine @ (weights * values[: t - 1])
+            of_arm = action[: t - 1] == np.arange(4)[:, None]
+            must = of_arm @ (weights * values[: t - 1])
             got = total(getattr(state.inner, field))
             assert (got <= must + 1e-9).all() and (must - got <= 21 / ticks.ONE).all(), (t, field)
 
@@ -241,7 +243,7 @@ def test_a_windows_sums_are_exact_and_draws_do_not_come_twice() -> None:
     """A window shows the inner policy one round number for ever; its draws go on changing."""
     flat = FiniteArms.bernoulli([0.5] * 8, [0.5] * 8)
     thompson = one_lane(Windowed(BudgetedThompson(), window=2), flat, 400, 5)
-    for steps, arms, width in ((played(Windowed(OmegaUCB(), window=40)), 4, 40), (thompson, 8, 2)):
+    for steps, arms, width in ((lane_of(Windowed(OmegaUCB(), window=40)), 4, 40), (thompson, 8, 2)):
         action, reward = np.asarray(steps.action), np.asarray(steps.outcome.reward)
         for t in (3, 41, 200):
             state, recent = decided(steps, t).inner, slice(max(t - 1 - width, 0), t - 1)
@@ -259,24 +261,24 @@ def test_a_windows_sums_are_exact_and_draws_do_not_come_twice() -> None:
 
 
 def cusum_twin(x: np.ndarray, h: float, epsilon: float, first: int) -> list[int]:
-    found: list[int] = []
-    seen: list[float] = []
+    alarm_times: list[int] = []
+    sample: list[float] = []
     up = down = 0.0
     for number, y in enumerate(x, start=1):
-        if len(seen) < first:
-            seen.append(y)
+        if len(sample) < first:
+            sample.append(y)
             continue
-        u = float(np.mean(seen))
+        u = float(np.mean(sample))
         up, down = max(0.0, up + y - u - epsilon), max(0.0, down + u - y - epsilon)
         if max(up, down) >= h:
-            found.append(number)
-            seen, up, down = [], 0.0, 0.0
-    return found
+            alarm_times.append(number)
+            sample, up, down = [], 0.0, 0.0
+    return alarm_times
 
 
 def page_hinkley_twin(x: np.ndarray, threshold: float, delta: float) -> list[int]:
     """As printed: m_T = Σ (x_t − x̄_t − δ) − its least value so far, and the same downwards."""
-    found, begin = [], 0
+    alarm_times, begin = [], 0
     while begin < len(x):
         part = x[begin:]
         mean = np.cumsum(part) / np.arange(1, len(part) + 1)
@@ -284,12 +286,12 @@ def page_hinkley_twin(x: np.ndarray, threshold: float, delta: float) -> list[int
         for sign in (1, -1):
             m = np.concatenate([[0.0], np.cumsum(sign * (part - mean) - delta)])
             worst = np.maximum(worst, (m - np.minimum.accumulate(m))[1:])
-        told = np.flatnonzero(worst >= threshold)
-        if not told.size:
+        crossings = np.flatnonzero(worst >= threshold)
+        if not crossings.size:
             break
-        begin += int(told[0]) + 1
-        found.append(begin)
-    return found
+        begin += int(crossings[0]) + 1
+        alarm_times.append(begin)
+    return alarm_times
 
 
 def glr_twin(x: np.ndarray, delta: float) -> int | None:
@@ -318,7 +320,7 @@ def stream(seed: int, *means: float, length: int = 300) -> np.ndarray:
 
 
 def test_detectors_agree_with_their_twins() -> None:
-    told = 0
+    count = 0
     for seed in range(5):
         x = stream(seed, 0.3, 0.6, 0.6, 0.1)
         pairs = [
@@ -333,8 +335,8 @@ def test_detectors_agree_with_their_twins() -> None:
         ]
         for got, must in pairs:
             assert got == must
-            told += len(got)
-    assert told >= 10
+            count += len(got)
+    assert count >= 10
 
 
 def test_glr_with_few_places_is_at_most_a_spacing_later_than_with_all() -> None:
@@ -343,14 +345,14 @@ def test_glr_with_few_places_is_at_most_a_spacing_later_than_with_all() -> None:
         every = glr_twin(x, 0.05)
         assert every is not None and every > 300
         assert alarms(GLR(delta=0.05, splits=600), x)[0] == every  # room for all
-        few = alarms(GLR(delta=0.05), x)[0]
-        assert every <= few <= every + 600 // 16
+        coarse = alarms(GLR(delta=0.05), x)[0]
+        assert every <= coarse <= every + 600 // 16
 
 
 @jax.jit
 def _first(detector: Any, state: Any, x: Any) -> Any:
-    told = jax.vmap(lambda one: jax.lax.scan(detector.step, state, one)[1])(x)
-    return jnp.where(jnp.any(told, axis=1), 1 + jnp.argmax(told, axis=1), 0)
+    alarm = jax.vmap(lambda row: jax.lax.scan(detector.step, state, row)[1])(x)
+    return jnp.where(jnp.any(alarm, axis=1), 1 + jnp.argmax(alarm, axis=1), 0)
 
 
 def first_alarms(detector: Any, x: np.ndarray, state: Any = None) -> np.ndarray:
@@ -373,8 +375,8 @@ PUBLISHED = {
 
 
 @cache
-def normal(runs: int, most: int) -> np.ndarray:
-    return np.random.default_rng(77).standard_normal((runs, most), np.float32)
+def normal(runs: int, length: int) -> np.ndarray:
+    return np.random.default_rng(77).standard_normal((runs, length), np.float32)
 
 
 @pytest.mark.parametrize(
@@ -451,13 +453,13 @@ def test_the_twin_of_restarts() -> None:
     """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB
     then does.
     """
-    steps = played(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
+    steps = lane_of(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
     action, reward, cost = (
         np.asarray(steps.action),
         units(steps.outcome.reward),
         units(steps.outcome.cost),
     )
-    since, begun = 0, []
+    since, restarts = 0, []
     watched: dict[tuple[int, str], list[float]] = {}
     for t in range(1, len(action) + 1):
         n = np.bincount(action[since : t - 1], minlength=4)
@@ -484,9 +486,11 @@ def test_the_twin_of_restarts() -> None:
             for kind in ("reward", "cost")
         ):
             since, watched = t, {}
-            begun.append(t)
-    assert begun
-    assert int(np.asarray(steps.after.restarts)[-1]) == len([t for t in begun if t < len(action)])
+            restarts.append(t)
+    assert restarts
+    assert int(np.asarray(steps.after.restarts)[-1]) == len(
+        [t for t in restarts if t < len(action)]
+    )
 
 
 @pytest.mark.integration
@@ -496,9 +500,13 @@ def test_only_the_arm_that_changed_begins_anew() -> None:
     moving = Piecewise.of([before, after], at=[301])
     steps = one_lane(Restarting(OmegaUCB(), GLR(), whole=False), moving, 500, 2)
     pulls, restarts = np.asarray(steps.after.inner.pulls), np.asarray(steps.after.restarts)
-    (told,) = np.flatnonzero(np.diff(restarts))
-    assert 300 <= told < 340 and restarts[-1] == 1
-    assert pulls[told, 0] > 200 and pulls[told + 1, 0] == 0 and pulls[told + 1, 1] >= pulls[told, 1]
+    (alarm,) = np.flatnonzero(np.diff(restarts))
+    assert 300 <= alarm < 340 and restarts[-1] == 1
+    assert (
+        pulls[alarm, 0] > 200
+        and pulls[alarm + 1, 0] == 0
+        and pulls[alarm + 1, 1] >= pulls[alarm, 1]
+    )
     assert (np.asarray(steps.after.since) == 0).all()
 
 
@@ -510,8 +518,8 @@ def test_forced_exploration_finds_what_is_not_played() -> None:
     moving = Piecewise.of([before, after], at=[1001])
     policies = [Restarting(MUCB(), GLR(), explore=[0.0, 0.1])]
     result = jb.simulate(policies, moving, jb.Horizon(4000), key=KEY, replicates=24, marks=1)
-    lost = result.regret.values[:, 0, :, 0]
-    gain = lost[0] - lost[1]
+    regret = result.regret.values[:, 0, :, 0]
+    gain = regret[0] - regret[1]
     assert gain.mean() > 4 * gain.std(ddof=1) / math.sqrt(gain.size)
     restarts = result.final["restarts"][:, 0]
     assert restarts[1].mean() > 0.5 > restarts[0].mean()
@@ -539,14 +547,16 @@ def test_exploration_grows_with_the_root_of_the_alarms() -> None:
             Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.2, growing=growing
         )
         steps = one_lane(policy, flat, rounds, 3)
-        known = np.asarray(steps.after.restarts)  # as each round was decided
-        chance = np.minimum(1, 0.2 * np.sqrt(1 + known)) if growing else np.full(rounds, 0.2)
+        alarms_before = np.asarray(steps.after.restarts)  # as each round was decided
+        chance = (
+            np.minimum(1, 0.2 * np.sqrt(1 + alarms_before)) if growing else np.full(rounds, 0.2)
+        )
         elsewhere = np.asarray(steps.action) != 0
-        assert elsewhere[known == 0].any()  # before the first alarm k = 1
+        assert elsewhere[alarms_before == 0].any()  # before the first alarm k = 1
         for part in (slice(0, 1000), slice(1000, 6000)):
             p = chance[part] * (1 - 1 / arms)
             assert abs(elsewhere[part].sum() - p.sum()) < 4 * math.sqrt((p * (1 - p)).sum())
-        assert known[-1] > 40
+        assert alarms_before[-1] > 40
 
 
 def test_whole_pulls_are_the_nearest_and_the_means_stay() -> None:

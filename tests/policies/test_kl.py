@@ -25,8 +25,8 @@ def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
     def mean(ends: tuple[float, ...]) -> np.ndarray:
         kind, inner = draw.random(count), draw.random(count)
         small = 10 ** draw.uniform(-4, 0, count)
-        some = np.select([kind < 0.2, kind < 0.4], [small, 1 - small], inner)
-        return np.where(kind > 1 - 0.05 * len(ends), draw.choice(ends, count), some)
+        means = np.select([kind < 0.2, kind < 0.4], [small, 1 - small], inner)
+        return np.where(kind > 1 - 0.05 * len(ends), draw.choice(ends, count), means)
 
     reward, cost = (
         np.floor(n * mean(ends) * ticks.ONE).astype(np.int64) for ends in ((0.0, 1.0), (1.0,))
@@ -51,11 +51,11 @@ def exact(t: np.ndarray, n: np.ndarray, reward: np.ndarray, cost: np.ndarray) ->
 @pytest.mark.integration
 def test_float32_is_the_maximum() -> None:
     """To 2·10⁻⁴ of the twin, which bisects."""
-    many = states(30_000, seed=2)
-    expected, got = exact(*many), of_float32(*many)
+    sample = states(30_000, seed=2)
+    expected, got = exact(*sample), of_float32(*sample)
     usual = expected < 1e12
     off = np.abs(got[usual] / expected[usual] - 1)
-    assert off.max() < 2e-4, [x[usual][off.argmax()] for x in many]
+    assert off.max() < 2e-4, [x[usual][off.argmax()] for x in sample]
     assert usual.mean() > 0.9 and np.quantile(off, 0.999) < 1e-5
     assert (got[~usual] > 1e11).all() and np.isfinite(got).all()
 
@@ -66,11 +66,11 @@ def test_number_of_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     with jax.enable_x64(True):
         f = [jnp.asarray(x, jnp.float64) for x in (reward / ticks.ONE, n - reward / ticks.ONE)]
         f += [jnp.asarray(x, jnp.float64) for x in (cost / ticks.ONE, n - cost / ticks.ONE)]
-        given = [x / n for x in f] + [jnp.asarray(np.log1p((t - n) / n) / n)]
+        arguments = [x / n for x in f] + [jnp.asarray(np.log1p((t - n) / n) / n)]
         error = {}
         for steps in (3, 4, 5, 12):
             monkeypatch.setattr(kl, "STEPS", steps)
-            error[steps] = np.log(np.asarray(jax.jit(lambda *x: kl.steepest(*x))(*given)))
+            error[steps] = np.log(np.asarray(jax.jit(lambda *x: kl.steepest(*x))(*arguments)))
     usual = error[12] < np.log(1e12)
     off = {steps: np.abs(error[steps] - error[12])[usual] for steps in (3, 4, 5)}
     shares = {steps: (x > 1e-5).mean() for steps, x in off.items()}

@@ -90,32 +90,34 @@ def test_twins(
     decides.
     """
     world = reservoir(outcomes=uniform_outcome) if smooth else reservoir()
-    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES)
+    steps = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES)
     table = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))
-    got = np.asarray(table(played.after, played.observation.view.round), np.float64)
-    action, ids = np.asarray(played.action)[..., None], np.arange(world.capacity)
+    got = np.asarray(table(steps.after, steps.observation.view.round), np.float64)
+    action, ids = np.asarray(steps.action)[..., None], np.arange(world.capacity)
     reward, cost = (
-        ticks.to_units(x)[..., None] for x in (played.outcome.reward, played.outcome.cost)
+        ticks.to_units(x)[..., None] for x in (steps.outcome.reward, steps.outcome.cost)
     )
     brought = [(action == ids) * x for x in (1.0, reward, cost, reward**2, cost**2)]
     t = np.broadcast_to(np.arange(1.0, ROUNDS + 1)[:, None], (LANES, ROUNDS, 1))
-    seen = Seen(t, *(np.cumsum(x, axis=1) - x for x in brought))
+    totals = Seen(t, *(np.cumsum(x, axis=1) - x for x in brought))
 
     size = np.full(ROUNDS, K) if beta is None else twins.joined(ROUNDS, beta)
     inside = ids < size[:, None]
     assert (action[..., 0] < size).all(), "an arm that has not joined"
-    fresh = inside & (seen.n == 0)
+    fresh = inside & (totals.n == 0)
     starting = fresh.any(-1)
     assert (action[..., 0] == fresh.argmax(-1))[starting].all(), "a new arm is played at once"
     with np.errstate(all="ignore"):
-        must = np.where(inside, twin(seen), -np.inf)
+        must = np.where(inside, twin(totals), -np.inf)
         pole = (must > 100) | (got > 100)
         off = inside & ~starting[..., None] & ~pole & ~(np.abs(got / must - 1) < 1e-4)
     assert not off.any(), f"{got[off][0]} and {must[off][0]}"
-    mine, ours, near_pole = (np.take_along_axis(x, action, -1)[..., 0] for x in (must, got, pole))
+    must_played, ours, near_pole = (
+        np.take_along_axis(x, action, -1)[..., 0] for x in (must, got, pole)
+    )
     best = must.max(-1)
-    same = (mine == best) | ((ours == np.inf) & near_pole & (best > 1e4))
-    assert (same | (mine >= best * (1 - 2e-4)))[~starting].all()
+    same = (must_played == best) | ((ours == np.inf) & near_pole & (best > 1e4))
+    assert (same | (must_played >= best * (1 - 2e-4)))[~starting].all()
     assert size.max() > 8 and (~same & ~starting).sum() < 0.02 * LANES * ROUNDS
 
 
@@ -175,8 +177,8 @@ def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
 
     after = np.ceil(power)
     assert not wants(after).any(), "one arm too many"
-    few = ~wants(after - 1)
-    assert (after - 1 >= power * (1 - 2.0**-19))[few].all(), "one arm too few"
+    late = ~wants(after - 1)
+    assert (after - 1 >= power * (1 - 2.0**-19))[late].all(), "one arm too few"
 
 
 def test_the_set_is_steady_for_as_long_as_promised() -> None:
@@ -189,13 +191,13 @@ def test_the_set_is_steady_for_as_long_as_promised() -> None:
         return until, rule.may_open(k, jnp.maximum(until, 0))
 
     for beta in (0.5, 1.0, 2.0):
-        until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(
+        until, opens = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(
             ArmIncreasing(RCB(), jnp.float32(beta)), opened
         )
         exact = np.minimum(np.asarray(opened, float) ** (1 / twins.exponent(beta)), 2.0**30)
         assert (np.asarray(until) <= exact).all()
         assert (np.asarray(until) >= (1 - 1e-4) * exact - 3).all()
-        assert not np.asarray(wanted).any()
+        assert not np.asarray(opens).any()
 
 
 # --- the growing set ----------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Play(NamedTuple):
     c: np.ndarray  # [lane, round, K, d]
     reward: np.ndarray  # [lane, round]: of the round
     cost: np.ndarray  # [lane, round, d]
-    left: np.ndarray  # [lane, round, m]
+    money: np.ndarray  # [lane, round, m]
     alive: np.ndarray
     before: Any  # states
     after: Any
@@ -69,8 +69,8 @@ def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
     )
     hot = (action[..., None] == np.arange(ARMS)).astype(float)
     reward, cost = ticks.to_units(steps.outcome.reward), ticks.to_units(steps.outcome.cost)
-    left = ticks.to_units(ticks.join(steps.observation.view.left))
-    cost, left = (x[..., None] if x.ndim == 2 else x for x in (cost, left))
+    money = ticks.to_units(ticks.join(steps.observation.view.left))
+    cost, money = (x[..., None] if x.ndim == 2 else x for x in (cost, money))
 
     def before(x: np.ndarray) -> np.ndarray:
         return np.cumsum(x, axis=1) - x
@@ -82,7 +82,7 @@ def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
         *sums,
         reward,
         cost,
-        left,
+        money,
         alive,
         steps.before,
         steps.after,
@@ -91,8 +91,11 @@ def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
 
 
 BOUNDS = {
-    "rad": (policies.RadBounds(c_rad=0.5), lambda *seen: twin.rad_bounds(*seen, c_rad=0.5)),
-    "wilson": (policies.WilsonBounds(rho=0.5), lambda *seen: twin.wilson_bounds(*seen, rho=0.5)),
+    "rad": (policies.RadBounds(c_rad=0.5), lambda *totals: twin.rad_bounds(*totals, c_rad=0.5)),
+    "wilson": (
+        policies.WilsonBounds(rho=0.5),
+        lambda *totals: twin.wilson_bounds(*totals, rho=0.5),
+    ),
 }
 
 
@@ -109,8 +112,8 @@ def budgets_of(kind: str) -> np.ndarray:
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("rad-time")
 def test_primal_dual_bwk(kind: str, bounds: str) -> None:
-    mine, theirs = BOUNDS[bounds]
-    p = play(policies.PrimalDualBwK(bounds=mine, rate=2.0), kind)
+    bounds_ours, bounds_twin = BOUNDS[bounds]
+    p = play(policies.PrimalDualBwK(bounds=bounds_ours, rate=2.0), kind)
     pd, rows = twin.PrimalDual(LANES, budgets_of(kind), rate=2.0), np.arange(LANES)
     decisions = away = 0
     for i in range(ROUNDS):
@@ -118,16 +121,16 @@ def test_primal_dual_bwk(kind: str, bounds: str) -> None:
         if i < ARMS:
             assert (action == i).all(), "each arm once, in index order"
             continue
-        upper, lower = theirs(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
+        upper, lower = bounds_twin(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
         scores = pd.scores(upper, lower)
-        taken, best = scores[rows, action], scores.max(-1)
+        score, best = scores[rows, action], scores.max(-1)
         # a lower bound that is 0 in one arithmetic may be 10⁻⁷ in the other
-        low = theirs(
+        low = bounds_twin(
             p.n[:, i], p.r[:, i], np.maximum(p.c[:, i] - 1e-6 * p.n[:, i][..., None], 0), i + 1
         )[1]
         endless = pd.scores(upper, np.maximum(low - 2e-6, 0))[rows, action]
-        assert ((taken >= best * (1 - OFF)) | np.isinf(endless))[alive].all(), (i, taken, best)
-        pd.played(action, lower)
+        assert ((score >= best * (1 - OFF)) | np.isinf(endless))[alive].all(), (i, score, best)
+        pd.book(action, lower)
         decisions, away = (
             decisions + alive.sum(),
             away + (action != np.argmax(p.n[:, i], -1))[alive].sum(),
@@ -138,8 +141,8 @@ def test_primal_dual_bwk(kind: str, bounds: str) -> None:
 @pytest.mark.integration
 def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
     several = play(policies.PrimalDualBwK(bounds=policies.RadBounds(c_rad=0.5)), "one")
-    one = play(policies.PDBwK(c_rad=0.5), "one")
-    assert np.array_equal(several.action[several.alive], one.action[one.alive])
+    single = play(policies.PDBwK(c_rad=0.5), "one")
+    assert np.array_equal(several.action[several.alive], single.action[single.alive])
     assert several.alive.sum() > 4000
 
 
@@ -153,27 +156,27 @@ def check_draws(
     ``[…, K, d]``.
     """
     uniform, timed, start = uniforms(Role.MIX, LANES, ROUNDS), kind == "time", budgets_of(kind)
-    decisions = mixed = other = edges = 0
+    decisions = mixed = unlike = edges = 0
     for lane, i in np.argwhere(p.alive):
         if (lane + i) % 5 or np.isnan(mu[lane, i]).any():
             continue
-        room = p.left[lane, i] if update else start
+        room = p.money[lane, i] if update else start
         rows, limit = twin.with_time(cost[lane, i], timed), twin.fluid_limit(room, timed, share)
         if ((rows.max(-1) < 1e-4) & (mu[lane, i] > 0)).any():
             continue  # not bounded, or float32 cannot tell
         x, price = twin.program(mu[lane, i], rows, limit)
         if x.sum() <= 0:
             continue
-        reached = np.cumsum(x) / x.sum()
-        arm, action = int(np.argmax(reached > uniform[lane, i])), p.action[lane, i]
+        cumulated = np.cumsum(x) / x.sum()
+        arm, action = int(np.argmax(cumulated > uniform[lane, i])), p.action[lane, i]
         decisions, mixed = decisions + 1, mixed + ((x > 1e-6 * x.sum()).sum() > 1)
         if arm != action:
-            edge = np.abs(reached - uniform[lane, i]).min() < 1e-4
-            edges, other = edges + edge, other + (not edge)
+            edge = np.abs(cumulated - uniform[lane, i]).min() < 1e-4
+            edges, unlike = edges + edge, unlike + (not edge)
             # then the optimum is not unique: the arm is in another solution just as good
             gain = mu[lane, i, action] - rows[action] @ price
             assert edge or abs(gain) < 1e-4, (lane, i, arm, action, x, gain)
-    assert decisions > 400 and other + edges < 0.1 * decisions, (decisions, mixed, other, edges)
+    assert decisions > 400 and unlike + edges < 0.1 * decisions, (decisions, mixed, unlike, edges)
     assert kind == "one" or mixed > 0.2 * decisions
 
 
@@ -183,21 +186,21 @@ def check_draws(
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("wilson-time-True")
 def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
-    mine, theirs = BOUNDS[bounds]
-    p = play(policies.UCBBwK(bounds=mine, epsilon=0.125, update_budgets=update), kind)
+    bounds_ours, bounds_twin = BOUNDS[bounds]
+    p = play(policies.UCBBwK(bounds=bounds_ours, epsilon=0.125, update_budgets=update), kind)
     assert (p.action[:, :ARMS] == np.arange(ARMS)).all()
     mu, cost = np.full((LANES, ROUNDS, ARMS), np.nan), np.zeros(p.c.shape)
     for i in range(ARMS, ROUNDS):
-        mu[:, i], cost[:, i] = theirs(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
+        mu[:, i], cost[:, i] = bounds_twin(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
     check_draws(p, kind, mu, cost, update, share=0.875)
 
 
-def has_a_part(action: int, seen: Any, t: int, left: np.ndarray) -> bool:
+def has_a_part(action: int, totals: Any, t: int, money: np.ndarray) -> bool:
     """Is the arm, ``UCB``'s of what is remembered, in HiGHS' solution or in one as good? Tells if
     another has more.
     """
-    upper, lower = (x[0] for x in BOUNDS["wilson"][1](*(x[None] for x in seen), t))
-    rows, limit = twin.with_time(lower, True), twin.fluid_limit(left, True, 1.0)
+    upper, lower = (x[0] for x in BOUNDS["wilson"][1](*(x[None] for x in totals), t))
+    rows, limit = twin.with_time(lower, True), twin.fluid_limit(money, True, 1.0)
     x, price = twin.program(upper, rows, limit)
     assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (t, action, x)
     return bool(x[action] < x.max())
@@ -216,7 +219,7 @@ def test_ucb_bwk_in_a_window() -> None:
         if (n == 0).any():
             assert n[p.action[lane, i]] == 0
         else:
-            away.append(has_a_part(p.action[lane, i], (n, r, c), window + 1, p.left[lane, i]))
+            away.append(has_a_part(p.action[lane, i], (n, r, c), window + 1, p.money[lane, i]))
     assert len(away) > 250 and sum(away) > 20, (len(away), sum(away))
 
 
@@ -224,12 +227,12 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
     """Of every pull in every later round, ``[round t, round s]``, 0 from t on: γ to the rounds, or
     the arm's own pulls, between the two.
     """
-    found, w = [], np.zeros(action.size)
+    rows, w = [], np.zeros(action.size)
     for t, arm in enumerate(action):
-        found.append(w)
+        rows.append(w)
         w = np.where(action == arm, w * gamma, w) if per == "pull" else w * gamma
         w[t] = 1.0
-    return np.stack(found)
+    return np.stack(rows)
 
 
 @pytest.mark.integration
@@ -254,8 +257,8 @@ def test_ucb_bwk_with_a_discount(per: str) -> None:
                 anew += 1
                 continue
             t = i + 1 if per == "pull" else 1 + int(every[i].sum() - 1e-4)
-            seen = whole, r / n * whole, c / n[:, None] * whole[:, None]
-            away.append(has_a_part(action, seen, t, p.left[lane, i]))
+            totals = whole, r / n * whole, c / n[:, None] * whole[:, None]
+            away.append(has_a_part(action, totals, t, p.money[lane, i]))
     assert len(away) > 400 and sum(away) > 100 and (anew > 20 or per == "pull"), (
         len(away),
         sum(away),
@@ -274,17 +277,17 @@ FORGETFUL = {
 @pytest.mark.parametrize("name", FORGETFUL)
 @pytest.mark.quick_rows("UCB-BwK-round")
 def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
-    own, *found = (
+    reference, *runs = (
         play(policy, "time", resting=name == "descent")
         for policy in (
             FORGETFUL[name],
             *(policies.Discounted(FORGETFUL[name], gamma, per) for gamma in (1.0, 0.9)),
         )
     )
-    assert np.array_equal(own.action, found[0].action)
-    assert not np.array_equal(own.action, found[1].action)
-    mine, theirs = (getattr(x, "learnt", x) for x in (own.after, found[0].after.inner))
-    jax.tree.map(np.testing.assert_array_equal, mine, _in_whole_pulls(theirs))
+    assert np.array_equal(reference.action, runs[0].action)
+    assert not np.array_equal(reference.action, runs[1].action)
+    must, got = (getattr(x, "learnt", x) for x in (reference.after, runs[0].after.inner))
+    jax.tree.map(np.testing.assert_array_equal, must, _in_whole_pulls(got))
 
 
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
@@ -302,11 +305,11 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     assert np.array_equal(np.cumsum(rewards, axis=1) - rewards, p.after.rewards)
     assert np.array_equal(np.cumsum(costs, axis=1) - costs, p.after.costs)
     assert np.array_equal(p.n, p.after.pulls)
-    there = jnp.ones(ARMS, bool)
+    present = jnp.ones(ARMS, bool)
 
     def theta(replicate: jax.Array, states: Any) -> Any:
         view, key = (
-            jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1)),
+            jax.vmap(lambda t: jb.View(t, None, present))(jnp.arange(1, ROUNDS + 1)),
             lane_key(0, replicate),
         )
         return jax.vmap(lambda state, view: policy.believed(state, key, view))(states, view)
@@ -355,7 +358,7 @@ def test_epsilon_first(kind: str) -> None:
     that phase.
     """
     p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)
-    exploring = (budgets_of(kind) - p.left < 0.3 * budgets_of(kind) * (1 - 1e-6)).all(-1)
+    exploring = (budgets_of(kind) - p.money < 0.3 * budgets_of(kind) * (1 - 1e-6)).all(-1)
     assert np.array_equal(p.action[exploring], np.argmin(p.n, axis=-1)[exploring])
     hot = (p.action[..., None] == np.arange(ARMS)) * exploring[..., None]
     sums = hot, hot * p.reward[..., None], hot[..., None] * p.cost[:, :, None, :]
@@ -375,21 +378,21 @@ def test_lagrange_bwk() -> None:
     word = words(32, LANES, ROUNDS, ARMS)[..., 0]
     gumbel = -np.log(-np.log1p(-np.minimum((word + 0.5) * 2.0**-32, 1 - 2.0**-24)))
     uniform, rows = uniforms(ours._RESOURCE, LANES, ROUNDS), np.arange(LANES)
-    there, unsure = jnp.ones(ARMS, bool), 0
-    mine = jax.jit(jax.vmap(lambda state: p.lone.probabilities(state, there)))(
+    present, unsure = jnp.ones(ARMS, bool), 0
+    probabilities = jax.jit(jax.vmap(lambda state: p.lone.probabilities(state, present)))(
         jax.tree.map(lambda x: x[0], p.after)
     )
     for i in range(ROUNDS):
         chances = game.arms()
         scores = np.log(chances) + gumbel[:, i]
         assert (scores[rows, p.action[:, i]] >= scores.max(-1) - 1e-4)[p.alive[:, i]].all()
-        reached = np.cumsum(game.resources(), axis=-1)
-        named, resource = (reached <= uniform[:, i, None]).sum(-1), p.after.resource[:, i]
-        near = np.abs(reached - uniform[:, i, None]).min(-1) < 1e-4
+        cumulated = np.cumsum(game.resources(), axis=-1)
+        named, resource = (cumulated <= uniform[:, i, None]).sum(-1), p.after.resource[:, i]
+        near = np.abs(cumulated - uniform[:, i, None]).min(-1) < 1e-4
         assert ((named == resource) | near)[p.alive[:, i]].all()
         unsure += near.sum()
-        np.testing.assert_allclose(mine[i], chances[0], rtol=2e-4)
-        game.played(p.action[:, i], resource, p.reward[:, i], p.cost[:, i])
+        np.testing.assert_allclose(probabilities[i], chances[0], rtol=2e-4)
+        game.book(p.action[:, i], resource, p.reward[:, i], p.cost[:, i])
     assert unsure < 60 and len(np.unique(p.after.resource)) == 3
 
 
@@ -399,15 +402,17 @@ def test_lagrange_bwk() -> None:
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("wilson")
 def test_dual_mirror_descent(bounds: str) -> None:
-    mine, theirs = BOUNDS[bounds]
-    p = play(policies.DualMirrorDescent(bounds=mine, eta=3.0, start=0.2), "time", resting=True)
+    bounds_ours, bounds_twin = BOUNDS[bounds]
+    p = play(
+        policies.DualMirrorDescent(bounds=bounds_ours, eta=3.0, start=0.2), "time", resting=True
+    )
     descent, rows, rests = twin.Descent(3.0, 0.2, HORIZON), np.arange(LANES), 0
     assert (p.action[:, :ARMS] == np.arange(ARMS)).all()
     for i in range(HORIZON):
         n = np.maximum(p.n[:, i], 1)
-        upper, lower = theirs(n, p.r[:, i], p.c[:, i], i + 1)
+        upper, lower = bounds_twin(n, p.r[:, i], p.c[:, i], i + 1)
         paid = p.cost[:, i - 1] if i else np.zeros((LANES, RESOURCES))
-        net = descent.net(upper, lower, p.left[:, i, :-1], p.left[0, i, -1], paid)
+        net = descent.net(upper, lower, p.money[:, i, :-1], p.money[0, i, -1], paid)
         if i < ARMS:
             continue
         net, alive = np.concatenate([net, np.zeros((LANES, 1))], axis=1), p.alive[:, i]

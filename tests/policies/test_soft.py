@@ -22,12 +22,12 @@ def test_draws_follow_the_softmax() -> None:
     policy, spec = SoftElim(theta=jnp.float32(0.5)), jb.environments.FiniteSpec(arms=3)
     state = policy.init(spec)
     full = jb.core.ticks.Total
-    known = state._replace(
+    later = state._replace(
         pulls=jnp.array([9, 4, 2], jnp.int32),
         reward=full(jnp.array([5, 2, 0], jnp.int32), jnp.zeros(3, jnp.int32)),
     )
     runs = 20_000
-    for now, must in ((state, np.full(3, 1 / 3)), (known, None)):
+    for now, must in ((state, np.full(3, 1 / 3)), (later, None)):
         view = jb.View(jnp.int32(7), None, jnp.ones(3, bool))
 
         def draw(run: jax.Array, now=now, view=view) -> jax.Array:

@@ -39,8 +39,8 @@ def number(x: float) -> Any:
 
 
 def test_indices_of_subsidy_and_conservative_bandits() -> None:
-    seen = ArmMeans(single(100, 400, 499), single(0.5, 0.74, 0.88), single(0.1, 0.3, 0.8))
-    upper = policies.CSUCB(alpha=number(0.3), horizon=number(20_000)).upper(seen)
+    totals = ArmMeans(single(100, 400, 499), single(0.5, 0.74, 0.88), single(0.1, 0.3, 0.8))
+    upper = policies.CSUCB(alpha=number(0.3), horizon=number(20_000)).upper(totals)
     np.testing.assert_allclose(upper, [0.945050, 0.962525, 1], atol=6e-7)
     tau, width = policies.PECS(alpha=number(0.3), horizon=number(20_000)).needed(jnp.arange(7))
     assert tau.tolist() == [20, 69, 229, 736, 2232, 6087, 12991]
@@ -48,7 +48,7 @@ def test_indices_of_subsidy_and_conservative_bandits() -> None:
         width[:5], [0.497581, 0.248433, 0.124778, 0.062471, 0.031246], atol=6e-7
     )
 
-    seen = ArmMeans(
+    totals = ArmMeans(
         single(700, 60, 80, 100, 60), single(0, 0.3, 0.45, 0.6, 0.55), single(0, 0.3, 0.5, 0.6, 0.4)
     )
     careful = partial(
@@ -58,14 +58,14 @@ def test_indices_of_subsidy_and_conservative_bandits() -> None:
     assert float(careful(wide=True).psi(number(50), number(4))) == pytest.approx(
         32.236191, abs=1e-5
     )
-    high, low = careful().bounds(seen, number(4))
+    high, low = careful().bounds(totals, number(4))
     np.testing.assert_allclose(high, [0.5, 0.714546, 0.810449, 0.923339, 0.964546], atol=1e-6)
     np.testing.assert_allclose(low, [0.5, 0, 0.089551, 0.276661, 0.135454], atol=1e-6)
-    assert float(seen.n @ low + low[4] - 0.45 * 1001) == pytest.approx(-57.357084, abs=1e-4)
-    ratio, net = careful(cost=number(0.6)).bounds(seen, number(4))
+    assert float(totals.n @ low + low[4] - 0.45 * 1001) == pytest.approx(-57.357084, abs=1e-4)
+    ratio, net = careful(cost=number(0.6)).bounds(totals, number(4))
     np.testing.assert_allclose(net, [0.05, -0.547522, -0.579084, -0.436573, -0.502551], atol=1e-6)
     assert int(jnp.argmax(ratio)) == 1
-    assert float(seen.n @ net + net[1]) == pytest.approx(-118.535884, abs=1e-4)
+    assert float(totals.n @ net + net[1]) == pytest.approx(-118.535884, abs=1e-4)
 
 
 def test_which_draw_is_good_enough_and_who_is_behind() -> None:
@@ -77,8 +77,8 @@ def test_which_draw_is_good_enough_and_who_is_behind() -> None:
     state = policies.CSThompson(alpha=0.3).init(jb.environments.FiniteSpec(arms=3))
     state = Successes(state.learnt._replace(pulls=jnp.array([1, 1, 1])), state.rewards)
     view = View(jnp.int32(4), None, jnp.ones((3,), bool))
-    drawn = Drawn(alpha=number(0.3), costs=single(0.1, 0.3, 0.8))
-    assert int(drawn.select(state, lane_key(0, 0), view)[1]) == 1
+    policy = Drawn(alpha=number(0.3), costs=single(0.1, 0.3, 0.8))
+    assert int(policy.select(state, lane_key(0, 0), view)[1]) == 1
     same = Drawn(alpha=number(0.3), costs=single(0.1, 0.3, 0.3))
     assert int(same.select(state, lane_key(0, 0), view)[1]) == 2
 
@@ -89,8 +89,10 @@ def test_which_draw_is_good_enough_and_who_is_behind() -> None:
 
 def test_overlap_and_shares_of_the_money() -> None:
     racing = policies.ChernoffOverlap(delta=number(0.1))
-    seen = ArmMeans(single(200, 150), single(0.6, 0.5), single(0, 0))
-    assert float(racing.overlap(seen, jnp.ones((2,), bool))[1]) == pytest.approx(1.736387, abs=2e-6)
+    totals = ArmMeans(single(200, 150), single(0.6, 0.5), single(0, 0))
+    assert float(racing.overlap(totals, jnp.ones((2,), bool))[1]) == pytest.approx(
+        1.736387, abs=2e-6
+    )
     assert float(divergence(number(1), number(1))) == 0
     rejects = policies.Elimination("rejects")
     cumulated = [float(rejects.share(jnp.int32(i), jnp.int32(8), 8)) for i in range(7)]
@@ -102,9 +104,9 @@ def test_overlap_and_shares_of_the_money() -> None:
 
 def test_a_sum_of_parts_of_either_sign_is_exact() -> None:
     rng = np.random.default_rng(0)
-    each, n = rng.integers(-(2**24), 2**24, 300), rng.integers(0, 2**20, 300)
-    total = total_of(jnp.asarray(each, jnp.int32), jnp.asarray(n, jnp.int32))
-    assert int(jb.core.ticks.join(total)) == int((each.astype(np.int64) * n).sum())
+    parts, n = rng.integers(-(2**24), 2**24, 300), rng.integers(0, 2**20, 300)
+    total = total_of(jnp.asarray(parts, jnp.int32), jnp.asarray(n, jnp.int32))
+    assert int(jb.core.ticks.join(total)) == int((parts.astype(np.int64) * n).sum())
 
 
 # --- whole lanes beside the twins, in a world without ties
@@ -175,15 +177,15 @@ def test_a_lane_is_the_twins(name: str) -> None:
     for replicate, table in enumerate(zip(*outcomes(WORLD, LANES, ROUNDS), strict=True)):
         lane = twin.Lane(*table)
         play(lane)
-        played = np.array(lane.played)
-        different = np.flatnonzero(result_arms[replicate, : played.size] != played)
+        actions = np.array(lane.played)
+        different = np.flatnonzero(result_arms[replicate, : actions.size] != actions)
         # What was surely earned is in ticks here, rounded down: a pull of J may come a round or two
         # later.
         allowed = 8 if name == "ConservativeUCB-wide" else 0
         assert different.size <= allowed, (
-            f"replicate {replicate}: round {different[0] + 1} of {played.size}"
+            f"replicate {replicate}: round {different[0] + 1} of {actions.size}"
         )
-        assert played.size > 200 and np.unique(played).size == 5
+        assert actions.size > 200 and np.unique(actions).size == 5
 
 
 @pytest.mark.parametrize("spread", ["pulls", "root", "money"])
@@ -196,9 +198,9 @@ def test_an_elimination_is_the_twins(rule: str, spread: str) -> None:
     assert (result.status.values == "stopped").all() and float(result.spent.max()) <= 300
     for replicate, table in enumerate(zip(*outcomes(WORLD, LANES, ROUNDS), strict=True)):
         lane = twin.Lane(*table)
-        left = twin.elimination(lane, 300.0, rule, spread)
+        survivor = twin.elimination(lane, 300.0, rule, spread)
         assert result.pulls.values[0, 0, replicate].tolist() == lane.n.tolist()
-        assert [int(result.recommended.values[0, 0, replicate])] == left
+        assert [int(result.recommended.values[0, 0, replicate])] == survivor
 
 
 def test_thompson_draws_decide_as_the_paper_says() -> None:
@@ -258,13 +260,13 @@ def test_bad_input_is_one_line(policy: Any, message: str) -> None:
 def subsidised(policy: str) -> tuple[Any, Any]:
     arms = FiniteArms.bernoulli([0.5, 0.75, 0.9], [0.1, 0.3, 0.8])
     costs = {"costs": [0.1, 0.3, 0.8]}
-    made = {
+    learner = {
         "CSUCB": policies.CSUCB(alpha=0.3, horizon=20_000, **costs),
         "CSThompson": policies.CSThompson(alpha=0.3, **costs),
         "PECS": policies.PECS(alpha=0.3, horizon=20_000, **costs),
     }[policy]
-    given = {"key": KEY, "replicates": 400, "marks": 1, "record": ("pulls",)}
-    return arms, jb.simulate(made, arms, jb.Horizon(20_000), **given)
+    keywords = {"key": KEY, "replicates": 400, "marks": 1, "record": ("pulls",)}
+    return arms, jb.simulate(learner, arms, jb.Horizon(20_000), **keywords)
 
 
 @pytest.mark.integration
@@ -279,12 +281,15 @@ def subsidised(policy: str) -> tuple[Any, Any]:
 )
 def test_the_regrets_of_the_authors_code(policy: str, quality: Any, paid: Any) -> None:
     arms, result = subsidised(policy)
-    found = statistics.quality_regret(result, arms, 0.3), statistics.cost_regret(result, arms, 0.3)
-    for table, (value, error) in zip(found, (quality, paid), strict=True):
-        own = table.values.ravel()
-        together = np.hypot(own.std(ddof=1) / np.sqrt(own.size), error)
+    regrets = (
+        statistics.quality_regret(result, arms, 0.3),
+        statistics.cost_regret(result, arms, 0.3),
+    )
+    for table, (value, error) in zip(regrets, (quality, paid), strict=True):
+        values = table.values.ravel()
+        together = np.hypot(values.std(ddof=1) / np.sqrt(values.size), error)
         # 2.05 was the largest of the eleven distances when these numbers were taken
-        assert abs(own.mean() - value) <= 2.6 * together + 1e-4, (own.mean(), value, together)
+        assert abs(values.mean() - value) <= 2.6 * together + 1e-4, (values.mean(), value, together)
 
 
 @pytest.mark.integration
@@ -294,8 +299,8 @@ def test_a_conservative_run_keeps_its_floor(wide: bool, value: float, error: flo
     policy = policies.ConservativeUCB(mean=0.5, alpha=0.1, wide=wide)
     result = jb.simulate(policy, arms, jb.Horizon(20_000), key=KEY, replicates=200, marks=200)
     regret = result.regret.values[..., -1].ravel()
-    own = regret.std(ddof=1) / np.sqrt(regret.size)
-    assert abs(regret.mean() - value) <= 2 * np.hypot(own, error)
+    error_ours = regret.std(ddof=1) / np.sqrt(regret.size)
+    assert abs(regret.mean() - value) <= 2 * np.hypot(error_ours, error)
     earned = result.ledger["expected_reward"] / 2**24
     assert (earned >= 0.45 * result.ledger["rounds"] - 1e-6).all()
 

@@ -37,9 +37,9 @@ SLACK = 2e-6  # float32 radii against float64 ones
 pytestmark = pytest.mark.filterwarnings("ignore:.*lipschitz.*")
 
 
-def near_best(scores: list[float], chosen: int) -> bool:
+def near_best(scores: list[float], place: int) -> bool:
     best = max(scores)
-    return scores[chosen] == best or scores[chosen] >= best - 1e-5 * max(1.0, abs(best))
+    return scores[place] == best or scores[place] >= best - 1e-5 * max(1.0, abs(best))
 
 
 def rounds(policy: Any, count: int) -> Iterator[tuple[int, int, float, float, Any]]:
@@ -77,37 +77,37 @@ ZOOMS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.quick_rows("BZoom")
 def test_zooming_against_its_twin(name: str) -> None:
     policy, twin = ZOOMS[name]
-    most = 0
-    for t, played, reward, cost, state in rounds(policy, 600):
+    largest = 0
+    for t, point, reward, cost, state in rounds(policy, 600):
         twin.begin_round(t)
-        known, here = len(twin.arms), int(state.count)
-        if here > known:
-            assert here == known + 1, "at most one point is activated a round"
-            new = int(state.point[known])
+        before, count = len(twin.arms), int(state.count)
+        if count > before:
+            assert count == before + 1, "at most one point is activated a round"
+            new = int(state.point[before])
             gaps = twin.gaps(-SLACK)
-            assert known == 0 or any(a <= new <= b for a, b in gaps), "the new point was covered"
+            assert before == 0 or any(a <= new <= b for a, b in gaps), "the new point was covered"
             twin.activate(new)
         else:
-            assert here == known and not twin.gaps(SLACK), (
+            assert count == before and not twin.gaps(SLACK), (
                 f"round {t}: an uncovered point was not activated"
             )
-        chosen = [arm.x for arm in twin.arms].index(played)
+        place = [arm.x for arm in twin.arms].index(point)
         scores = twin.scores()
-        np.testing.assert_allclose(state.index[:here], scores, rtol=1e-5)
-        assert near_best(scores, chosen)
-        if here > known:
-            assert chosen == known, "a new point is played at once"
-        twin.update(played, reward, cost)
-        most = max(most, here)
-    assert most >= 5, "a test with fewer active points tests little"
+        np.testing.assert_allclose(state.index[:count], scores, rtol=1e-5)
+        assert near_best(scores, place)
+        if count > before:
+            assert place == before, "a new point is played at once"
+        twin.update(point, reward, cost)
+        largest = max(largest, count)
+    assert largest >= 5, "a test with fewer active points tests little"
 
 
 def test_hoo_against_its_twin() -> None:
     policy, twin = HOO(lam=0.5, nu=12.0, rho=0.6, depth=5), twins.HOOTwin(0.5, 12.0, 0.6, 5)
-    for t, played, reward, cost, _ in rounds(policy, 400):
+    for t, action, reward, cost, _ in rounds(policy, 400):
         point, gaps = twin.choose(t)
-        assert played == point or min(gaps) < 1e-4, f"round {t}"
-        twin.update(played, reward, cost)
+        assert action == point or min(gaps) < 1e-4, f"round {t}"
+        twin.update(action, reward, cost)
     assert len(twin.cells) > 60 and max(h for h, _ in twin.cells) == 5
 
 
@@ -116,11 +116,11 @@ def test_sto_oo_against_its_twin() -> None:
         StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2),
         twins.StoOOTwin(0.9, 60.0, 800.0, 0.2),
     )
-    for t, played, reward, cost, state in rounds(policy, 500):
+    for t, point, reward, cost, state in rounds(policy, 500):
         assert int(state.count) == len(twin.leaves)
-        chosen = [leaf.x for leaf in twin.leaves].index(played)
-        assert near_best(twin.scores(), chosen), f"round {t}"
-        twin.update(played, reward, cost)
+        place = [leaf.x for leaf in twin.leaves].index(point)
+        assert near_best(twin.scores(), place), f"round {t}"
+        twin.update(point, reward, cost)
     assert len(twin.leaves) > 8
 
 
@@ -258,28 +258,28 @@ def test_capacity_ends_a_lane_and_a_larger_one_has_the_same_prefix(engine: str) 
 def test_warnings_in_clear_words() -> None:
     world = cost_valley([0.3, 0.6], [0.5, 0.1])
 
-    def said(policy: Any) -> list[str]:
+    def messages(policy: Any) -> list[str]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             lay_out(policy, world, jb.TotalBudget(5.0, last_pull="forfeits"), key=KEY)
         return [str(w.message) for w in caught]
 
     good = [[600.0, 600.0]]
-    (line,) = said(SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good))
+    (line,) = messages(SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good))
     assert (
         "lam: 0.2 is above the smallest mean cost 0.1 found on a grid in instance 1 (1 of 2 instances)"
         in line
     )
-    (line,) = said(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]))
+    (line,) = messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]))
     assert re.search(
         r"lipschitz: 20 is below the largest slope 1[78]\d.* in instance 1 \(1 of 2 instances\)",
         line,
     )
-    (line,) = said(SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01))
+    (line,) = messages(SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01))
     assert "lipschitz: 0.01 is below the largest slope 0.05" in line
-    (line,) = said(HOO(lam=0.7, nu=1.0))
+    (line,) = messages(HOO(lam=0.7, nu=1.0))
     assert "HOO.lam: 0.7 is above the smallest mean cost 0.5" in line
-    assert said(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=good)) == []
+    assert messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=good)) == []
 
 
 @pytest.mark.parametrize(
@@ -315,9 +315,9 @@ def test_on_points_plays_the_finite_bandit() -> None:
         scores = np.asarray(inner.score(arm_statistics.as_floats(state, jnp.int32(t + 1))))
         fresh = np.asarray(state.pulls) == 0
         assert arm == int(np.argmax(fresh)) if fresh.any() else near_best(list(scores), arm)
-        seen = jb.Feedback(steps.outcome.reward[0, t], steps.outcome.cost[0, t])
+        feedback = jb.Feedback(steps.outcome.reward[0, t], steps.outcome.cost[0, t])
         state = inner.update(
-            state, key, jb.Observation(None, jnp.int32(arm), seen, jnp.bool_(False))
+            state, key, jb.Observation(None, jnp.int32(arm), feedback, jnp.bool_(False))
         )  # type: ignore[arg-type]
     np.testing.assert_array_equal(
         state.pulls, jax.tree.map(lambda x: x[0, -1], steps.after).pulls + (np.arange(3) == arm)

@@ -44,31 +44,31 @@ def symmetric(*shape: int) -> np.ndarray:
 
 def test_one_instance_is_the_t_interval() -> None:
     x = symmetric(3, 12)
-    found = mean(array(x, "setting", "replicate"), over="replicate", level=0.9)
+    interval = mean(array(x, "setting", "replicate"), over="replicate", level=0.9)
     for i in range(3):
         expected = stats.ttest_1samp(x[i], 0).confidence_interval(0.9)
-        np.testing.assert_allclose([found.low[i], found.high[i]], expected, rtol=1e-12)
-    np.testing.assert_allclose(found.value, x.mean(1))
+        np.testing.assert_allclose([interval.low[i], interval.high[i]], expected, rtol=1e-12)
+    np.testing.assert_allclose(interval.value, x.mean(1))
 
 
 def test_two_instances_are_welch() -> None:
     x = symmetric(2, 8) * [[1.0], [4.0]]
-    found = mean(array(x, "instance", "replicate"), over="replicate")
+    interval = mean(array(x, "instance", "replicate"), over="replicate")
     # mean(a) − mean(−b) is the sum, of which the average is half
     welch = stats.ttest_ind(x[0], -x[1], equal_var=False).confidence_interval()
-    np.testing.assert_allclose([found.low, found.high], np.array(welch) / 2, rtol=1e-12)
-    each = mean(array(x, "instance", "replicate").rename(instance="each"), over="replicate")
+    np.testing.assert_allclose([interval.low, interval.high], np.array(welch) / 2, rtol=1e-12)
+    per_instance = mean(array(x, "instance", "replicate").rename(instance="each"), over="replicate")
     alone = [mean(of_one, over="replicate") for of_one in x]
-    assert each.low.dims == ("each",) and each.low.values.tolist() == pytest.approx(
-        [one.low for one in alone]
+    assert per_instance.low.dims == ("each",) and per_instance.low.values.tolist() == pytest.approx(
+        [estimate.low for estimate in alone]
     )
 
 
 def test_over_instances_each_counts_with_its_mean() -> None:
     x = RANDOM.exponential(size=(20, 4))
-    found = mean(array(x, "instance", "replicate"), over="instance")
+    interval = mean(array(x, "instance", "replicate"), over="instance")
     alone = mean(x.mean(1), over="instance")
-    assert (found.value, found.low, found.high) == pytest.approx(
+    assert (interval.value, interval.low, interval.high) == pytest.approx(
         (alone.value, alone.low, alone.high)
     )
     difference = paired(array(x + 1, "instance", "replicate"), array(x, "instance", "replicate"))
@@ -80,29 +80,29 @@ def test_over_is_said_by_the_caller() -> None:
     """On the same numbers the two meanings are an interval of 10 and one of 0.2; none of them is
     the usual one.
     """
-    asked = {
+    defaults = {
         name: inspect.signature(getattr(jb.statistics, name)).parameters
         for name in jb.statistics.__all__
     }
-    asked = {
+    defaults = {
         name: parameters["over"].default
-        for name, parameters in asked.items()
+        for name, parameters in defaults.items()
         if "over" in parameters
     }
-    assert len(asked) == 11 and set(asked.values()) == {inspect.Parameter.empty}, asked
+    assert len(defaults) == 11 and set(defaults.values()) == {inspect.Parameter.empty}, defaults
     x = array(np.arange(8.0)[:, None] * 4 + symmetric(8, 6) / 10, "instance", "replicate")
-    drawn, given = mean(x, over="instance"), mean(x, over="replicate")
-    assert drawn.value == pytest.approx(given.value)
-    assert drawn.high - drawn.low > 20 * (given.high - given.low)
+    over_instances, over_runs = mean(x, over="instance"), mean(x, over="replicate")
+    assert over_instances.value == pytest.approx(over_runs.value)
+    assert over_instances.high - over_instances.low > 20 * (over_runs.high - over_runs.low)
 
 
 def names(warnings: tuple[str, ...]) -> set[str]:
     return {line.split(":")[0] for line in warnings}
 
 
-def holds(found: jb.statistics.Estimate, truth: float | np.ndarray = 0.0) -> float:
+def holds(interval: jb.statistics.Estimate, truth: float | np.ndarray = 0.0) -> float:
     """The share of experiments whose intervals, or whole curves, hold the truth."""
-    inside = (found.low <= truth) & (truth <= found.high)
+    inside = (interval.low <= truth) & (truth <= interval.high)
     return float(inside.all("mark").mean() if "mark" in inside.dims else inside.mean())
 
 
@@ -112,8 +112,8 @@ def near(share: float, size: int, level: float = 0.95) -> bool:
 
 
 def test_an_estimate_in_words() -> None:
-    found = mean(np.r_[stats.norm.ppf((np.arange(40) + 0.5) / 40)] + 3, over="instance")
-    assert found.warnings == () and found.units == 40 and str(found).startswith("3 (2.68")
+    estimate = mean(np.r_[stats.norm.ppf((np.arange(40) + 0.5) / 40)] + 3, over="instance")
+    assert estimate.warnings == () and estimate.units == 40 and str(estimate).startswith("3 (2.68")
 
 
 @pytest.mark.parametrize("skew", [0.0, 0.02, 0.3, -1.1])
@@ -127,8 +127,8 @@ def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> N
 
 def test_means_cover_skewed_laws() -> None:
     x = np.random.default_rng(1).exponential(size=(20, 4000))
-    found = mean(array(x, "instance", "experiment"), over="instance")
-    assert found.value.dims == ("experiment",) and near(holds(found, 1.0), 4000)
+    estimate = mean(array(x, "instance", "experiment"), over="instance")
+    assert estimate.value.dims == ("experiment",) and near(holds(estimate, 1.0), 4000)
     t = stats.t.ppf(0.975, 19) * x.std(0, ddof=1) / math.sqrt(20)
     assert np.mean(abs(x.mean(0) - 1) <= t) < 0.93  # Student's does not
 
@@ -136,34 +136,38 @@ def test_means_cover_skewed_laws() -> None:
 def test_means_over_given_instances_with_two_runs_each_cover() -> None:
     rng = np.random.default_rng(2)
     x = rng.exponential(size=(19, 2, 2000)) + 100 * np.arange(19)[:, None, None]
-    found = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
-    assert 0.94 < holds(found, 901.0) < 0.98 and found.units == 38
-    assert abs(found.high - found.low).mean() < 2  # the spread between instances does not count
+    estimate = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
+    assert 0.94 < holds(estimate, 901.0) < 0.98 and estimate.units == 38
+    assert (
+        abs(estimate.high - estimate.low).mean() < 2
+    )  # the spread between instances does not count
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9])
 def test_quantiles_cover_heavy_tails(q: float) -> None:
     x = np.random.default_rng(3).pareto(0.8, size=(60, 3000))  # without a mean
-    found = quantile(array(x, "instance", "experiment"), q, over="instance")
-    assert near(holds(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
+    estimate = quantile(array(x, "instance", "experiment"), q, over="instance")
+    assert near(holds(estimate, (1 - q) ** (-1 / 0.8) - 1), 3000)
 
 
 def test_the_median_is_that_of_hettmansperger_and_sheather() -> None:
     """n = 10: x₍₂₎ and x₍₃₎ have levels 97.85 and 89.06 %, between which the interval of 95 % lies."""
     x = np.arange(1.0, 11.0) ** 2
-    found = median(x, over="instance")
+    estimate = median(x, over="instance")
     part = (0.978515625 - 0.95) / (0.978515625 - 0.890625)
     weight = 8 * part / (2 + 6 * part)
-    assert found.value == 30.5
+    assert estimate.value == 30.5
     np.testing.assert_allclose(
-        [found.low, found.high], [4 + 5 * weight, 81 - 17 * weight], rtol=1e-9
+        [estimate.low, estimate.high], [4 + 5 * weight, 81 - 17 * weight], rtol=1e-9
     )
 
 
 def test_a_sample_has_no_end_for_a_quantile_beyond_it() -> None:
-    few, enough = (quantile(np.arange(float(n)), 0.99, over="instance") for n in (367, 368))
+    short, enough = (quantile(np.arange(float(n)), 0.99, over="instance") for n in (367, 368))
     assert (
-        few.high == math.inf and names(few.warnings) == {"no end"} and "368 can" in few.warnings[0]
+        short.high == math.inf
+        and names(short.warnings) == {"no end"}
+        and "368 can" in short.warnings[0]
     )
     assert enough.high <= 367 and enough.warnings == ()
     assert np.isneginf(quantile(np.arange(20.0), 0.01, over="instance").low)
@@ -182,10 +186,10 @@ def test_the_worst_by_hand() -> None:
 
 def test_the_worst_cover() -> None:
     x = np.random.default_rng(4).exponential(size=(400, 1500))
-    found, share = (
+    worst, share = (
         f(array(x, "instance", "experiment"), 0.1, over="instance") for f in (cvar, tail_share)
     )
-    assert 0.92 < holds(found, 1 + math.log(10)) < 0.98
+    assert 0.92 < holds(worst, 1 + math.log(10)) < 0.98
     assert 0.92 < holds(share, 0.1 * (1 + math.log(10))) < 0.98
     assert names(cvar(x[:, 0], 0.1, over="instance").warnings) == set()
 
@@ -193,13 +197,14 @@ def test_the_worst_cover() -> None:
 def test_what_two_of_a_hundred_carry_is_said() -> None:
     x = array(np.r_[np.ones(98), 100.0, 179.0], "instance")
     assert tail_share(x, 0.02, over="instance").value == pytest.approx(0.74, abs=0.001)
-    said = mean(x, over="instance").warnings
+    messages = mean(x, over="instance").warnings
     assert (
-        "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it" in said
+        "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it"
+        in messages
     )
-    one = mean(array(np.r_[np.linspace(0, 1, 29), 100.0], "seed"), over="seed").warnings
-    assert names(one) == {"heavy tail", "one unit decides", "skewed"}
-    assert "1 of 30 seeds carries 87%" in one[0]
+    single = mean(array(np.r_[np.linspace(0, 1, 29), 100.0], "seed"), over="seed").warnings
+    assert names(single) == {"heavy tail", "one unit decides", "skewed"}
+    assert "1 of 30 seeds carries 87%" in single[0]
 
 
 def test_few_units_are_said_and_the_worst_of_many_samples() -> None:
@@ -214,8 +219,10 @@ def test_few_units_are_said_and_the_worst_of_many_samples() -> None:
         ).warnings
     ) == {"few units"}
     x[0, 1] = 200
-    (said, *_) = mean(array(x, "instance", "setting"), over="instance").warnings
-    assert said.startswith("heavy tail: 1 of 12 instances carries") and said.endswith("(1 among 3)")
+    (message, *_) = mean(array(x, "instance", "setting"), over="instance").warnings
+    assert message.startswith("heavy tail: 1 of 12 instances carries") and message.endswith(
+        "(1 among 3)"
+    )
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "exponential"])
@@ -227,10 +234,10 @@ def test_tame_laws_are_seldom_warned_of(law: str) -> None:
 
 def test_over_any_axis_and_what_is_left() -> None:
     x = array(np.random.default_rng(7).normal(size=(2, 3, 30)), "setting", "mark", "seed")
-    found = mean(x.assign_coords(setting=["a", "b"]), over="seed")
-    assert found.value.dims == ("setting", "mark")
-    assert list(found.low["setting"].values) == ["a", "b"]
-    assert float(found.low[1, 2]) == pytest.approx(mean(x[1, 2].values, over="instance").low)
+    estimate = mean(x.assign_coords(setting=["a", "b"]), over="seed")
+    assert estimate.value.dims == ("setting", "mark")
+    assert list(estimate.low["setting"].values) == ["a", "b"]
+    assert float(estimate.low[1, 2]) == pytest.approx(mean(x[1, 2].values, over="instance").low)
     twice = array(np.random.default_rng(8).normal(size=(30, 2)), "instance", "replicate")
     both = mean(twice, over="instance")
     assert both.units == 30
@@ -255,9 +262,9 @@ def test_equal_units_have_an_interval_of_no_width_and_one_has_none() -> None:
         alone = mean(array(np.full((2, 1), 3.0), "instance", "replicate"), over="replicate")
     assert alone.value == 3.0 and np.isnan(alone.low) and np.isnan(alone.high)
     x = np.stack([np.full(9, 3.0), np.arange(9.0)])
-    found = bootstrap_interval(array(x, "setting", "instance"), over="instance")
-    assert (float(found.low[0]), float(found.high[0])) == (3.0, 3.0)
-    assert float(found.low[1]) < 4 < float(found.high[1])
+    interval = bootstrap_interval(array(x, "setting", "instance"), over="instance")
+    assert (float(interval.low[0]), float(interval.high[0])) == (3.0, 3.0)
+    assert float(interval.low[1]) < 4 < float(interval.high[1])
     assert np.isnan(
         bootstrap_interval(array(np.ones((2, 1)), "setting", "instance"), over="instance").low
     ).all()
@@ -268,14 +275,14 @@ def test_equal_units_have_an_interval_of_no_width_and_one_has_none() -> None:
 
 def test_it_is_the_studentised_bootstrap_by_hand() -> None:
     x = np.random.default_rng(1).exponential(size=36)
-    found = bootstrap_interval(
+    interval = bootstrap_interval(
         array(x, "instance"), level=0.9, resamples=4000, seed=3, over="instance"
     )
-    drawn = np.random.default_rng(2).choice(x, size=(40_000, 36))
-    t = (drawn.mean(1) - x.mean()) / (drawn.std(1, ddof=0) / np.sqrt(35))
+    resamples = np.random.default_rng(2).choice(x, size=(40_000, 36))
+    t = (resamples.mean(1) - x.mean()) / (resamples.std(1, ddof=0) / np.sqrt(35))
     expected = x.mean() - np.quantile(t, [0.95, 0.05]) * x.std(ddof=1) / 6
-    np.testing.assert_allclose([found.low, found.high], expected, atol=0.05)
-    assert found.high - x.mean() > 1.3 * (x.mean() - found.low)  # it follows the skew
+    np.testing.assert_allclose([interval.low, interval.high], expected, atol=0.05)
+    assert interval.high - x.mean() > 1.3 * (x.mean() - interval.low)  # it follows the skew
 
 
 def test_coverage_over_instances_is_that_asked_for() -> None:
@@ -291,13 +298,15 @@ def test_coverage_over_instances_is_that_asked_for() -> None:
 def test_runs_of_given_instances_are_resampled_within_each() -> None:
     rng = np.random.default_rng(4)
     x = rng.normal(size=(5, 40)) + 1000 * np.arange(5)[:, None]
-    given = bootstrap_interval(array(x, "instance", "replicate"), over="replicate")
-    drawn = bootstrap_interval(array(x, "instance", "replicate"), over="instance")
+    over_runs = bootstrap_interval(array(x, "instance", "replicate"), over="replicate")
+    over_instances = bootstrap_interval(array(x, "instance", "replicate"), over="instance")
     t = mean(array(x, "instance", "replicate"), over="replicate")
-    width, ordinary = given.high - given.low, t.high - t.low
+    width, ordinary = over_runs.high - over_runs.low, t.high - t.low
     assert abs(width / ordinary - 1) < 0.15  # both estimate the same standard error
-    assert drawn.high - drawn.low > 100 * width  # here the spread between instances counts
-    assert given.value == pytest.approx(drawn.value)
+    assert (
+        over_instances.high - over_instances.low > 100 * width
+    )  # here the spread between instances counts
+    assert over_runs.value == pytest.approx(over_instances.value)
 
 
 def walks(experiments: int, units: int, places: int, seed: int) -> np.ndarray:
@@ -327,13 +336,13 @@ def test_a_band_over_more_axes_is_wider_and_constant_places_have_no_width() -> N
     x = walks(4, 60, 6, 8)
     x[:, :, 0] = 0.1
     curves = array(x, "setting", "instance", "mark")
-    each = simultaneous_band(curves, over="instance")
+    bands = simultaneous_band(curves, over="instance")
     all_ = simultaneous_band(curves, along=("setting", "mark"), over="instance")
-    assert bool((all_.high - all_.low >= each.high - each.low).all())
-    np.testing.assert_allclose(each.high[:, 0] - each.low[:, 0], 0, atol=1e-12)
+    assert bool((all_.high - all_.low >= bands.high - bands.low).all())
+    np.testing.assert_allclose(bands.high[:, 0] - bands.low[:, 0], 0, atol=1e-12)
     again = simultaneous_band(curves, over="instance")
     # The same seed, the same band
-    assert again.low.identical(each.low) and again.high.identical(each.high)
+    assert again.low.identical(bands.low) and again.high.identical(bands.high)
 
 
 def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:
@@ -350,10 +359,10 @@ def test_strata_of_few_units_have_welch_and_satterthwaites_interval(count: int) 
     """Resampled, 19 × 2 runs cover 77 %: half of the resamples of 2 units have no spread."""
     rng = np.random.default_rng(10)
     x = array(rng.exponential(size=(19, count, 800)), "instance", "replicate", "experiment")
-    found = bootstrap_interval(x, over="replicate")
-    assert near(holds(found, 1.0), 800)
+    interval = bootstrap_interval(x, over="replicate")
+    assert near(holds(interval, 1.0), 800)
     t = mean(x, over="replicate")
-    np.testing.assert_allclose(found.low, t.low)
+    np.testing.assert_allclose(interval.low, t.low)
 
 
 @pytest.mark.parametrize(("strata", "count"), [(12, 2), (1, 8)])
@@ -378,8 +387,8 @@ def test_bands_follow_the_skew() -> None:
 def test_pairing_removes_what_both_share(of) -> None:
     shared = RANDOM.normal(0, 100, size=50)
     x, y = array(shared + RANDOM.normal(1, 0.1, 50), "replicate"), array(shared, "replicate")
-    found = of(paired(x, y), over="replicate")
-    assert 0.9 < found.low < found.high < 1.1
+    estimate = of(paired(x, y), over="replicate")
+    assert 0.9 < estimate.low < estimate.high < 1.1
     same = of(paired(y, y), over="replicate")
     assert same.low == same.high == 0
 
@@ -389,8 +398,8 @@ def test_what_is_invisible() -> None:
     least.
     """
     for count in (1, 2, 20, 60, 1000):
-        said = float(re.search(r"up to ([\d.]+)%", invisible(count, "replicate"))[1]) / 100
-        assert (1 - said) ** count == pytest.approx(0.05, rel=0.2) and said <= 3 / count
+        rate = float(re.search(r"up to ([\d.]+)%", invisible(count, "replicate"))[1]) / 100
+        assert (1 - rate) ** count == pytest.approx(0.05, rel=0.2) and rate <= 3 / count
     assert invisible(60, "instance").startswith(
         "what 60 instances did not show may still happen in up to 4.9% of all"
     )
@@ -402,7 +411,7 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
 
 
 @pytest.mark.parametrize(
-    ("call", "what"),
+    ("call", "message"),
     [
         (
             lambda: mean(X, over="run"),
@@ -427,6 +436,6 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
         (lambda: simultaneous_band(X, along="time", over="instance"), "must have an axis 'time'"),
     ],
 )
-def test_errors(call, what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_errors(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         call()

@@ -28,13 +28,13 @@ def test_what_a_run_that_stops_is_worth() -> None:
         regret.values, (reward.max(axis=1)[:, None] - np.take_along_axis(reward, named[0], 1))[None]
     )
     assert not statistics.error(result, arms, within=1.0).any()
-    left = statistics.saved(result, arms, limit)
-    np.testing.assert_array_equal(left.values, 3000 - result.rounds.values[..., -1])
+    saved = statistics.saved(result, arms, limit)
+    np.testing.assert_array_equal(saved.values, 3000 - result.rounds.values[..., -1])
     committed = statistics.committed_regret(result, arms, limit)
     np.testing.assert_allclose(
-        committed, result.regret.values[..., -1] + left.values * regret.values, atol=1e-9
+        committed, result.regret.values[..., -1] + saved.values * regret.values, atol=1e-9
     )
-    assert (left.values > 0).any() and committed.dims == ("setting", "instance", "replicate")
+    assert (saved.values > 0).any() and committed.dims == ("setting", "instance", "replicate")
     ratio = statistics.error(result, arms, goal="ratio")
     np.testing.assert_array_equal(
         ratio.values, named != (reward / cost).argmax(axis=1)[None, :, None]

@@ -49,10 +49,10 @@ def test_two_given_instances_are_welch() -> None:
     rng = np.random.default_rng(2)
     # [setting, instance, replicate]
     x = np.stack([rng.normal(0.5, 1, (2, 12)), rng.normal(0, 5, (2, 12))], axis=1)
-    found = dominance(array(x, "setting", "instance", "replicate"), over="replicate")
+    table = dominance(array(x, "setting", "instance", "replicate"), over="replicate")
     d = x[0] - x[1]
     # mean(d₀) + mean(d₁) = 0 is the test of d₀ against −d₁
-    assert float(found["p"][0, 1]) == pytest.approx(
+    assert float(table["p"][0, 1]) == pytest.approx(
         stats.ttest_ind(d[0], -d[1], equal_var=False).pvalue, rel=1e-9
     )
 
@@ -65,19 +65,19 @@ def test_the_whole_table_is_seldom_wrong() -> None:
     tables = 300
     wrong = single = 0
     for _ in range(tables):
-        found = dominance(array(rng.normal(size=(6, 20)), "setting", "instance"), over="instance")
-        wrong += bool(found["clear"].any())
-        single += bool((found["p"] < 0.05).any())
+        table = dominance(array(rng.normal(size=(6, 20)), "setting", "instance"), over="instance")
+        wrong += bool(table["clear"].any())
+        single += bool((table["p"] < 0.05).any())
     assert wrong / tables < 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
     assert single / tables > 0.2
 
 
 def test_a_constant_gap_is_clear_and_no_gap_is_not() -> None:
     noise = np.random.default_rng(4).normal(size=20)
-    found = dominance(
+    table = dominance(
         array(np.stack([noise, noise, noise + 1]), "setting", "instance"), over="instance"
     )
-    assert found["smaller"].values.tolist() == [
+    assert table["smaller"].values.tolist() == [
         [False, False, True],
         [False, False, True],
         [False] * 3,
@@ -96,17 +96,17 @@ def test_the_needed_runs_give_the_power(strata: int) -> None:
     d = array(shaped, "instance", "replicate")
     needed = int(runs_needed(d, 0 * d, power=0.8, over="replicate")["needed"])
 
-    def found(n: int) -> float:
-        many = 4000
-        x = rng.normal(0.3, scale[..., None], size=(strata, n, many))
+    def power_at(n: int) -> float:
+        samples = 4000
+        x = rng.normal(0.3, scale[..., None], size=(strata, n, samples))
         variance = x.var(axis=1, ddof=1)
         freedom = (n - 1) * variance.sum(0) ** 2 / (variance**2).sum(0)
         t = x.mean(axis=(0, 1)) / np.sqrt(variance.sum(0) / n) * strata
         return float((2 * stats.t.sf(np.abs(t), freedom) < 0.05).mean())
 
     error = np.sqrt(0.8 * 0.2 / 4000)
-    assert found(needed) > 0.8 - 3 * error
-    assert found(needed - needed // 4) < 0.8 - 3 * error
+    assert power_at(needed) > 0.8 - 3 * error
+    assert power_at(needed - needed // 4) < 0.8 - 3 * error
 
 
 def test_a_clear_difference_needs_no_more_and_no_difference_never_gets_clear() -> None:
@@ -116,13 +116,13 @@ def test_a_clear_difference_needs_no_more_and_no_difference_never_gets_clear() -
         "s",
         "replicate",
     )
-    found = runs_needed(d, 0 * d, over="replicate")
-    assert found["more"].values[0] == 0 and found["needed"].values[0] < 30
-    assert found["needed"].values[1] > 1e6
-    assert np.isinf(found["needed"].values[2]) and np.isinf(found["most"].values[2])
-    assert found["more"].values[3] == found["needed"].values[3] - 30 > 0
-    assert found["least"].values[3] < found["needed"].values[3]
-    assert np.isinf(found["most"].values[3])
+    plan = runs_needed(d, 0 * d, over="replicate")
+    assert plan["more"].values[0] == 0 and plan["needed"].values[0] < 30
+    assert plan["needed"].values[1] > 1e6
+    assert np.isinf(plan["needed"].values[2]) and np.isinf(plan["most"].values[2])
+    assert plan["more"].values[3] == plan["needed"].values[3] - 30 > 0
+    assert plan["least"].values[3] < plan["needed"].values[3]
+    assert np.isinf(plan["most"].values[3])
 
 
 AXES = ("setting", "replicate")
@@ -142,22 +142,22 @@ def test_no_law_of_a_false_claim_makes_wealth() -> None:
     """The mean wealth after three runs, over all that may happen, is 1 at P(gain) = ½ and below it
     where it is less.
     """
-    for chance, most in ((0.5, 1.0), (0.4, 0.9)):
+    for chance, bound in ((0.5, 1.0), (0.4, 0.9)):
         mean = 0.0
         for gains in np.ndindex(2, 2, 2):
             share = chance ** sum(gains) * (1 - chance) ** (3 - sum(gains))
             mean += share * math.exp(sign_evidence(np.array(gains, bool))[-1])
-        assert mean == pytest.approx(1.0) if chance == 0.5 else mean < most
+        assert mean == pytest.approx(1.0) if chance == 0.5 else mean < bound
     mean = 0.0  # a loss of 1 in 5, a gain of ¼ in 4 of 5: E d = 0
-    for lost in np.ndindex(2, 2, 2):
-        share = 0.2 ** sum(lost) * 0.8 ** (3 - sum(lost))
-        mean += share * math.exp(mean_evidence(np.where(lost, -1.0, 0.25))[-1])
+    for losses in np.ndindex(2, 2, 2):
+        share = 0.2 ** sum(losses) * 0.8 ** (3 - sum(losses))
+        mean += share * math.exp(mean_evidence(np.where(losses, -1.0, 0.25))[-1])
     assert mean == pytest.approx(1.0)
 
 
 def test_a_loss_of_all_ends_the_boldest_bet_only() -> None:
-    found = mean_evidence(np.r_[np.full(20, 0.5), -1.0])
-    assert np.isfinite(found).all() and found[-1] < found[-2]
+    evidence = mean_evidence(np.r_[np.full(20, 0.5), -1.0])
+    assert np.isfinite(evidence).all() and evidence[-1] < evidence[-2]
 
 
 def null(law: str, rng: np.random.Generator, runs: int) -> np.ndarray:
@@ -165,18 +165,18 @@ def null(law: str, rng: np.random.Generator, runs: int) -> np.ndarray:
     with both.
     """
     world = rng.normal(50, 3, size=(1, runs))
-    own = rng.normal(0, 2, size=(3, runs))
+    noise = rng.normal(0, 2, size=(3, runs))
     stuck = rng.random((3, runs)) < 0.01
     # The first never locks in; the others are a little better, and lose 40 in one of 100 runs
     if law == "equal means":
-        return world + own + np.where(np.arange(3)[:, None] > 0, 0.4 - 40 * stuck, 0.0)
+        return world + noise + np.where(np.arange(3)[:, None] > 0, 0.4 - 40 * stuck, 0.0)
     if law == "equal medians":  # in every other run the first gains a little, else it loses much
         return (
             world
-            + own / 20
+            + noise / 20
             + np.where(np.arange(3)[:, None] > 0, 0.0, np.where(rng.random(runs) < 0.5, 1.0, -9.0))
         )
-    return world + own - 40 * stuck
+    return world + noise - 40 * stuck
 
 
 @pytest.mark.parametrize("law", ["equal means", "equal medians", "equal laws"])
@@ -184,13 +184,17 @@ def test_false_claims_are_rare_over_all_looks(law: str) -> None:
     rng, tables = np.random.default_rng(1), 150
     false = true = 0
     for _ in range(tables):
-        found = clear_pairs(
+        pairs = clear_pairs(
             array(np.clip(null(law, rng, 400), 0, 100), *AXES), bound=100, over="replicate"
         )
-        most, average = (part.values > 0 for part in found)
-        wrong = {"equal means": average, "equal medians": most, "equal laws": most | average}
+        majority, average = (part.values > 0 for part in pairs)
+        wrong = {
+            "equal means": average,
+            "equal medians": majority,
+            "equal laws": majority | average,
+        }
         false += bool(wrong[law].any())
-        true += bool(most.any()) if law == "equal means" else bool(average.any())
+        true += bool(majority.any()) if law == "equal means" else bool(average.any())
     assert false / tables < 0.05 + 2 * math.sqrt(0.05 * 0.95 / tables)
     assert true > 0 or law == "equal laws"  # the other claim holds there, and is seen
 
@@ -206,7 +210,7 @@ def test_what_is_so_gets_clear_and_stays_so() -> None:
         ]
     )
     whole, part = (
-        clear_pairs(array(some, *AXES), bound=100, over="replicate") for some in (x, x[:, :300])
+        clear_pairs(array(values, *AXES), bound=100, over="replicate") for values in (x, x[:, :300])
     )
     assert 0 < int(whole.most[0, 1]) < 60 and 0 < int(whole.average[0, 1]) < 600
     assert int(whole.most[1, 0]) == int(whole.average[2, 0]) == int(whole.most[1, 2]) == 0
@@ -223,14 +227,14 @@ def test_ties_are_no_gains_and_what_is_beyond_the_bound_does_not_count() -> None
         for part in clear_pairs(array(np.stack([same, same]), *AXES), bound=10, over="replicate")
     )
     more = array(np.stack([same + 5, same]), *AXES)
-    found = clear_pairs(more, bound=5, over="replicate")  # of either 5 at most counts
-    assert found.most[0, 1] > 0 and not found.average.any()
+    pairs = clear_pairs(more, bound=5, over="replicate")  # of either 5 at most counts
+    assert pairs.most[0, 1] > 0 and not pairs.average.any()
 
 
 def test_labels_and_another_axis() -> None:
     x = array(np.array([[2.0, 1.0]] * 40), "replicate", "policy").assign_coords(policy=["a", "b"])
-    found = dominance(x, among="policy", over="replicate")
-    assert found["p"].dims == ("policy", "against") and list(found["against"].values) == ["a", "b"]
+    table = dominance(x, among="policy", over="replicate")
+    assert table["p"].dims == ("policy", "against") and list(table["against"].values) == ["a", "b"]
     clear = clear_pairs(x, bound=2, among="policy", over="replicate")
     assert isinstance(clear, ClearPairs) and int(clear.most.sel(policy="a", against="b")) == 9
 
@@ -241,7 +245,7 @@ SINGLE = array(np.ones((3, 1)), *AXES)
 
 
 @pytest.mark.parametrize(
-    ("call", "what"),
+    ("call", "message"),
     [
         (
             lambda: dominance(X.expand_dims("mark"), over="instance"),
@@ -260,6 +264,6 @@ SINGLE = array(np.ones((3, 1)), *AXES)
         (lambda: clear_pairs(ONES, 1, level=95, over="replicate"), "level: 95 given"),
     ],
 )
-def test_errors(call, what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_errors(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         call()

@@ -114,22 +114,22 @@ def test_the_numbers_are_those_of_simulate(done):
                 engine="scan",
             )
             for policy in ("OmegaUCB", "MUCB"):
-                one, cell = (
+                setting, cell = (
                     alone.sel(policy=policy),
                     result.results[policy, name, int(budget == 16.0)],
                 )
                 jb.testing.assert_same_results(
-                    dataclasses.replace(one, final={}), cell, f"{policy} on {name}"
+                    dataclasses.replace(setting, final={}), cell, f"{policy} on {name}"
                 )
-                assert dataclasses.replace(one.about, device="") == dataclasses.replace(
+                assert dataclasses.replace(setting.about, device="") == dataclasses.replace(
                     cell.about, device=""
                 )
             part = data.sel(environment=name, budget=budget).isel(
                 instance=slice(environment.instances)
             )
-            for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
+            for quantity in ("regret", "realised_regret", "reward", "spent", "rounds"):
                 np.testing.assert_array_equal(
-                    part[what].values, getattr(alone, what).values, err_msg=what
+                    part[quantity].values, getattr(alone, quantity).values, err_msg=quantity
                 )
             np.testing.assert_array_equal(part["status"].values, alone.ended)
     absent = data.sel(environment="two").isel(instance=2)
@@ -158,17 +158,17 @@ def test_as_data_frames(done):
     data, table = done[1].data, done[1].to_pandas()
     assert list(table.columns[:7]) == [*AXES, "policy"]
     assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
-    one = table[
+    frame = table[
         (table.setting == "OmegaUCB rho=0.25")
         & (table.environment == "three")
         & (table.budget == 16.0)
     ]
-    chosen = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
-    np.testing.assert_array_equal(one.regret.to_numpy(), chosen.values.ravel())
+    cells = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
+    np.testing.assert_array_equal(frame.regret.to_numpy(), cells.values.ravel())
 
 
 def test_settings_and_environments_do_not_touch_each_other(done):
-    one = sweep(
+    part = sweep(
         spec(
             policies=jb.policies.OmegaUCB(rho=[0.25]),
             environments={"two": world(2)},
@@ -178,11 +178,11 @@ def test_settings_and_environments_do_not_touch_each_other(done):
     whole = (
         done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
     )
-    np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
+    np.testing.assert_array_equal(part.data["regret"].values, whole["regret"].values)
 
 
 def test_censored_arms_on_a_horizon():
-    found = sweep(
+    result = sweep(
         Sweep(
             policies=jb.policies.RCUCB("legal", alpha=[0.1, 1.0]),
             environments=jb.environments.g1(["PosCorr"], arms=2, limits=2),
@@ -190,10 +190,10 @@ def test_censored_arms_on_a_horizon():
             replicates=3,
         )
     )
-    assert found.data.sizes["budget"] == 1 and found.data["budget"].values[0] == 30
-    assert "RCUCB" in found.policies[0] and found.parameters(found.policies[0]) == ["alpha"]
-    assert set(found.data["rounds"].values.ravel()) == {30.0}
-    assert (found.data["censored"].values >= 0).all()
+    assert result.data.sizes["budget"] == 1 and result.data["budget"].values[0] == 30
+    assert "RCUCB" in result.policies[0] and result.parameters(result.policies[0]) == ["alpha"]
+    assert set(result.data["rounds"].values.ravel()) == {30.0}
+    assert (result.data["censored"].values >= 0).all()
 
 
 # ---- blocks
@@ -248,7 +248,7 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
 
 
 @pytest.mark.parametrize(
-    "changes, where",
+    "changes, field",
     [
         ({"seed": 6}, "seed"),
         ({"replicates": 3}, "replicates"),
@@ -269,10 +269,10 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
         ({"constraint": lambda e, b: jb.TotalBudget(b, last_pull="forfeits")}, "last_pull"),
     ],
 )
-def test_a_changed_spec_is_refused_by_name(done, changes, where):
+def test_a_changed_spec_is_refused_by_name(done, changes, field):
     folder, _ = done
     before = contents(folder)
-    with pytest.raises(jb.InputError, match=re.escape(where) + r".* given, but .* was begun with"):
+    with pytest.raises(jb.InputError, match=re.escape(field) + r".* given, but .* was begun with"):
         sweep(spec(**changes), folder)
     assert contents(folder) == before
 
@@ -282,8 +282,8 @@ def test_another_version_is_refused_and_equal_values_in_other_clothes_are_not(do
         policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))]
     )
     sweep(same, done[0])
-    other = {**spec_module.versions(), "code": "another"}
-    monkeypatch.setattr("jaxbandits.sweeps.spec.versions", lambda: other)
+    versions = {**spec_module.versions(), "code": "another"}
+    monkeypatch.setattr("jaxbandits.sweeps.spec.versions", lambda: versions)
     with pytest.raises(jb.InputError, match=r"versions\.code: 'another' given, but"):
         sweep(same, done[0])
 
@@ -365,13 +365,13 @@ def test_the_indistinguishable_values_contain_the_best_one():
     rng = np.random.default_rng(3)
     means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
     grid = np.geomspace(0.01, 1, means.size)
-    lost = narrow = 0
+    missed = narrow = 0
     for _ in range(400):
         noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
         curve = of_runs(means[:, None] + noise, grid)
-        lost += not curve.indistinguishable[5]
+        missed += not curve.indistinguishable[5]
         narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
-    assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert missed / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert narrow > 380  # and what is clearly worse is left out
 
 
@@ -389,8 +389,8 @@ def test_noise_is_called_clear_in_one_table_of_twenty(cells):
     assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
 
 
-@pytest.mark.parametrize(("shift", "least"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
-def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least):
+@pytest.mark.parametrize(("shift", "share"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
+def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share):
     """The first of eight policies is so many standard errors of a difference worse, or better, than
     the others.
     """
@@ -402,7 +402,7 @@ def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least
         (case,) = cases_of([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
         best = int(x.mean(axis=1).argmin())
         clear += bool(case.clear[0, best] if shift > 0 else case.clear[1:, 0].any())
-    assert clear / 300 >= least
+    assert clear / 300 >= share
 
 
 def test_recommendation_in_words():
@@ -410,30 +410,31 @@ def test_recommendation_in_words():
     common = np.random.default_rng(0).normal(0, 10, 20)
     wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
 
-    def said(means, given=grid):
-        return of_runs(np.array(means)[:, None] + common + wiggle, given)
+    def curve_of(means, values=grid):
+        return of_runs(np.array(means)[:, None] + common + wiggle, values)
 
     assert (
-        said([9, 1.01, 1, 1.02, 9]).recommendation()
+        curve_of([9, 1.01, 1, 1.02, 9]).recommendation()
         == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     )
     assert (
-        said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
+        curve_of([9, 5, 1, 5, 9]).recommendation()
+        == "rho = 0.3, clearly better than every other value"
     )
     assert (
-        said([1.01, 9, 1, 1.02, 9]).recommendation()
+        curve_of([1.01, 9, 1, 1.02, 9]).recommendation()
         == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
     )
     assert (
-        said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
+        curve_of([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
         == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     )
-    assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
+    assert curve_of([1, 5, 9, 9, 9]).at_edge == ["rho"] and curve_of([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
     assert same.recommendation() == "all values of rho are equal: the same regret in every run"
     assert same.at_edge == []
-    one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
-    assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
+    single = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
+    assert "rho = 0.2" in single.recommendation() and single.indistinguishable.all()
 
 
 def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
@@ -443,12 +444,12 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
         "pair": two_parameters(),
         "timed": timed,
     }
-    found = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
-    assert found.parameters("pair") == ["rho", "floor"]
-    (name,) = found.parameters("timed")  # an axis keeps its name
+    result = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
+    assert result.parameters("pair") == ["rho", "floor"]
+    (name,) = result.parameters("timed")  # an axis keeps its name
     assert name == "PDBwKWithTime.budget"
-    assert found.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
-    assert found.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
+    assert result.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
+    assert result.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["policy"] for row in rows} == {"'=cmd()|x", "pair", "timed"}, "a name is no formula"
@@ -462,11 +463,13 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
 
 @pytest.mark.integration
 def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
-    found = sweep(spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path)
-    drawn = (tmp_path / "cases.png").read_bytes()
-    assert drawn[1:4] == b"PNG" and drawn == report.pictures(found)["cases.png"]
-    one = sweep(spec(environments=world(), budgets=[5.0, 9.0]), tmp_path / "one")
-    assert "cases.png" not in report.pictures(one)
+    result = sweep(
+        spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path
+    )
+    picture = (tmp_path / "cases.png").read_bytes()
+    assert picture[1:4] == b"PNG" and picture == report.pictures(result)["cases.png"]
+    single = sweep(spec(environments=world(), budgets=[5.0, 9.0]), tmp_path / "one")
+    assert "cases.png" not in report.pictures(single)
 
 
 def test_a_curve_says_what_a_few_units_carry():
@@ -480,8 +483,8 @@ def test_a_curve_says_what_a_few_units_carry():
         report._about(curve)[1]
         == "    2 of 60 instances carry 58% of this mean: more instances will move it"
     )
-    few = of_runs(means[:, 2:8], [0.1, 0.2])
-    assert few.warnings == (
+    short = of_runs(means[:, 2:8], [0.1, 0.2])
+    assert short.warnings == (
         "few units: 6 runs are too few for an interval that holds its level; take 11 or more",
     )
 
@@ -596,14 +599,14 @@ def test_the_commands(tmp_path, capsys):
     out = tmp_path / "out"
     line = f"sweep {tmp_path / 'spec.py'} --out {out}"
     assert command(f"{line} --dry-run") == 0
-    said = capsys.readouterr().out
-    assert "= 8 lanes" in said
-    assert "memory: at most" in said
-    assert "time: about" in said
+    output = capsys.readouterr().out
+    assert "= 8 lanes" in output
+    assert "memory: at most" in output
+    assert "time: about" in output
     assert not out.exists()
     assert command(line) == 0
-    said = capsys.readouterr().out
-    assert "OmegaUCB: rho = " in said and "written:" in said
+    output = capsys.readouterr().out
+    assert "OmegaUCB: rho = " in output and "written:" in output
     assert command(f"status {out}") == 0
     assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
     assert command(f"{line} --dry-run") == 0
@@ -628,9 +631,9 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
         for i in (0, 1)
     ]
     (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
-    left = sum(work[2:]) / (sum(work[:2]) / 10)
-    shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-    assert any(f"time left: about {shown}" in line for line in status_lines(folder.path))
+    seconds_left = sum(work[2:]) / (sum(work[:2]) / 10)
+    text = f"{seconds_left:.0f} s" if seconds_left < 90 else f"{seconds_left / 60:.0f} min"
+    assert any(f"time left: about {text}" in line for line in status_lines(folder.path))
 
 
 @pytest.mark.parametrize(

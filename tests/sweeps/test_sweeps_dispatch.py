@@ -79,8 +79,8 @@ class Inline:
         return future
 
 
-def blocks_of(found):
-    return sorted(name for name in found if name.startswith("blocks/"))
+def blocks_of(files):
+    return sorted(name for name in files if name.startswith("blocks/"))
 
 
 # ---- the same bytes
@@ -95,18 +95,18 @@ def test_any_executor_makes_the_same_bytes(whole, tmp_path):
     jb.sweep(spec(), tmp_path / "at once", executor=at_once)
     assert contents(tmp_path / "threads") == contents(tmp_path / "at once") == whole
     assert sorted(at_once.calls) == list(range(len(blocks_of(whole))))
-    found = jb.sweep(spec(), executor=Inline())
-    assert found.data.identical(jb.sweep(spec()).data)
+    result = jb.sweep(spec(), executor=Inline())
+    assert result.data.identical(jb.sweep(spec()).data)
 
 
 @pytest.mark.integration
 def test_worker_processes_play_on_their_cores_and_are_replaced(whole, tmp_path):
     with open_engine("processes:2") as client:
-        mine = os.sched_getaffinity(0)
+        caller_cores = os.sched_getaffinity(0)
         cores = list(client.run(lambda: os.sched_getaffinity(0)).values())
         assert len(cores) == 2
-        assert set.union(*cores) == mine
-        assert len(mine) < 2 or not set.intersection(*cores)
+        assert set.union(*cores) == caller_cores
+        assert len(caller_cores) < 2 or not set.intersection(*cores)
         before = set(client.run(os.getpid).values())
         os.kill(min(before), signal.SIGKILL)
         jb.sweep(spec(), tmp_path / "out", executor=client)
@@ -142,15 +142,15 @@ def test_a_block_that_fails_three_times_is_named_and_the_rest_goes_on(whole, tmp
             raise RuntimeError("MemoryError: none left")
         return answer
 
-    told, count = [], len(blocks_of(whole))
+    notices, count = [], len(blocks_of(whole))
     executor = Inline(without_3)
     with pytest.raises(UnfinishedError) as caught:
-        jb.sweep(spec(), tmp_path / "out", executor=executor, notice=told.append)
+        jb.sweep(spec(), tmp_path / "out", executor=executor, notice=notices.append)
     assert str(caught.value) == (
         "one block failed 3 times: block 3 (OmegaUCB on FiniteArms, budget 16): RuntimeError: MemoryError: none left; "
         f"{count - 1} of {count} blocks are finished"
     )
-    assert "is left out" in told[-1] and executor.calls.count(3) == 3
+    assert "is left out" in notices[-1] and executor.calls.count(3) == 3
     assert len(Folder(tmp_path / "out").listed()) == count - 1
     jb.sweep(spec(), tmp_path / "out")
     assert contents(tmp_path / "out") == whole
@@ -166,9 +166,11 @@ def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
 
     jb.sweep(spec(), tmp_path / "out", executor=Inline(odd))
     assert contents(tmp_path / "out") == whole
-    why = [note["why"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "failed"]
-    assert len(why) >= 3
-    assert all(any(part in text for text in why) for part in ("was killed (signal 9)", "checksum"))
+    reasons = [note["why"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "failed"]
+    assert len(reasons) >= 3
+    assert all(
+        any(part in text for text in reasons) for part in ("was killed (signal 9)", "checksum")
+    )
 
 
 def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
@@ -313,10 +315,12 @@ def test_status_says_who_played_what(tmp_path):
         jb.sweep(spec(), tmp_path / "out", executor=Inline(odd), notice=lambda text: None)
     plan = make_plan(spec())
     for parity in (0, 1):
-        made = [block for block in plan.blocks if block.number % 2 == parity and block.number != 2]
-        lanes = sum(block.lanes.size for block in made)
+        blocks = [
+            block for block in plan.blocks if block.number % 2 == parity and block.number != 2
+        ]
+        lanes = sum(block.lanes.size for block in blocks)
         (line,) = [x for x in status_lines(tmp_path / "out") if f"worker node-{parity}:1" in x]
-        assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ")
+        assert line.startswith(f"  worker node-{parity}:1: {len(blocks)} blocks, {lanes} lanes, ")
         assert "rounds/s" in line
 
 
@@ -335,8 +339,8 @@ def test_the_kind_of_device_belongs_to_the_bytes(
 
         def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
             future: Future[Any] = Future()
-            with monkeypatch.context() as there:
-                there.setattr(jax, "default_backend", lambda: self.kind)
+            with monkeypatch.context() as patch:
+                patch.setattr(jax, "default_backend", lambda: self.kind)
                 future.set_result(function(*args))
             return future
 
@@ -372,7 +376,7 @@ def test_each_worker_process_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.Mo
         "1",
     ]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")  # what Slurm gave
-    given = [executors.own_gpu(n, 4, str(tmp_path)) for n in range(4)]
-    assert [of["CUDA_VISIBLE_DEVICES"] for of in given] == ["3", "5", "3", "5"]
+    variables = [executors.own_gpu(n, 4, str(tmp_path)) for n in range(4)]
+    assert [of["CUDA_VISIBLE_DEVICES"] for of in variables] == ["3", "5", "3", "5"]
     # Two share what one would take
-    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {"0.38"}
+    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in variables} == {"0.38"}

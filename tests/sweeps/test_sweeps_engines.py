@@ -43,7 +43,7 @@ def work(tmp_path_factory):
     """A folder with the spec, and the bytes of what this process makes of it."""
     folder = tmp_path_factory.mktemp("work")
     (folder / "spec.py").write_text(SPEC)
-    assert told(begin(folder, "whole"))[0] == 0
+    assert outcome_of(begin(folder, "whole"))[0] == 0
     return folder, contents(folder / "whole")
 
 
@@ -62,7 +62,7 @@ def begin(folder, out, *more, devices=1):
     )
 
 
-def told(process, seconds=180):
+def outcome_of(process, seconds=180):
     """Exit code, stdout and stderr."""
     out, err = process.communicate(timeout=seconds)
     return process.returncode, out, err
@@ -89,10 +89,10 @@ def wait_for(ready, process=None, seconds=120):
 
 def workers_of(folder):
     """Who made how many blocks, in all runs."""
-    found = {}
+    counts = {}
     for note in (note for notes in read_logs(folder) for note in notes if note["event"] == "block"):
-        found[note["worker"]] = found.get(note["worker"], 0) + 1
-    return found
+        counts[note["worker"]] = counts.get(note["worker"], 0) + 1
+    return counts
 
 
 def children(process):
@@ -119,8 +119,8 @@ class Cluster:
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"
         )
         for line in self.scheduler.stderr:
-            if found := re.search(r"Scheduler at:\s+(tcp://\S+)", line):
-                self.address = found[1]
+            if match := re.search(r"Scheduler at:\s+(tcp://\S+)", line):
+                self.address = match[1]
                 return self
         raise AssertionError("the scheduler said nothing")
 
@@ -156,7 +156,7 @@ def test_dask_one_worker_killed_one_added(work, tmp_path):
         os.kill(three[0].pid, signal.SIGKILL)
         assert blocks(folder / "dask") < blocks(folder / "whole")  # it was mid-way
         added = dask.worker()
-        code, _, err = told(sweep)
+        code, _, err = outcome_of(sweep)
         assert code == 0, err
         assert "dashboard: http://" in err
     assert contents(folder / "dask") == whole
@@ -172,7 +172,7 @@ def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tm
     init.write_text(init.read_text() + '\n__version__ = "0.0.1"\n')
     with Cluster(tmp_path) as dask:
         dask.worker(tmp_path)
-        code, _, err = told(begin(folder, "refused", "--on", f"dask:{dask.address}"))
+        code, _, err = outcome_of(begin(folder, "refused", "--on", f"dask:{dask.address}"))
         assert code == 1
         assert "may not play: its jaxbandits is '0.0.1'; it must be" in err
         assert blocks(folder / "refused") == 0
@@ -181,13 +181,13 @@ def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tm
         sweep = begin(folder, "refused", "--on", f"dask:{dask.address}")
         wait_for(lambda: blocks(folder / "refused") >= 3, sweep)
         dask.scheduler.kill()
-        code, _, err = told(sweep)
+        code, _, err = outcome_of(sweep)
         assert code == 1, err
         assert "the executor" in err
         assert "blocks are finished" in err
         assert "the same command continues" in err
     assert 3 <= blocks(folder / "refused") < blocks(folder / "whole")
-    assert told(begin(folder, "refused"))[0] == 0
+    assert outcome_of(begin(folder, "refused"))[0] == 0
     assert contents(folder / "refused") == whole
 
 
@@ -200,7 +200,7 @@ def test_kills_of_the_caller_and_of_workers(work):
         wait_for(lambda pids=workers: not any(map(alive, pids)), seconds=20)
         assert 0 < blocks(out) < blocks(folder / "whole")
     sweep = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=False)
-    code, _, err = told(sweep)
+    code, _, err = outcome_of(sweep)
     assert code == 0, err
     assert contents(out) == whole
     # one was replaced; on a busy machine it may have died before its first block
@@ -239,7 +239,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(work):
     wait_for(lambda: blocks(folder / "interrupted") >= 2, sweep)
     workers = children(sweep)
     interrupt(sweep)
-    code, _, err = told(sweep, 20)
+    code, _, err = outcome_of(sweep, 20)
     assert code == 130 and "finished blocks are in interrupted, the same command continues" in err
     assert 2 <= blocks(folder / "interrupted") < blocks(folder / "whole")
     wait_for(lambda: not any(map(alive, workers)), seconds=20)
@@ -251,24 +251,27 @@ def test_killed_again_and_again_and_ended_on_eight_devices(work):
     out, moments, done = folder / "again", random.Random(7), []
     for share, devices in ((0, 1), (0.1, 1), (0.5, 2)):
         process = begin(folder, out.name, devices=devices)
-        wait_for(lambda least=int(share * total): blocks(out) >= least, process)
+        wait_for(lambda minimum=int(share * total): blocks(out) >= minimum, process)
         time.sleep(moments.uniform(0.0, 0.2))
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL and "result.nc" not in contents(out)
         done.append(blocks(out))
     assert done == sorted(done) and 0 < done[1] < done[2] < total
-    code, said, err = told(begin(folder, out.name, "--workers", "8", devices=8))
-    assert code == 0 and "OmegaUCB: rho = " in said, err
+    code, output, err = outcome_of(begin(folder, out.name, "--workers", "8", devices=8))
+    assert code == 0 and "OmegaUCB: rho = " in output, err
     assert contents(out) == whole
-    begun = next(note for note in read_logs(out)[-1] if note["event"] == "start")
-    assert begun["devices"] == begun["workers"] == 8 and begun["missing"] == total - done[-1]
+    start_note = next(note for note in read_logs(out)[-1] if note["event"] == "start")
+    assert (
+        start_note["devices"] == start_note["workers"] == 8
+        and start_note["missing"] == total - done[-1]
+    )
 
 
 def test_memory_stays_below_what_the_dry_run_said_and_the_manifest_knows_no_time(work):
     folder, whole = work
-    _, said, _ = told(begin(folder, "whole", "--dry-run"))
-    bound = float(said.split("memory: at most ")[1].split(" MiB")[0].replace(",", ""))
+    _, output, _ = outcome_of(begin(folder, "whole", "--dry-run"))
+    bound = float(output.split("memory: at most ")[1].split(" MiB")[0].replace(",", ""))
     peak = [
         n["peak_memory_bytes"]
         for notes in read_logs(folder / "whole")

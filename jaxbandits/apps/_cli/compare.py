@@ -51,6 +51,7 @@ The arms file is a CSV file, as programs export it; in plain form its header is 
   name,mean_reward,mean_cost            means per pull
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
+  gpt4,gpt4_cost,small,small_cost       with --wide: a row is a request that all arms were tried on
 or that of the Facebook ads file; a column `instance` holds several problems in one file, and --columns cost2=tokens
 names a second cost. The usual words in several
 languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows

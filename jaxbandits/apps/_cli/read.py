@@ -92,7 +92,7 @@ def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
         ]
         cells += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
         rows.append([name, *in_all(arm), *cells])
-    rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
+    rows += [["in all", *in_all(slice(None))]] if in_all(0) and not table.wide else []
     more = len(instance.arms) - row_limit
     rest = f"\n… and {count_of(more, 'more arm')}, which the last line counts" if more > 0 else ""
     return Table(header, rows).text() + rest
@@ -126,6 +126,8 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         if widest.evidence is None or widest.evidence.spent is None
         else float(widest.evidence.spent.sum())
     )
+    if spent and table.wide:  # as if one arm had answered all
+        spent /= len(widest.arms)
     budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
     rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
@@ -135,8 +137,8 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         policies = ",".join(TWO_COST_POLICIES)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
     for name, value in reading_of(arguments).items():
-        if name == "add":
-            command += ["--sum"] * value
+        if isinstance(value, bool):
+            command += [option_name("sum" if name == "add" else name)] * value
         elif value not in (None, "published"):
             text = (
                 ",".join(f"{role}={title}" for role, title in value.items())

@@ -9,24 +9,26 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES
+from jaxbandits.apps.comparison._reading.columns import REWARD, ROLES, Question
 from jaxbandits.apps.comparison._reading.facebook import facebook_rows
 from jaxbandits.apps.comparison._reading.numbers import MAY_BE, is_nothing
 from jaxbandits.apps.comparison._reading.rows import ArmRows, read_rows, unit_of_rewards
 from jaxbandits.apps.comparison._reading.sheet import (
-    Question,
     Refusal,
     Sheet,
     read_bytes,
     read_sheet,
+    read_table,
     rows_by_code,
 )
+from jaxbandits.apps.comparison._reading.wide import read_requests
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
     ArmsTable,
@@ -44,7 +46,8 @@ _INCOMPLETE = ("a number is not known", "no reward", "no cost")
 _ZERO_REWARD_BECOMES = 0.01  # in the Facebook file, as in the paper
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
 _MOST_QUESTIONS = 4  # one behind another
-ReadOptions = dict[str, Any]  # drop, keep, add and columns, as far as a question may ask for them
+# drop, keep, add, columns and wide, as far as a question may ask for them
+ReadOptions = dict[str, Any]
 
 
 def read_arms(
@@ -61,6 +64,7 @@ def read_arms(
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     add: bool = False,
+    wide: bool = False,
 ) -> ArmsTable:
     """Read an arms file; the header decides the format.
 
@@ -104,6 +108,10 @@ def read_arms(
             (a device).
         keep: rows with one of these texts are arms, whatever they are called and sum.
         add: rows of one name that differ in another column of words (a device, a window) are added.
+        wide: the file is a table of requests: a row is a request that all arms were tried on, a
+            column what an arm brought, and perhaps another one what that cost (``gpt4`` and
+            ``gpt4_cost``, ``score_gpt4`` and ``cost_gpt4``). ``columns`` may be a number as cost
+            or cost2 of every request; ``drop`` leaves out columns, too.
 
     Returns:
         The instances with their arms in file order, and notes that say what was dropped or ignored.
@@ -148,18 +156,24 @@ def read_arms(
     choices = {role: " ".join(title.split()) for role, title in choices.items()}
 
     def attempt(options: ReadOptions) -> ArmsTable:
+        name, bounds = "stdin" if path == "-" else Path(path).stem, (reward_max, cost_max)
+        if options["wide"]:
+            sheet, named = read_table(path, content, encoding), choices | options["columns"]
+            rows = read_requests(sheet, name, decimal, named, options)
+            return replace(_table(path, rows, bounds, prior), wide=True)
         sheet = read_sheet(path, content, choices | options["columns"], encoding)
         if sheet.columns.kind == "facebook":
             rows = facebook_rows(sheet, repair=instances == "repaired")
         else:
             sheet.notes += _notes_on_columns(sheet)
-            name = "stdin" if path == "-" else Path(path).stem
             rows = read_rows(sheet, name, decimal, options)
         if instances != "published" and rows.columns.kind != "facebook":
             sheet.notes.append(f"{instances=} has no effect on a file of {rows.columns.kind}")
-        return _table(path, rows, (reward_max, cost_max), prior)
+        return _table(path, rows, bounds, prior)
 
-    options = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": {}}
+    if wide and (add or instances != "published"):
+        raise bad("wide", wide, "left out with sum (add) or instances")
+    options = {"drop": tuple(drop), "keep": tuple(keep), "add": add, "columns": {}, "wide": wide}
     try:
         return attempt(options)
     except InputError as error:
@@ -255,6 +269,7 @@ def _with_commands(
             "keep": (*before["keep"], *way.get("keep", ())),
             "add": before["add"] or way.get("add", False),
             "columns": before["columns"] | way.get("columns", {}),
+            "wide": before["wide"] or way.get("wide", False),
         }
         try:
             attempt(options)
@@ -282,7 +297,7 @@ def _with_commands(
 
 def _command(options: ReadOptions, before: ReadOptions, choices: Mapping[str, str]) -> str:
     """The options as on the command line, without those of before."""
-    words = list[str]()
+    words = ["--wide"] if options["wide"] and not before["wide"] else list[str]()
     for name in ("drop", "keep"):
         words += [x for text in options[name][len(before[name]) :] for x in ("--" + name, text)]
     if options["columns"]:

@@ -160,6 +160,7 @@ class ArmsTable:
         cost2_unit: the same of a second cost, the title of its column; empty where there is none.
         sha256: of the bytes that were read; None for a table that is not from a file.
         path: of the file that a comparison was asked for by; None where it was given the table.
+        wide: a log in which row j of every arm is one request, that all were tried on.
         pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a
             log), "pull" (means).
         style: how the file writes money and numbers.
@@ -186,6 +187,7 @@ class ArmsTable:
     changes: int = 0
     cost2_unit: str = ""
     path: str | None = None
+    wide: bool = False
 
     @property
     def spent_units(self) -> dict[str, str]:

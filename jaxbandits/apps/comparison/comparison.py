@@ -451,8 +451,8 @@ def compare(
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares,
             ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add:
-            as in
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add,
+            wide: as in
             :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts
             leave open (see :mod:`jaxbandits.apps.comparison.worlds`); addressed by (instance, run,
@@ -600,12 +600,8 @@ def _simulated(
     # And of each resource, where there are several
     reward, cost = (reward[None, :, None, None], cost[None, :, None])
     width = max(len(instance.arms) for instance in instances)
-    present = np.asarray(arms.present)
     means = [
-        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(
-            len(rows), -1, *x.shape[1:]
-        )[:, :, :width]
-        for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
+        np.nan_to_num(x).reshape(len(rows), -1, *x.shape[1:])[:, :, :width] for x in arms.values()
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
     # A run may end with money left: against what all budgets, or money and requests, are together

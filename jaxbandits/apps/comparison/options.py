@@ -95,6 +95,11 @@ class ReadingOptions:
     add: bool = option_field(
         False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum"
     )
+    wide: bool = option_field(
+        False,
+        "flag",
+        "a table of requests: a row is one, and each arm has a column of what it brought, perhaps one of its cost",
+    )
     instances: str = option_field(
         "published",
         ("published", "repaired"),

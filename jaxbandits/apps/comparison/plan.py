@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
@@ -36,6 +35,7 @@ from jaxbandits.core.settings import Settings
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
+from jaxbandits.environments.table import RequestTable
 
 POLICIES: Mapping[str, type[Policy]] = {
     "omega_ucb": p.OmegaUCB,
@@ -117,8 +117,8 @@ class Supply:
         )
 
     def world(
-        self, arms: FiniteArms | WithNullArm, rows: Sequence[int]
-    ) -> FiniteArms | WithNullArm | Stocked:
+        self, arms: FiniteArms | RequestTable | WithNullArm, rows: Sequence[int]
+    ) -> FiniteArms | RequestTable | WithNullArm | Stocked:
         """Arms of these instances that close when they are sold out, or when all requests are
         answered.
         """
@@ -199,6 +199,14 @@ class Spending:
             self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
         )
         gain = reward / size
+        if len(use) == 1:  # by falling gain, each until it is sold out
+            shares, left = np.zeros_like(gain), 1.0
+            for arm in np.argsort(-gain, kind="stable"):
+                shares[arm] = min(limits[arm], left) if gain[arm] > 0 else 0.0
+                left -= shares[arm]
+            return np.where(shares > _NOTHING, shares, 0.0) / size
+        from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
+
         solved = optimize.linprog(
             -gain / max(gain.max(), 1e-300),
             A_ub=use / size,
@@ -235,7 +243,7 @@ class Group:
     """
 
     rows: tuple[int, ...]
-    environment: FiniteArms | WithNullArm
+    environment: FiniteArms | RequestTable | WithNullArm
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -259,13 +267,18 @@ class Worlds:
 
     def arms(
         self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)
-    ) -> FiniteArms | WithNullArm:
+    ) -> FiniteArms | RequestTable | WithNullArm:
         """The arms of these instances, a row an instance; where means are drawn, a row an instance
         in a run.
         """
         instances = [table.instances[row] for row in rows]
+        draws = list[DrawnMeans]()
         if self.posterior is not None:
             draws = [self.posterior.instances[row].draw(self.seed, row, runs) for row in rows]
+        if table.wide and self.noise == "empirical":  # of one instance
+            weights = [draw.weights[0] for draw in draws if draw.weights]
+            arms: Any = worlds.request_table(instances[0], *weights)
+        elif draws:
             arms = run_arms(instances, draws, self.noise, self.cost_cv)
         elif self.noise == "clicks":
             draws = [
@@ -650,24 +663,24 @@ def _supply(
             raise bad("growth", growth, f"left out: {reason}")
         return Supply(None, "" if growth == "none" else reason)
     times = tuple(spending.budget / total[2] for total in totals if total is not None)
+    sold = [total[0] for total in totals if total is not None]
+    if table.wide:  # all arms answered each request, and so no money paid for them
+        times = (1.0,) * len(sold)
+        sold = [n / len(x.arms) for n, x in zip(sold, table.instances, strict=True)]
     if table.kind == "log":
         factor = float(growth or 1.0)
-        whole = [
-            factor * time * total[0]
-            for time, total in zip(times, totals, strict=True)
-            if total is not None
-        ]
+        whole = [factor * time * n for time, n in zip(times, sold, strict=True)]
         return Supply(
             factor,
             requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole),
             times=times,
         )
     factor = float(growth or _GROWTH)
-    sold = [
+    limits = [
         factor * time * np.asarray(record.clicks)
         for time, record in zip(times, evidence, strict=True)
     ]
-    return Supply(factor, stock=tuple(np.maximum(np.ceil(x), 1) for x in sold), times=times)
+    return Supply(factor, stock=tuple(np.maximum(np.ceil(x), 1) for x in limits), times=times)
 
 
 def days_of(instance: Instance) -> tuple[int, str] | None:
@@ -795,7 +808,9 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Pl
         best_by_file(table, world, spending),
     )
     mixed = [spending.best_split(reward, cost, row) for row, (reward, cost) in enumerate(means)]
-    clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
+    clicks = [
+        None if table.wide else (instance.evidence or NO_EVIDENCE).clicks for instance in instances
+    ]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     splits[EVEN] = [
         x.min() / x for x in (spending.in_money(cost, row) for row, (_, cost) in enumerate(means))

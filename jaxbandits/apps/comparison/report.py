@@ -349,7 +349,8 @@ def _for_sale(plan: ComparisonPlan) -> str:
     if supply.requests:
         requests = style.written(_range(supply.requests, ","))
         grown = "as many as" if supply.growth == 1 else f"{supply.growth:g} times as many as"
-        return f"{time}, in which there are {requests} {pull}s, {grown} in the file (--growth)."
+        whole = f"there are {requests} {pull}s, {grown} in the file (--growth)."
+        return whole.capitalize() if plan.table.wide else f"{time}, in which {whole}"
     return f"{time}, in which an arm sells at most {supply.growth:g} times what it sold (--growth; none: no end)."
 
 
@@ -484,6 +485,8 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
         "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
     )
     spread = min(plan.worlds.cost_cv, 1 / math.sqrt(3))
+    if plan.table.wide and noise == "empirical":
+        return f"a {pull} is a row of the file, drawn anew: all arms are asked the same, and so are all policies"
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
         "bernoulli": f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be",

@@ -10,7 +10,7 @@ and a run's arms.
 * Draws are from the central 99.9 % of either, so that what may be drawn has a useful bound, and
   none is clipped.
 * A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981),
-  reward and cost together.
+  reward and cost together; in a table of requests a row has one weight for all arms.
 
 The arms of a file share m and κ (or a), and m and τ. They are not known either: **every run draws
 them too**, from their posterior on a grid, given all arms of the file. (At their mode the central
@@ -35,6 +35,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbandits._numerics import arrays
 from jaxbandits.apps.comparison.arms_table import (
     NO_EVIDENCE,
     ArmsTable,
@@ -46,8 +47,10 @@ from jaxbandits.apps.comparison.arms_table import (
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, quoted
+from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.streams import Domain
-from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
+from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
+from jaxbandits.environments.table import RequestTable, RowOrder
 
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
@@ -357,6 +360,7 @@ class LogPosterior:
     """Of one instance of a log: its rows, for each arm (rewards, costs)."""
 
     rows: tuple[tuple[FloatArray, FloatArray], ...]
+    aligned: bool = False  # a row is one request for all arms
 
     def means(self) -> tuple[FloatArray, FloatArray]:
         """The averages of the rows, ``[K]``."""
@@ -366,12 +370,13 @@ class LogPosterior:
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
         """Means of these runs, and the weights of the rows behind them."""
         weights = []
-        for arm, (rewards, _) in enumerate(self.rows):
+        for arm, (rewards, _) in enumerate(self.rows[: 1 if self.aligned else None]):
             row = np.arange(rewards.size)
             exponential = -np.log(
                 mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0]
             )
             weights.append(exponential / exponential.sum(-1, keepdims=True))
+        weights = weights * len(self.rows) if self.aligned else weights
         arms = list(zip(weights, self.rows, strict=True))
         reward, cost = (np.stack([w @ arm[i] for w, arm in arms], axis=1) for i in (0, 1))
         return DrawnMeans(reward, cost, tuple(weights))
@@ -408,9 +413,8 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
     ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
     """
     if table.kind == "log":
-        return FilePosterior(
-            tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows"
-        )
+        logs = (LogPosterior(instance.log or (), table.wide) for instance in table.instances)
+        return FilePosterior(tuple(logs), 0.0, "rows")
     evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
@@ -717,4 +721,35 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
     law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, cumulative)))
     return FiniteArms(
         law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width)
+    )
+
+
+@pytree
+class WeightedRows(RowOrder):
+    """A row drawn each round, with a probability of its own."""
+
+    cumulative: arrays.ArrayLike = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
+
+    def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
+        return drawn_row(lambda at: self.cumulative[at], rows, streams.words(key, round, 0)[0])
+
+
+def request_table(instance: Instance, weights: FloatArray | None = None) -> RequestTable:
+    """The requests of a file that all arms were tried on, drawn with the weights of each run,
+    ``[run, N]``; None: with equal ones, for one run.
+    """
+    rewards, costs = (np.stack(x, axis=1) for x in zip(*instance.log or (), strict=True))
+    if weights is None:
+        weights = np.full((1, len(rewards)), 1 / len(rewards))
+    reward = ticks.from_units(rewards / instance.reward_bound).astype(np.int32)
+    cost = ticks.from_units(costs / np.asarray(instance.cost_bound)).astype(np.int32)
+    cumulative = np.rint(np.cumsum(weights, axis=-1) * ticks.ONE).astype(np.int32)
+    cumulative[:, -1] = ticks.ONE
+    share = np.diff(cumulative, axis=-1, prepend=0) / ticks.ONE
+    return RequestTable(
+        reward=np.broadcast_to(reward, (len(weights), *reward.shape)),
+        cost=np.broadcast_to(cost, (len(weights), *cost.shape)),
+        mean_reward=np.rint(np.tensordot(share, reward, 1)).astype(np.int32),
+        mean_cost=np.rint(np.tensordot(share, cost, 1)).astype(np.int32),
+        order=WeightedRows(cumulative),
     )

@@ -39,7 +39,6 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
     InputError,
     bad,
-    in_float32,
     number,
     positive_number,
     refuse_traced,
@@ -91,8 +90,8 @@ class Agent:
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
         traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
-        context: how many numbers are known of a request, d; each :meth:`choose` is then given its
-            own.
+        context: how many numbers are known of a request, d, or ``("arm", d)`` for so many of each
+            arm; each :meth:`choose` is then given its own.
         file: where all is kept; None: in memory. With a file that is there the agent goes on.
             Arguments that differ from those of its last start become the terms; what
             :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
@@ -145,7 +144,7 @@ class Agent:
         key: Any,
         budgets: Sequence[Budget] = (),
         traffic: Traffic | None = None,
-        context: int | None = None,
+        context: int | tuple[str, int] | None = None,
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
@@ -394,7 +393,8 @@ class Agent:
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
-            context: what is known of the request, as many numbers as the agent was made for.
+            context: what is known of the request, as many numbers as the agent was made for; or so
+                many of each arm that may serve, ``{"small": […], "large": […]}``.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         names = None if available is None else list(available)
@@ -405,7 +405,7 @@ class Agent:
             if caller is not None and (not isinstance(caller, str) or not caller):
                 raise bad("caller", caller, "a name, as text")
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
-            context_bytes = self._context_bytes(ledger, context)
+            context_bytes = ledger.setup.context_bytes(context, names)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
             refused = must and requests[0] is None
             renews = ledger.renews_at(now, names, caller) if refused else None
@@ -418,20 +418,6 @@ class Agent:
             raise Unpayable(f"{reason}; renews_at says {renews}", renews)
         tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
-
-    @staticmethod
-    def _context_bytes(ledger: ServiceLedger, context: Any) -> bytes | None:
-        size = ledger.setup.terms["context"]
-        if size is None and context is not None:
-            raise bad("context", context, "left out, since the agent was made without `context`")
-        if size is None:
-            return None
-        numbers = None if context is None else in_float32("context", context)
-        if numbers is None or numbers.shape != (size,) or not np.isfinite(numbers).all():
-            raise bad(
-                "context", context, f"the {size} numbers that are known of this request, all finite"
-            )
-        return numbers.tobytes()
 
     def learn(
         self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False
@@ -486,7 +472,9 @@ class Agent:
                 ledger.setup.terms,
                 ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket),
             )
-            arm, bound = ledger.setup.names[request["arm"]], ledger.setup.bounds[request["arm"]]
+            arm = ledger.setup.names[request["arm"]]
+            # An arm that left has no bound any more, but its request holds money yet
+            bound = max(ledger.setup.bounds[request["arm"]], request["held"])
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 raise bad(
                     "ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another"

@@ -24,7 +24,7 @@ from jaxbandits.apps.live.program import Lesson, Program, Situation, policy_of, 
 from jaxbandits.apps.live.terms import BILLION, Breaker, in_currency
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, bad, in_float32
 from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
@@ -137,16 +137,18 @@ class Setup:
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
+        size = terms["context"]
+        self.has_rows = isinstance(size, list)  # a context has a row for each arm
+        self.context_size: int = size[1] if self.has_rows else size or 0  # 0: there are none
+        self.by_arm = value_for_each_arm(policy, not self.has_rows)
         # Room for arms that join later, so that the programs need not be compiled for each.
-        room = n if value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
+        room = n if self.by_arm else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
         self._scope = np.array(
             [[k in x.arms for k in range(room)] for x in self.paced], bool
         ).reshape(-1, room)
         self._carries = np.array([x.carries for x in self.paced], bool)
-        context = (
-            None if terms["context"] is None else np.zeros(terms["context"], np.float32).tobytes()
-        )
+        context = np.zeros(self.context_size, np.float32).tobytes() if size else None
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
         self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
 
@@ -191,22 +193,54 @@ class Setup:
             allowance = Allowance(*parts)
         available = np.zeros(room, bool)
         available[list(ready)] = True
-        return Situation(View(np.int32(round), allowance, available, numbers_of(context)), open)  # type: ignore[arg-type]
+        view = View(np.int32(round), allowance, available, self.numbers(context))  # type: ignore[arg-type]
+        return Situation(view, open)
 
     def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
         """An outcome, in ticks."""
-        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers_of(context))  # type: ignore[call-arg]
+        numbers = self.numbers(context)
+        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers)  # type: ignore[call-arg]
+
+    def context_bytes(self, context: Any, available: Sequence[str] | None) -> bytes | None:
+        """What is known of a request, checked; of several rows those that are not given are NaN."""
+        if not self.context_size:
+            if context is not None:
+                must = "left out, since the agent was made without `context`"
+                raise bad("context", context, must)
+            return None
+        if not self.has_rows:
+            return self._row("context", context).tobytes()
+        if not isinstance(context, Mapping):
+            must = f"the {self.context_size} numbers of each arm that may serve, by name"
+            raise bad("context", context, must)
+        rows = np.full((len(self.names), self.context_size), np.nan, np.float32)
+        for name in (*(self.terms["arms"] if available is None else available), *context):
+            rows[self.place(name)] = self._row(f"context[{name!r}]", context.get(name))
+        return rows.tobytes()
+
+    def _row(self, name: str, numbers: Any) -> np.ndarray:
+        row = None if numbers is None else in_float32(name, numbers)
+        if row is None or row.shape != (self.context_size,) or not np.isfinite(row).all():
+            must = f"the {self.context_size} numbers that are known of this request, all finite"
+            raise bad(name, numbers, must)
+        return row
+
+    def numbers(self, context: bytes | None) -> np.ndarray | None:
+        """The numbers of a context, from its bytes; rows of arms that it has not are 0."""
+        if context is None:
+            return None
+        numbers = np.frombuffer(context, np.float32)
+        if not self.has_rows:
+            return numbers
+        rows = np.zeros((self.available.size, self.context_size), np.float32)
+        rows.flat[: numbers.size] = np.nan_to_num(numbers)  # arms that joined since have none
+        return rows
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
         if not isinstance(name, str) or name not in self.terms["arms"]:
             raise bad("arm", name, f"one of {', '.join(self.terms['arms']) or 'none'}")
         return self.names.index(name)
-
-
-def numbers_of(context: bytes | None) -> np.ndarray | None:
-    """The numbers of a context, from its bytes."""
-    return None if context is None else np.frombuffer(context, np.float32)
 
 
 class ServiceLedger:
@@ -511,7 +545,7 @@ class ServiceLedger:
         hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
         sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
         if cost is not None:
-            above = cost > setup.bounds[k]
+            above = cost > max(setup.bounds[k], request["held"])
             sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": above}  # type: ignore[dict-item]
             last = k, arm["pulls"] % _COSTS_KEPT, cost
             self.db.execute("INSERT OR REPLACE INTO costs VALUES (?, ?, ?)", last)
@@ -635,7 +669,7 @@ class ServiceLedger:
         """The terms after a change, and the names of all arms that ever were."""
         terms, names = self.setup.terms | change, list(self.setup.names)
         names += [name for name in terms["arms"] if name not in names]
-        if len(names) > len(self.setup.names) and (path := value_for_each_arm(self.setup.policy)):
+        if len(names) > len(self.setup.names) and (path := self.setup.by_arm):
             raise InputError(
                 f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
             )
@@ -724,7 +758,7 @@ class ServiceLedger:
             cost = None if row["do"] == "expire" else row["money"]
             paid = setup.tick(self._likely_cost(k, 0)[0] if cost is None else cost)
             # Else its decision is too old
-            if setup.terms["context"] is None or context is not None:
+            if not setup.context_size or context is not None:
                 lessons.append(
                     setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context)
                 )

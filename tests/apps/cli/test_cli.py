@@ -97,8 +97,8 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
     out, err = capsys.readouterr()
     assert out.startswith("If you had run this again")
     assert "--out: could not be written (no space left)" in err
-    written = sorted(path.name for path in Path("jaxbandits-out").iterdir())
-    assert written == ["run.json", "table.csv"]
+    files = sorted(path.name for path in Path("jaxbandits-out").iterdir())
+    assert files == ["run.json", "table.csv"]
 
 
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:

@@ -54,8 +54,8 @@ def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(tmp_path.iterdir())) == 10
     (tmp_path / "new-cache").write_bytes(b"x" * 10)
     console._prune(tmp_path)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == [*(f"{i}-cache" for i in range(6, 10)), "new-cache"]
+    entries = sorted(path.name for path in tmp_path.iterdir())
+    assert entries == [*(f"{i}-cache" for i in range(6, 10)), "new-cache"]
 
 
 @pytest.mark.integration

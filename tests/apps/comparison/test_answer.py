@@ -37,8 +37,8 @@ ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     path = tmp_path_factory.mktemp("arms") / "ads.csv"
     path.write_text(ADS)
-    found = compare(path, 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, growth="none")
-    return answer_of(found, ["omega_ucb(rho=0.25)"])
+    comparison = compare(path, 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, growth="none")
+    return answer_of(comparison, ["omega_ucb(rho=0.25)"])
 
 
 def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
@@ -173,9 +173,9 @@ def test_the_words(answer: Answer) -> None:
 @pytest.mark.parametrize("runs", [20, 25, 39, 78, 100, 200])
 def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
     """Of a skewed law, and at least as often where runs may be equal; the worst of four says less."""
-    drawn, tries = np.random.default_rng(runs), 4000
-    for values, ties in ((drawn.exponential(size=(tries, runs + 1)) ** 2, False),
-                         (drawn.poisson(3.0, size=(tries, runs + 1)), True)):  # fmt: skip
+    rng, tries = np.random.default_rng(runs), 4000
+    for values, ties in ((rng.exponential(size=(tries, runs + 1)) ** 2, False),
+                         (rng.poisson(3.0, size=(tries, runs + 1)), True)):  # fmt: skip
         spreads = [Spread.of(row[:-1].astype(float)) for row in values]
         (coverage,) = {spread.coverage for spread in spreads}
         assert 0.9 < coverage < 0.976 and (coverage >= 0.95 - 1e-12) == (runs >= 39)
@@ -192,14 +192,14 @@ def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
 def test_below_twenty_runs_no_interval_is_printed_and_the_page_says_why(
     folder: Path, runs: int, sentence: str, note: str
 ) -> None:
-    played = answer_of(
+    result = answer_of(
         compare("ads.csv", 20.0, OmegaUCB(rho=0.25), runs=runs, marks=2), check=False
     )
-    first, *others = report.text_of(played.comparison, played).split("\n")[1:]
+    first, *lines = report.text_of(result.comparison, result).split("\n")[1:]
     assert first.endswith(sentence)
-    spring = next(line for line in others if line.strip().startswith("Spring"))
+    spring = next(line for line in lines if line.strip().startswith("Spring"))
     assert bool(re.search(r"\d \([\d.]+–[\d.]+\)", spring)) == (runs >= 20)
-    page = report.page_of(played, dict.fromkeys(("money", "results"), b""))
+    page = report.page_of(result, dict.fromkeys(("money", "results"), b""))
     assert note in page and "nan" not in page
 
 
@@ -238,9 +238,9 @@ def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixt
     )
     every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])
     needing = {"budget_ucb": "--min-cost", "ucb_bv1": "--min-cost", "pd_bwk": "--c-rad"}
-    chosen, (said,) = chosen_policies(every)
-    assert [type(x) for x in chosen] == [x for name, x in POLICIES.items() if name not in needing]
-    assert said.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
+    built, (note,) = chosen_policies(every)
+    assert [type(x) for x in built] == [x for name, x in POLICIES.items() if name not in needing]
+    assert note.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
     every.constraint = 0.5
     assert [type(x) for x in chosen_policies(every)[0]] == list(AVERAGE_COST_POLICIES.values())
     line = "compare --arms ads.csv --budget 20 --runs 6 --marks 2 --no-answer --out out --policies"
@@ -252,11 +252,11 @@ def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_notebook_writes_the_same_report(answer: Answer, tmp_path: Path) -> None:
-    written = write_report(dataclasses.replace(answer, check=None), tmp_path / "deep")
+    files = write_report(dataclasses.replace(answer, check=None), tmp_path / "deep")
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted(
         (*FILES, *ANSWER_FILES)
     )
-    assert all(path.stat().st_size for path in written)
+    assert all(path.stat().st_size for path in files)
     facts = json.loads((tmp_path / "deep/answer.json").read_text())
     assert [part["setting"] for part in facts["settings"]] == [
         part.setting for part in answer.settings
@@ -274,18 +274,19 @@ def test_what_few_clicks_cannot_bear_is_said(
         "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
     )
     line = "compare --arms ads.csv --budget 100 --policies omega_ucb --runs 20 --growth none"
-    told = {}
+    outputs = {}
     for uncertainty in ("given", "means"):
         assert command(f"{line} --uncertainty {uncertainty} --no-check --out {uncertainty}") == 0
-        told[uncertainty] = capsys.readouterr().out
+        outputs[uncertainty] = capsys.readouterr().out
     share = re.search(
         r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean",
-        told["given"],
+        outputs["given"],
     )
     assert share and int(share[1]) > 50
-    assert "hardly known" not in told["means"]
+    assert "hardly known" not in outputs["means"]
     assert (
-        "as many clicks to sell as are bought, at its mean cost (--growth none)." in told["given"]
+        "as many clicks to sell as are bought, at its mean cost (--growth none)."
+        in outputs["given"]
     )
 
 
@@ -310,14 +311,14 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
     """Holm's over all pairs of the table; what the answer calls more is what the ranking's test
     would call clear.
     """
-    mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
+    reward, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
         at = list(answer.comparison.plan.played.labels).index(part.setting)
-        own = [0, 0, 1, 2, 3 + at]
-        table = splits.copy(data=splits.values).isel(setting=own).copy()
-        table.values[0] = mine.values[at]
-        found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
-        assert [split.gain.clear for split in part.baselines] == found.tolist()
+        places = [0, 0, 1, 2, 3 + at]
+        table = splits.copy(data=splits.values).isel(setting=places).copy()
+        table.values[0] = reward.values[at]
+        clear = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
+        assert [split.gain.clear for split in part.baselines] == clear.tolist()
     unsure = answer.settings[0].baselines[0]._replace(gain=Gain(1.0, 0.5, 0.1, 0.9, False))
     part = dataclasses.replace(answer.settings[0], baselines=(unsure,))
     assert "about as much as" in report.closing(dataclasses.replace(answer, settings=(part,)))
@@ -329,11 +330,13 @@ def test_the_row_that_brings_clearly_most_is_the_headline(answer: Answer) -> Non
     top = best._replace(
         earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, 0.5, -0.33, 0.2, True)
     )
-    said = "all on the file's best, Autumn brings most if the file is right, 9.0 conversions, more than "
-    said += f"{part.setting} in 80% of runs; {part.setting} brings 33% less and no more if it is wrong: "
-    said += f"{part.earned.low:.1f} against 3.0 in a bad run (1 in 41)."
+    sentence = "all on the file's best, Autumn brings most if the file is right, 9.0 conversions, more than "
+    sentence += f"{part.setting} in 80% of runs; {part.setting} brings 33% less and no more if it is wrong: "
+    sentence += f"{part.earned.low:.1f} against 3.0 in a bad run (1 in 41)."
     for clear in (True, False):
         rows = (*part.baselines[:2], top._replace(gain=top.gain._replace(clear=clear)))
-        shown = dataclasses.replace(answer, settings=(dataclasses.replace(part, baselines=rows),))
-        assert (report.text_of(answer.comparison, shown).split("\n")[1] == f"  {said}") == clear
-        assert report.closing(shown).startswith(f"In short: {said[:-1]}") == clear
+        altered = dataclasses.replace(answer, settings=(dataclasses.replace(part, baselines=rows),))
+        assert (
+            report.text_of(answer.comparison, altered).split("\n")[1] == f"  {sentence}"
+        ) == clear
+        assert report.closing(altered).startswith(f"In short: {sentence[:-1]}") == clear

@@ -94,7 +94,7 @@ REFUSED = {  # what must be mended in the file
 
 
 def totals(table: ArmsTable) -> dict[str, tuple[float, ...]]:
-    found = {}
+    sums = {}
     for instance in table.instances:
         evidence = instance.evidence
         assert evidence is not None and evidence.clicks is not None
@@ -102,22 +102,22 @@ def totals(table: ArmsTable) -> dict[str, tuple[float, ...]]:
         for arm, *of_arm in zip(
             instance.arms, evidence.clicks, evidence.value, evidence.spent, strict=True
         ):
-            found[arm] = tuple(round(float(x), 6) for x in of_arm)
+            sums[arm] = tuple(round(float(x), 6) for x in of_arm)
         np.testing.assert_allclose(
             instance.mean_reward, evidence.value / evidence.clicks, rtol=1e-12
         )
         np.testing.assert_allclose(instance.mean_cost, evidence.spent / evidence.clicks, rtol=1e-12)
-    return found
+    return sums
 
 
 @pytest.mark.parametrize("name", AS_THEY_ARE)
 def test_is_read_as_it_is(name: str) -> None:
-    kind, pull, arms, said = AS_THEY_ARE[name]
+    kind, pull, arms, sentences = AS_THEY_ARE[name]
     table = read_arms(FOLDER / name)
     assert (table.kind, table.pull_unit) == (kind, pull)
     assert totals(table) == {arm: tuple(float(x) for x in of_arm) for arm, of_arm in arms.items()}
     notes = "\n".join(table.notes)
-    assert [text for text in said if text not in notes] == []
+    assert [text for text in sentences if text not in notes] == []
 
 
 @pytest.mark.parametrize("name", MEANS)
@@ -133,18 +133,18 @@ def test_is_read_with_the_one_option_that_the_message_names(name: str) -> None:
     with pytest.raises(InputError) as caught:
         read_arms(FOLDER / name)
     text = str(caught.value)
-    if found := re.search(r"raise reward_max \(--reward-max\) to (\S+) or more", text):
-        table = read_arms(FOLDER / name, reward_max=float(found[1]))
+    if match := re.search(r"raise reward_max \(--reward-max\) to (\S+) or more", text):
+        table = read_arms(FOLDER / name, reward_max=float(match[1]))
     else:
         option = re.search(r"--columns ('[^']*'|\S+?)(?: \(a number| plays| takes|$)", text)
         assert option, text
-        known = dict(
+        titles = dict(
             zip(("name", "clicks", "spent", "conversions"), FILLED_IN.get(name, ()), strict=False)
         )
-        given = columns_of(shlex.split(option[1])[0])
+        columns = columns_of(shlex.split(option[1])[0])
         table = read_arms(
             FOLDER / name,
-            columns={x: known[x] if title == "…" else title for x, title in given.items()},
+            columns={x: titles[x] if title == "…" else title for x, title in columns.items()},
         )
     assert totals(table) == {
         arm: tuple(float(x) for x in of_arm) for arm, of_arm in WITH_ONE_OPTION[name].items()
@@ -163,11 +163,11 @@ def test_every_file_of_the_folder_is_tried() -> None:
 
 
 def test_the_currency_is_written_as_in_the_file() -> None:
-    written = {
+    money = {
         name: read_arms(FOLDER / name).style.money(1234.5)
         for name in ("german_excel.csv", "swiss.csv", "brazil.csv")
     }
-    assert written == {
+    assert money == {
         "german_excel.csv": "1.234,50 €",
         "swiss.csv": "1’234.50 CHF",
         "brazil.csv": "R$ 1.234,50",

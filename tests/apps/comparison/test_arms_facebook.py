@@ -113,8 +113,8 @@ def test_facebook_bounds_are_per_instance_unless_given(tmp_path: Path) -> None:
     )
     default = read(tmp_path, content)
     assert [i.cost_bound for i in default.instances] == [2 / 0.99, 5 / 0.99]
-    given = read(tmp_path, content, reward_max=1, cost_max=5)
-    assert [(i.reward_bound, i.cost_bound) for i in given.instances] == [(1.0, 5.0)] * 2
+    bounded = read(tmp_path, content, reward_max=1, cost_max=5)
+    assert [(i.reward_bound, i.cost_bound) for i in bounded.instances] == [(1.0, 5.0)] * 2
     assert "line 5, arm '4': mean cost 5.0 is above its bound 4.0" in message_of(
         tmp_path, content, cost_max=4
     )

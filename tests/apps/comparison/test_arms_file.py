@@ -40,9 +40,9 @@ def test_costs_above_one_get_the_largest_mean_over_099_for_the_whole_file(tmp_pa
     assert [i.cost_bound for i in table.instances] == [3 / 0.99] * 2
     np.testing.assert_allclose(table.instances[0].scaled_mean_cost, [0.99, 0.165], rtol=1e-15)
     np.testing.assert_array_equal(table.instances[1].mean_cost, [0.2, 0.3])
-    given = read(tmp_path, text, reward_max=20, cost_max=np.float32(8)).instances[0]
-    np.testing.assert_array_equal(given.mean_reward, [0.2, 0.4])
-    np.testing.assert_array_equal(given.scaled_mean_cost, [3 / 8, 0.5 / 8])
+    bounded = read(tmp_path, text, reward_max=20, cost_max=np.float32(8)).instances[0]
+    np.testing.assert_array_equal(bounded.mean_reward, [0.2, 0.4])
+    np.testing.assert_array_equal(bounded.scaled_mean_cost, [3 / 8, 0.5 / 8])
 
 
 @pytest.mark.parametrize(
@@ -109,22 +109,22 @@ def test_mean_of_equal_logged_costs_stays_within_the_bound(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("row", "arguments", "said"),
+    ("row", "arguments", "message"),
     [("b,1.5,1", {"reward_max": 1.2}, "reward 1.5 is above its bound 1.2; raise reward_max (--reward-max)"),
      ("b,1,3", {"cost_max": 2}, "cost 3.0 is above its bound 2.0; raise cost_max (--cost-max)")],
 )  # fmt: skip
 def test_logged_values_above_a_bound_are_errors(
-    tmp_path: Path, row: str, arguments: dict[str, Any], said: str
+    tmp_path: Path, row: str, arguments: dict[str, Any], message: str
 ) -> None:
     content = f"name,reward,cost\na,1,1\nb,0,0\n{row}\n"
-    assert f"line 4, arm 'b': {said}" in message_of(tmp_path, content, **arguments)
+    assert f"line 4, arm 'b': {message}" in message_of(tmp_path, content, **arguments)
 
 
 # ---- files that cannot be used
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "the file is empty"),
         (MEANS, "there is a header but no rows"),
@@ -153,9 +153,9 @@ def test_logged_values_above_a_bound_are_errors(
         ("name,clicks,spent,conversions\na,1e-300,1e300,0\nb,1,1,0\n", "line 2, arm 'a': its cost is too large; two"),
     ],
 )  # fmt: skip
-def test_unusable_files(tmp_path: Path, content: str | bytes, said: str) -> None:
+def test_unusable_files(tmp_path: Path, content: str | bytes, message: str) -> None:
     text = message_of(tmp_path, content)
-    assert said in text
+    assert message in text
     assert "arms.csv" in text
 
 
@@ -170,7 +170,7 @@ def test_unreadable_paths(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"instances": "all"}, "instances: 'all' given; it must be 'published' or 'repaired'"),
         ({"instances": ["published"]}, "instances: ['published'] given; it must be"),
@@ -183,5 +183,5 @@ def test_unreadable_paths(tmp_path: Path, name: str) -> None:
         ({"cost_max": -3}, "cost_max (--cost-max): -3 given; it must be a finite number above 0"),
     ],
 )
-def test_unusable_arguments(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
-    assert message_of(tmp_path, MEANS + "a,.5,.5\nb,.5,.5\n", **arguments).startswith(said)
+def test_unusable_arguments(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    assert message_of(tmp_path, MEANS + "a,.5,.5\nb,.5,.5\n", **arguments).startswith(message)

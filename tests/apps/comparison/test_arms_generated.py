@@ -31,16 +31,16 @@ def daily(seed: int) -> tuple[str, Truth]:
     """
     rng = np.random.default_rng(seed)
     days = int(rng.choice([60, 120, 365]))
-    many = int(np.clip(rng.integers(1000, 15000) // days, 4, 40))
+    campaigns = int(np.clip(rng.integers(1000, 15000) // days, 4, 40))
     busy, price, title = (
-        rng.uniform(0.3, 12, many),
+        rng.uniform(0.3, 12, campaigns),
         rng.choice([0.5, 0.37, 1.25]),
         list(WORDS)[seed % 3],
     )
-    kind = [WORDS[title][k % len(WORDS[title])] for k in range(many)]
+    kind = [WORDS[title][k % len(WORDS[title])] for k in range(campaigns)]
     rows, truth = [], {}
     for day in np.datetime64("2024-01-01") + np.arange(days):
-        for k in range(many):
+        for k in range(campaigns):
             clicks = int(rng.poisson(busy[k]))
             spent = round(clicks * price * (1 if seed % 2 else rng.uniform(0.5, 2)), 2)
             orders = int(rng.binomial(clicks, 0.2))
@@ -57,8 +57,8 @@ def test_a_daily_file_without_totals_is_read_whole(tmp_path: Path, seed: int) ->
     assert 1000 <= text.count("\n") <= 15000
     instance = only(read(tmp_path, text))
     evidence = instance.evidence
-    found = zip(evidence.clicks, evidence.spent, evidence.value, strict=True)
-    got = dict(zip(instance.arms, found, strict=True))
+    counts = zip(evidence.clicks, evidence.spent, evidence.value, strict=True)
+    got = dict(zip(instance.arms, counts, strict=True))
     assert got.keys() == truth.keys()
     assert all(got[name] == pytest.approx(of, rel=1e-9) for name, of in truth.items())
 
@@ -116,34 +116,35 @@ ASKED = {  # the text, what is asked
     "an unknown unit": ("Ad,Clicks,Cost (pence),Orders\na,1000,5,2\nb,3000,2,9\n",
                         "--columns 'spent=Cost (pence)' takes the numbers as they are"),
     "a name for several rows": (HEAD + "A,10,5,1\n,20,9,2\nB,6,4,3\n,5,5,5\n", "must stand in each"),
-    "wide": ("x,y,z\n0,1,0\n1,0,0\n0,1,1\n0,0,0\n", "RequestTable"),
-    "wide with an id": ("id,x,y,z\n1,0,1,0\n2,1,0,0\n3,0,1,1\n4,0,0,0\n", "RequestTable"),
+    "wide": ("x,y,z\n0,1,0\n1,0,0\n0,1,1\n0,0,0\n", "--wide --columns cost=1 takes it"),
+    "wide with an id": ("id,x,y,z\n1,0,1,0\n2,1,0,0\n3,0,1,1\n4,0,0,0\n", "; --wide --columns cost=1"),
     "wide with costs": (
-        "prompt,small score,small cost,large score,large cost\nhi,.5,.001,1,.02\nyo,1,.002,1,.03\n", "RequestTable"),
+        "prompt,small score,small cost,large score,large cost\nhi,.5,.001,1,.02\nyo,1,.002,1,.03\n",
+        "; --wide takes it"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READ)
 def test_an_odd_file_is_read(tmp_path: Path, name: str) -> None:
-    text, truth, told = READ[name]
+    text, truth, note = READ[name]
     for content in (text, gzip.compress(text.encode())):
         table = read(tmp_path, content)
         assert (
             dict(zip(only(table).arms, only(table).evidence.clicks.tolist(), strict=True)) == truth
         )
-        assert told in "\n".join(table.notes)
+        assert note in "\n".join(table.notes)
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_every_command_of_a_question_reads_the_file(tmp_path: Path, name: str) -> None:
-    text, asked = ASKED[name]
+    text, question = ASKED[name]
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
-    said = str(caught.value)
-    assert asked in said
-    commands = re.findall(r"; (--\S.*?) (?:leaves|plays|adds|keeps|takes)", said)
-    none = "a name for several rows", "indented", "wide", "wide with an id", "wide with costs"
-    assert len(commands) > (name not in ("impressions", "an unknown unit")) or name in none
+    message = str(caught.value)
+    assert question in message
+    commands = re.findall(r"; (--\S.*?) (?:leaves|plays|adds|keeps|takes)", message)
+    alone = ("impressions", "an unknown unit", "wide", "wide with an id", "wide with costs")
+    assert len(commands) > (name not in alone) or name in ("a name for several rows", "indented")
     for command in commands:
         assert main(["read", str(tmp_path / "arms.csv"), *shlex.split(command)]) == 0, command
 
@@ -171,9 +172,9 @@ def test_a_long_file_is_read_by_pandas_as_a_short_one_is(
     )
     long = read(tmp_path, text)
     assert long.notes == short.notes and only(long).arms == only(short).arms
-    for one, other in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):
+    for ours, theirs in zip(only(long).evidence.daily, only(short).evidence.daily, strict=True):
         assert all(
-            np.array_equal(getattr(one, x), getattr(other, x))
+            np.array_equal(getattr(ours, x), getattr(theirs, x))
             for x in ("day", "clicks", "value", "spent")
         )
 
@@ -195,15 +196,15 @@ def test_a_suggestion_holds_nothing_that_the_next_command_refuses(tmp_path: Path
         with pytest.raises(InputError) as caught:
             read(tmp_path, text)
         assert "Say which is which" in str(caught.value) and never not in str(caught.value)
-    many = ",".join(f"Column number {n}" for n in range(60))
+    titles = ",".join(f"Column number {n}" for n in range(60))
     with pytest.raises(InputError, match="'Column number 59'"):
-        read(tmp_path, f"Campaign,{many}\nA{',1' * 60}\nB{',2' * 60}\n")
+        read(tmp_path, f"Campaign,{titles}\nA{',1' * 60}\nB{',2' * 60}\n")
 
 
 def test_a_command_that_does_not_help_is_not_printed(tmp_path: Path) -> None:
     head = "Campaign,Currency,Clicks,Cost,Conversions\n"
-    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
+    message = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\n")
     # One arm each
-    assert "'USD' and 'EUR' given; it must be one of them" in said and "--" not in said
-    said = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
-    assert said.endswith("; --columns instance=Currency plays each by itself")
+    assert "'USD' and 'EUR' given; it must be one of them" in message and "--" not in message
+    message = message_of(tmp_path, head + "A,USD,10,5,1\nB,EUR,20,8,2\nC,USD,1,1,1\nD,EUR,2,1,1\n")
+    assert message.endswith("; --columns instance=Currency plays each by itself")

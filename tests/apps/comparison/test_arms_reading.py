@@ -57,9 +57,9 @@ def column(*texts: str) -> Column:
      ("CHF 2.5", ".", 2.5), ("2.5 usd", ".", 2.5), ("602 kr", ".", 602), ("2.50 %", ".", 0.025), ("2,5%", ",", 0.025)],
 )  # fmt: skip
 def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
-    (found,), _, _ = read_numbers([column(text)], [False], ",", point)
-    assert found.state.tolist() == [NUMBER]
-    assert found.values[0] == pytest.approx(value, rel=1e-15)
+    (parsed,), _, _ = read_numbers([column(text)], [False], ",", point)
+    assert parsed.state.tolist() == [NUMBER]
+    assert parsed.values[0] == pytest.approx(value, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_amount(text: str, state: int) -> None:
-    (found,), _, _ = read_numbers([column(text)], [False], ",", ".")
-    assert found.state.tolist() == [state]
+    (parsed,), _, _ = read_numbers([column(text)], [False], ",", ".")
+    assert parsed.state.tolist() == [state]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_what_is_no_amount(text: str, state: int) -> None:
 def test_the_decimal_sign_is_told_from_the_whole_file(
     clicks: str, cost: str, separator: str, point: str, first: float
 ) -> None:
-    found, style, _ = read_numbers([column(clicks), column(cost)], [True, False], separator)
-    assert style.decimal == point and first in (found[0].values[0], found[1].values[0])
+    parsed, style, _ = read_numbers([column(clicks), column(cost)], [True, False], separator)
+    assert style.decimal == point and first in (parsed[0].values[0], parsed[1].values[0])
 
 
 def test_what_custom_alone_decided_is_told_with_the_option(tmp_path: Path) -> None:
@@ -130,9 +130,9 @@ def test_refunds_are_summed_and_percent_of_an_amount_is_refused(tmp_path: Path) 
      "Wed, 13 March 2024 08:30", "13-Mar-24 08:30", "1710318600", "1710318600000", "1710318600000000"],
 )  # fmt: skip
 def test_times_in_many_forms(text: str) -> None:
-    found, _ = read_times(column(text, "NA"))
-    assert found is not None
-    assert found.astype("datetime64[s]").astype(str).tolist() == ["2024-03-13T08:30:00", "NaT"]
+    times, _ = read_times(column(text, "NA"))
+    assert times is not None
+    assert times.astype("datetime64[s]").astype(str).tolist() == ["2024-03-13T08:30:00", "NaT"]
 
 
 def test_days_and_months_are_told_apart_by_the_column_or_with_a_note() -> None:
@@ -149,10 +149,10 @@ def test_months_in_other_languages_are_asked_about(tmp_path: Path) -> None:
     counts = "".join(f"{arm};{day}. März 2024;100;50;5\n" for arm in "AB" for day in (1, 2))
     log = "name;time;reward;cost\na;mars 1;1;1\na;mars 1;0;1\nb;;1;1\n"
     for text in (f"Kampagne;Tag;Klicks;Kosten;Conversions\n{counts}", log):
-        said = message_of(tmp_path, text)
+        message = message_of(tmp_path, text)
         assert (
-            "is no date or time that is known (2024-03-31" in said
-            and "--sum, which takes the rows as they" in said
+            "is no date or time that is known (2024-03-31" in message
+            and "--sum, which takes the rows as they" in message
         )
         assert len(read(tmp_path, text, add=True).instances[0].arms) == 2
 
@@ -183,8 +183,8 @@ def test_weeks_by_number_are_asked_about_and_rows_of_one_day_are_summed(tmp_path
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_encodings_are_told_from_the_bytes(encoding: str) -> None:
     text = "name,clicks,spent,conversions\nCafé,10,5,1\nThé,20,8,2\n"
-    found, notes = decoded(text.encode(encoding), "a.csv")
-    assert found == text and bool(notes) == ("utf-8" not in encoding)
+    content, notes = decoded(text.encode(encoding), "a.csv")
+    assert content == text and bool(notes) == ("utf-8" not in encoding)
 
 
 def test_the_encoding_may_be_said() -> None:
@@ -197,11 +197,13 @@ def test_the_encoding_may_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [(b"PK\x03\x04rest", "a workbook"), (b'{"name": "a"}', "JSON"), (b"<html>", "HTML")],
 )
-def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_no_table_is_called_by_its_name(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         read(tmp_path, content)
 
 
@@ -224,8 +226,8 @@ def test_a_packed_table_is_opened(tmp_path: Path, packer: ModuleType) -> None:
 
 def test_the_reward_can_be_chosen(tmp_path: Path) -> None:
     text = "Campaign,Clicks,Cost,Conv.,Conv. value\nA,10,5,1,30\nB,20,8,2,10\n"
-    for chosen in ("Conv. value", "conv value"):
-        table = read(tmp_path, text, reward=chosen)
+    for title in ("Conv. value", "conv value"):
+        table = read(tmp_path, text, reward=title)
         assert (table.reward_unit, table.instances[0].mean_reward.tolist()) == (
             "Conv. value",
             [3.0, 0.5],
@@ -247,8 +249,8 @@ def test_titles_given_by_the_user(tmp_path: Path) -> None:
     assert read(tmp_path, text, columns={**columns, "cost": "2.5"}).instances[
         0
     ].mean_cost.tolist() == [2.5, 2.5]
-    said = message_of(tmp_path, text, columns={**columns, "clicks": "E"})
-    assert said.startswith("columns: 'clicks=E' given; it must be a title of the file")
+    message = message_of(tmp_path, text, columns={**columns, "clicks": "E"})
+    assert message.startswith("columns: 'clicks=E' given; it must be a title of the file")
     assert message_of(tmp_path, text, columns={"clics": "B"}).startswith(
         "columns: 'clics' given; it must be one of"
     )
@@ -258,14 +260,14 @@ def test_titles_given_by_the_user(tmp_path: Path) -> None:
 
 
 def test_a_suggestion_leaves_open_what_is_not_known(tmp_path: Path) -> None:
-    said = message_of(
+    message = message_of(
         tmp_path, "Campaign,Sent,Opens,Total Revenue,Price tag\nA,100,50,20.5,3\nB,90,40,10,4\n"
     )
     assert (
         "no column is known to be spent. The columns are 'Campaign' (A, B); 'Sent' (100, 90); 'Opens' (50"
-        in said
+        in message
     )
-    assert "--columns 'name=Campaign,clicks=Sent,conversions=Total Revenue,spent=…'" in said
+    assert "--columns 'name=Campaign,clicks=Sent,conversions=Total Revenue,spent=…'" in message
 
 
 @pytest.mark.parametrize(
@@ -274,10 +276,10 @@ def test_a_suggestion_leaves_open_what_is_not_known(tmp_path: Path) -> None:
 )
 def test_a_price_is_named_as_a_price(tmp_path: Path, title: str) -> None:
     text = f'ad;clicks;"{title}";orders\na;100;0,50;5\nb;300;0,20;9\n'
-    said = message_of(tmp_path, text, columns={"cost": title})
+    message = message_of(tmp_path, text, columns={"cost": title})
     assert (
-        "it must be a total; if it is one pull's, say --columns " in said
-        and f"price={title}" in said
+        "it must be a total; if it is one pull's, say --columns " in message
+        and f"price={title}" in message
     )
     table = read(tmp_path, text, columns={"price": title})
     assert table.instances[0].evidence.spent.tolist() == [50, 60]
@@ -288,10 +290,10 @@ def test_a_price_is_named_as_a_price(tmp_path: Path, title: str) -> None:
 
 def test_a_bare_price_beside_pulls_is_asked_about(tmp_path: Path) -> None:
     text = "ad,clicks,price,orders\na,100,50,5\nb,300,20,9\n"
-    said = message_of(tmp_path, text)
+    message = message_of(tmp_path, text)
     assert (
         "--columns clicks=… (what counts pulls, or 1: every row is one) with cost=… (of all) or price=… (of one)"
-        in said
+        in message
     )
     table = read(tmp_path, text, columns={"clicks": "clicks", "price": "price"})
     assert table.instances[0].mean_cost.tolist() == [50, 20]
@@ -308,8 +310,8 @@ def test_columns_that_are_equally_likely_are_asked_about(tmp_path: Path) -> None
 @pytest.mark.parametrize("option", ["price", "cost"])
 def test_a_price_of_a_thousand_is_not_that_of_one(tmp_path: Path, option: str) -> None:
     text = "Ad,Impressions,CPM,Orders\na,1000,5,2\nb,3000,2,9\n"
-    assert "'CPM' given" not in (said := message_of(tmp_path, text, columns={option: "CPM"}))
-    assert said.startswith(
+    assert "'CPM' given" not in (message := message_of(tmp_path, text, columns={option: "CPM"}))
+    assert message.startswith(
         f"columns: '{option}=CPM' given; it must be of one pull, or a total, not of a thousand"
     )
 
@@ -334,8 +336,10 @@ def test_two_signs_between_the_same_digits_are_asked_about(tmp_path: Path) -> No
     "title", ["Cost (pence)", "Spend (M€)", "Spend ($K)", "Cost (per 1000)", "Cost [€/order]"]
 )
 def test_a_unit_that_is_not_known_is_never_dropped(tmp_path: Path, title: str) -> None:
-    said = message_of(tmp_path, f"ad,clicks,{title},orders\na,100,50,5\nb,300,60,9\n")
-    assert "it must be a unit that is known" in said or "no column is known to be spent" in said
+    message = message_of(tmp_path, f"ad,clicks,{title},orders\na,100,50,5\nb,300,60,9\n")
+    assert (
+        "it must be a unit that is known" in message or "no column is known to be spent" in message
+    )
     assert (
         read(tmp_path, f"ad,clicks,{title.split()[0]},orders\na,100,50,5\nb,300,60,9\n").kind
         == "counts"
@@ -415,25 +419,27 @@ def test_a_row_called_total_that_adds_up_is_skipped(
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "why"),
+    ("text", "name", "reason"),
     [(COUNTS + "a,10,5,1\nb,20,9,2\nTotal,7,3,1\n", "Total", "and is not the sum of other rows (3.00 of 17.00)"),
      (COUNTS + "a,10,5,1\nb,20,9,2\nbrand,30,14,3\n", "brand", "is the sum of other rows"),
      (COUNTS + "camp,30,14,3\ncamp a,10,5,1\ncamp b,20,9,2\nc,5,3,1\nd,9,1,1\n", "camp", "is the sum of other rows"),
      (LOG + "a,1,.5\na,0,.6\nb,1,.7\nb,1,.4\nTotal,3,9\n", "Total", "is called a total, and is not the sum"),
      ("name,mean_reward,mean_cost\na,.5,.5\nb,.4,.3\nAverage,.45,.4\n", "Average", "is called a total")],
 )  # fmt: skip
-def test_what_may_be_a_total_is_asked_about(tmp_path: Path, text: str, name: str, why: str) -> None:
-    said = message_of(tmp_path, text)
+def test_what_may_be_a_total_is_asked_about(
+    tmp_path: Path, text: str, name: str, reason: str
+) -> None:
+    message = message_of(tmp_path, text)
     assert (
-        f"'{name}' " in said
-        and why in said
-        and f"; --drop {name} leaves it out; --keep {name} plays it as an arm" in said
+        f"'{name}' " in message
+        and reason in message
+        and f"; --drop {name} leaves it out; --keep {name} plays it as an arm" in message
     )
-    kept, dropped = (
+    with_arm, dropped = (
         set(read(tmp_path, text, **{option: [name]}).instances[0].arms)
         for option in ("keep", "drop")
     )
-    assert kept - dropped == {name}
+    assert with_arm - dropped == {name}
 
 
 def test_what_is_dropped_is_a_name_where_there_is_one(tmp_path: Path) -> None:
@@ -469,10 +475,10 @@ def test_rows_that_differ_in_another_column_are_added_only_on_demand(
         for cell, n in zip(cells, of, strict=True)
     )
     text = f"Campaign,{column},Clicks,Cost,Conversions\n{rows}"
-    said = message_of(tmp_path, text)
+    message = message_of(tmp_path, text)
     assert (
         f"differ in '{column}' ({', '.join(cells)}); --sum adds them; --columns instance={column} keeps"
-        in said
+        in message
     )
     assert clicks(read(tmp_path, text, add=True)) == {"A": 30, "B": 45}
     assert len(read(tmp_path, text, columns={"instance": column}).instances) == 2
@@ -491,11 +497,11 @@ def test_counts_are_told_from_logs(tmp_path: Path, content: str, kind: str, mean
 
 
 def test_a_log_needs_a_name_with_two_rows(tmp_path: Path) -> None:
-    said = message_of(tmp_path, "model,score,cost\na,1,.5\nb,.4,.3\n")
+    message = message_of(tmp_path, "model,score,cost\na,1,.5\nb,.4,.3\n")
     assert (
-        "no name has two rows, so this is no log" in said
-        and "'score' (1, .4)" in said
-        and "clicks=…" in said
+        "no name has two rows, so this is no log" in message
+        and "'score' (1, .4)" in message
+        and "clicks=…" in message
     )
     assert (
         read(tmp_path, "model,score,cost\na,1,.5\nb,.4,.3\n", columns={"clicks": "1"}).kind == "log"
@@ -552,17 +558,17 @@ def test_arms_without_clicks_or_cost_are_kept_out_by_name_or_given_a_prior(tmp_p
     table = read(tmp_path, text)
     assert table.instances[0].arms == ("a", "d")
     assert [(arm.arm, arm.line) for arm in table.kept_out] == [("b", 3), ("c", 4)]
-    given = read(tmp_path, text, prior=20.0)
-    assert given.instances[0].arms == ("a", "b", "c", "d") and given.kept_out == ()
+    with_prior = read(tmp_path, text, prior=20.0)
+    assert with_prior.instances[0].arms == ("a", "b", "c", "d") and with_prior.kept_out == ()
     # pooled: 15 conversions and 180 spent in 400 clicks
     np.testing.assert_allclose(
-        given.instances[0].mean_reward, [(5 + 0.75) / 120, 0.0375, 3.75 / 120, 7.75 / 220]
+        with_prior.instances[0].mean_reward, [(5 + 0.75) / 120, 0.0375, 3.75 / 120, 7.75 / 220]
     )
     np.testing.assert_allclose(
-        given.instances[0].mean_cost, [(50 + 9) / 120, 0.45, 9 / 120, 139 / 220]
+        with_prior.instances[0].mean_cost, [(50 + 9) / 120, 0.45, 9 / 120, 139 / 220]
     )
     # The evidence is without prior
-    assert given.instances[0].evidence.clicks.tolist() == [100, 0, 100, 200]
+    assert with_prior.instances[0].evidence.clicks.tolist() == [100, 0, 100, 200]
 
 
 def test_an_instance_may_lose_its_arms_while_others_are_played(tmp_path: Path) -> None:
@@ -602,8 +608,8 @@ def test_all_problems_of_a_file_are_told_together(tmp_path: Path) -> None:
 
 def test_wilson_solves_its_equation_and_ratios_of_equal_days_are_certain() -> None:
     for x, n in ((0, 10), (3, 40), (40, 40), (250, 1000)):
-        found = wilson(x, n)
-        for end in (found.low, found.high):
+        interval = wilson(x, n)
+        for end in (interval.low, interval.high):
             z2 = (x / n - end) ** 2 * n
             assert z2 == pytest.approx(1.959963984540054**2 * end * (1 - end), abs=1e-9) or end in (
                 0,
@@ -645,9 +651,9 @@ def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.Monke
     def read() -> tuple[str, tuple[int, ...]]:
         columns.role_words.cache_clear()
         columns.title.cache_clear()
-        found = columns.find_columns(header, {}, "it")
-        assert found is not None
-        return found.pull_unit, found.levels
+        roles = columns.find_columns(header, {}, "it")
+        assert roles is not None
+        return roles.pull_unit, roles.levels
 
     before = read()
     assert before == ("impression", (1,))

@@ -413,13 +413,13 @@ def test_a_file_is_read_as_it_says_or_asks(tmp_path: Path, name: str) -> None:
         with pytest.raises(InputError):
             read(tmp_path, text)
         return
-    (found,) = read(tmp_path, text).instances
-    means = zip(found.mean_reward.tolist(), found.mean_cost.tolist(), strict=True)
-    of_arm = dict(zip(found.arms, means, strict=True))
+    (instance,) = read(tmp_path, text).instances
+    means = zip(instance.mean_reward.tolist(), instance.mean_cost.tolist(), strict=True)
+    of_arm = dict(zip(instance.arms, means, strict=True))
     assert of_arm.keys() == truth.keys()
     assert all(of_arm[arm] == pytest.approx(of, rel=1e-5) for arm, of in truth.items())
 
 
 def test_no_file_is_too_easy() -> None:
-    asked = sum(truth == ASKED for _, truth in FILES.values())
-    assert len(FILES) >= 30 and len(FILES) // 4 < asked < 3 * len(FILES) // 4
+    questions = sum(truth == ASKED for _, truth in FILES.values())
+    assert len(FILES) >= 30 and len(FILES) // 4 < questions < 3 * len(FILES) // 4

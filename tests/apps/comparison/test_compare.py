@@ -50,26 +50,26 @@ def test_results_are_in_the_units_of_the_file() -> None:
     scaled = table(
         instance("one", [1.4, 3.5, 2.8], [1.5, 2.7, 0.75], reward_bound=7.0, cost_bound=3.0)
     )
-    found = compare(scaled, 60.0, UCB, runs=6, marks=4).data
-    np.testing.assert_array_equal(found["pulls"], plain["pulls"])
-    np.testing.assert_allclose(found["reward"], 7 * plain["reward"], rtol=1e-6)
-    np.testing.assert_allclose(found["regret"], 7 * plain["regret"], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found["spent"], 3 * plain["spent"], rtol=1e-6)
+    data = compare(scaled, 60.0, UCB, runs=6, marks=4).data
+    np.testing.assert_array_equal(data["pulls"], plain["pulls"])
+    np.testing.assert_allclose(data["reward"], 7 * plain["reward"], rtol=1e-6)
+    np.testing.assert_allclose(data["regret"], 7 * plain["regret"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(data["spent"], 3 * plain["spent"], rtol=1e-6)
 
 
 def test_a_comparison_is_simulate_with_labels() -> None:
     shares = [0.25, 0.5, 0.75, 1.0]
-    found = compare(SMALL, 20.0, [UCB, MUCB()], runs=6, marks=4, seed=3)
+    comparison = compare(SMALL, 20.0, [UCB, MUCB()], runs=6, marks=4, seed=3)
     arms = jb.environments.FiniteArms.bernoulli([[0.2, 0.5, 0.4]], [[0.5, 0.9, 0.25]])
     budget = jb.TotalBudget(20.0, last_pull="counts")
     result = jb.simulate(
         [UCB, MUCB()], arms, budget, key=jax.random.key(3), replicates=6, marks=shares
     )
-    assert list(found.data["setting"].values) == ["omega_ucb(rho=0.25)", "m_ucb(alpha=0.0625)"]
-    assert list(found.data["mark"].values) == shares
-    np.testing.assert_array_equal(found.data["reward"], result.reward.isel(mark=-1))
-    np.testing.assert_array_equal(found.data["regret"], result.regret)
-    assert found.data["regret"].dims == ("setting", "instance", "replicate", "mark")
+    assert list(comparison.data["setting"].values) == ["omega_ucb(rho=0.25)", "m_ucb(alpha=0.0625)"]
+    assert list(comparison.data["mark"].values) == shares
+    np.testing.assert_array_equal(comparison.data["reward"], result.reward.isel(mark=-1))
+    np.testing.assert_array_equal(comparison.data["regret"], result.regret)
+    assert comparison.data["regret"].dims == ("setting", "instance", "replicate", "mark")
 
 
 def test_the_options_are_written_once_and_known_everywhere() -> None:
@@ -131,13 +131,13 @@ def test_together_in_groups_or_alone_gives_the_same_bits(
 
 
 def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = prepare(SMALL, 20.0, UCB, runs=7, marks=4)
-    whole = run_plan(made)
+    prepared = prepare(SMALL, 20.0, UCB, runs=7, marks=4)
+    whole = run_plan(prepared)
     monkeypatch.setattr(plan, "_ROWS_AT_ONCE", 14)
-    found = run_plan(made)
-    assert plan.block_size(made) == 4  # and one run is played twice
-    assert found.data.identical(whole.data)
-    np.testing.assert_array_equal(found.accounts.earned, whole.accounts.earned)
+    again = run_plan(prepared)
+    assert plan.block_size(prepared) == 4  # and one run is played twice
+    assert again.data.identical(whole.data)
+    np.testing.assert_array_equal(again.accounts.earned, whole.accounts.earned)
 
 
 def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
@@ -199,17 +199,17 @@ def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparis
     assert together.doubts() == []
     data = together.data.copy(deep=True)
     data["regret"][1, 0, 2, -1] = 1e6
-    found = dataclasses.replace(together, data=data)
-    (said,) = found.doubts()
+    changed = dataclasses.replace(together, data=data)
+    (doubt,) = changed.doubts()
     assert (
-        said
+        doubt
         == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
     )
-    assert report.limits(found) == [
-        f"warning: {said}",
+    assert report.limits(changed) == [
+        f"warning: {doubt}",
         "note: of each instance, what 5 runs did not show may still happen in up to 45% of all runs (95% confidence)",
     ]
-    assert found.about()["warnings"] == [said] and "5 runs" in found.about()["invisible"]
+    assert changed.about()["warnings"] == [doubt] and "5 runs" in changed.about()["invisible"]
     alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
     assert alone.doubts() == [
         "6 runs are too few for an interval that holds its level; take 11 or more"
@@ -234,8 +234,8 @@ def test_more_runs_have_a_range(together: Comparison) -> None:
         "more_runs_most": math.inf,
         "setting": "x",
     }
-    said = report.against_the_best(together, row)
-    assert said == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
+    text = report.against_the_best(together, row)
+    assert text == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
     assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith(
         "; 87 to 9,000)"
     )
@@ -249,9 +249,9 @@ def test_beta_noise_has_the_means() -> None:
     np.testing.assert_allclose(cost, [[0.2, 0.8]], atol=2e-5)
     knots = np.asarray(plan.worlds.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
     assert knots[len(knots) // 2] < 0.2 < knots[-2]  # no coin
-    found = run_plan(plan).data
-    each = (found["spent"] / found["pulls"]).mean()
-    assert 0.19 < float(each) < 0.25
+    data = run_plan(plan).data
+    cost_per_pull = (data["spent"] / data["pulls"]).mean()
+    assert 0.19 < float(cost_per_pull) < 0.25
     small = prepare(table(instance("ads", [0.2, 0.1], [0.5, 3e-4])), 20.0, UCB, noise="beta")
     np.testing.assert_allclose(
         small.worlds.groups[0].environment.values()[1], [[0.5, 3e-4]], atol=1e-5
@@ -267,8 +267,8 @@ def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
     )
     plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
     assert plan.worlds.noise == "empirical" and plan.table.instances[0].cost_bound == 8
-    found = run_plan(plan).data
-    np.testing.assert_array_equal(found["reward"], found["spent"])  # drawn together
+    data = run_plan(plan).data
+    np.testing.assert_array_equal(data["reward"], data["spent"])  # drawn together
     assert (
         prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").worlds.noise
         == "bernoulli"
@@ -286,24 +286,24 @@ def test_a_parameter_per_instance_goes_with_its_instance(
     together: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
-    made = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
-    assert made.played.records == {
+    prepared = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
+    assert prepared.played.records == {
         "omega_ucb(rho=per instance)": {
             "policy": "OmegaUCB",
             "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]},
         }
     }
-    each = run_plan(made).data["reward"]
+    rewards = run_plan(prepared).data["reward"]
     np.testing.assert_array_equal(
-        each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1]
+        rewards[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1]
     )
     np.testing.assert_array_equal(
-        each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2]
+        rewards[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2]
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"runs": True}, "runs: True given"),
         ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
@@ -345,10 +345,10 @@ def test_a_parameter_per_instance_goes_with_its_instance(
         ),
     ],
 )
-def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], said: str) -> None:
+def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], message: str) -> None:
     """What the command passes on too is in cli/test_bad_values.py."""
     arguments: dict[str, Any] = {"arms": SMALL, "budget": 20.0, "policies": UCB} | changes
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         prepare(**arguments)
     assert "\n" not in str(caught.value)
 
@@ -358,13 +358,17 @@ FACEBOOK = Path(__file__).parents[4] / "shared/data/facebook/data.csv"
 
 @pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
 @pytest.mark.parametrize(
-    ("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)]
+    ("selection", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)]
 )
-def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
-    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
+def test_the_facebook_file_is_one_batch(selection: str, instances: int, arms: int) -> None:
+    plan = prepare(
+        FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=selection, uncertainty="given"
+    )
     assert len(plan.table.instances) == instances and len(plan.worlds.groups) == 1
     assert int(plan.worlds.groups[0].environment.present.sum()) == arms
-    bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]
+    bounds = [
+        instance.cost_bound for instance in read_arms(FACEBOOK, instances=selection).instances
+    ]
     np.testing.assert_allclose(
         plan.spending.scaled_budgets(plan.table.instances), 500 / np.array(bounds)
     )
@@ -373,10 +377,10 @@ def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -
 def test_a_parameter_is_checked_once_and_means_are_asked_for_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    checked, asked, check, values = list[str](), list[int](), settings.as_played, FiniteArms.values
+    checked, calls, check, values = list[str](), list[int](), settings.as_played, FiniteArms.values
     monkeypatch.setattr(
         settings, "as_played", lambda name, *of: checked.append(name) or check(name, *of)
     )
-    monkeypatch.setattr(FiniteArms, "values", lambda arms: asked.append(1) or values(arms))
+    monkeypatch.setattr(FiniteArms, "values", lambda arms: calls.append(1) or values(arms))
     run_plan(prepare(SMALL, 20.0, UCB, runs=7, marks=4))
-    assert checked == ["OmegaUCB.rho"] and asked == [1]
+    assert checked == ["OmegaUCB.rho"] and calls == [1]

@@ -39,13 +39,18 @@ def clear() -> Comparison:
 
 
 def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
-    found = clear.clear
+    clearance = clear.clear
     assert (
-        found is not None and found.is_reached and found.rule == StoppingRule("clear", "any", 200)
+        clearance is not None
+        and clearance.is_reached
+        and clearance.rule == StoppingRule("clear", "any", 200)
     )
-    assert clear.plan.runs == found.runs == 10 * found.looks < 200
-    assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
-    whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
+    assert clear.plan.runs == clearance.runs == 10 * clearance.looks < 200
+    assert (
+        clearance.runs - 10 < clearance.pairs.most[0, 1] <= clearance.runs
+        and clearance.pairs.most[1, 0] == 0
+    )
+    whole = jb.compare(TABLE, 20.0, POLICIES, runs=clearance.runs, marks=2)
     assert whole.data.identical(clear.data) and whole.clear is None
     assert whole.table() == clear.table() and whole.csv() == clear.csv()
     assert whole.accounts is not None and clear.accounts is not None
@@ -57,13 +62,17 @@ def test_where_means_are_drawn_batches_have_the_same_bits_too(
 ) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 6)
-    found = jb.compare(
+    comparison = jb.compare(
         tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2
     )
     # 6, 6, and 6 that overlap
-    assert found.clear is not None and not found.clear.is_reached and found.clear.looks == 3
+    assert (
+        comparison.clear is not None
+        and not comparison.clear.is_reached
+        and comparison.clear.looks == 3
+    )
     whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
-    assert found.plan.worlds.posterior is not None and whole.data.identical(found.data)
+    assert comparison.plan.worlds.posterior is not None and whole.data.identical(comparison.data)
 
 
 def test_the_words(clear: Comparison) -> None:
@@ -88,11 +97,12 @@ def test_the_words(clear: Comparison) -> None:
     assert about["runs"] == runs
 
 
-def pairs(most: Any, average: Any) -> Any:
+def pairs(majority: Any, average: Any) -> Any:
     import xarray
 
     arrays = (
-        xarray.DataArray(np.array(part), dims=("setting", "against")) for part in (most, average)
+        xarray.DataArray(np.array(part), dims=("setting", "against"))
+        for part in (majority, average)
     )
     return jb.statistics.ClearPairs(*arrays)
 
@@ -120,8 +130,8 @@ def test_batches_are_few_and_of_one_size() -> None:
 
 def test_no_run_earns_more_than_the_bound() -> None:
     plan = prepare(TABLE, 20.0, OmegaUCB(rho=0.25), runs=300, marks=1)
-    found = jb.comparison.run_plan(plan)
-    bound, reward = most_earned(plan), found.data["reward"].values
+    comparison = jb.comparison.run_plan(plan)
+    bound, reward = most_earned(plan), comparison.data["reward"].values
     # the best arm earns 16 of 20 on average; its sum over the run has a standard deviation of about
     # 5.3 with coins
     assert reward.max() < bound < 16 + 6 * 5.3 + 4
@@ -131,11 +141,11 @@ def test_no_run_earns_more_than_the_bound() -> None:
 
 def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
     (tmp_path / "ads.csv").write_text(COUNTS)
-    drawn, given = (
+    uncertain, certain = (
         most_earned(prepare(tmp_path / "ads.csv", 50.0, OmegaUCB(), uncertainty=u))
         for u in ("means", "given")
     )
-    assert given < drawn < 4 * given
+    assert certain < uncertain < 4 * certain
     rounds = prepare(TABLE, 20.0, OmegaUCB(rho=1.0), average_cost=0.1)
     assert rounds.spending.rounds == 200 and 80 < most_earned(rounds) < 130
     (tmp_path / "log.csv").write_text(

@@ -85,15 +85,15 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert (
         split[2] == 240 and split @ cost == pytest.approx(242.0) and (split[:2] > 1e-6).sum() == 1
     )
-    played = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
-    assert list(played.labels)[:3] == [SEEN, EVEN, MIXTURE]
-    found = run_plan(dataclasses.replace(plan, baselines=played))
-    for of in (found, found.baselines):
+    players = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
+    assert list(players.labels)[:3] == [SEEN, EVEN, MIXTURE]
+    comparison = run_plan(dataclasses.replace(plan, baselines=players))
+    for of in (comparison, comparison.baselines):
         assert of is not None
         pulls = of.accounts.pulls[:, 0]
         assert (pulls <= supply.stock[0]).all()
-    assert (found.accounts.pulls[0, 0, :, 2] == 240).mean() > 0.5
-    assert (found.data["regret"].values > -1e-3).all()
+    assert (comparison.accounts.pulls[0, 0, :, 2] == 240).mean() > 0.5
+    assert (comparison.data["regret"].values > -1e-3).all()
     free = compare("ads.csv", 242.0, UCB, runs=30, marks=2, growth="none")
     assert free.plan.spending.supply.growth is None
     assert (free.accounts.pulls[0, 0, :, 2] > 250).any()
@@ -129,21 +129,23 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     assert plan.spending.supply.requests == (300,)
     splits = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
     assert list(splits.labels)[:4] == [SEEN, EVEN, BEST, MIXTURE]
-    found = run_plan(dataclasses.replace(plan, baselines=splits))
-    assert found.baselines is not None and found.notes == ()
-    every = np.concatenate([found.data["pulls"].values, found.baselines.data["pulls"].values])
+    comparison = run_plan(dataclasses.replace(plan, baselines=splits))
+    assert comparison.baselines is not None and comparison.notes == ()
+    every = np.concatenate(
+        [comparison.data["pulls"].values, comparison.baselines.data["pulls"].values]
+    )
     assert every.max() == 300
     ((reward, cost),) = file_means(plan.table, plan.worlds)
-    mixture = found.baselines.data["reward"].sel(setting=MIXTURE).values
+    mixture = comparison.baselines.data["reward"].sel(setting=MIXTURE).values
     # All three are corners: cost per request is what the file's is
     hull = 300 * np.interp(spent / 600, cost, reward)
     assert mixture.mean() == pytest.approx(hull, rel=0.02)
-    assert mixture.mean() > found.data["reward"].values.mean()
+    assert mixture.mean() > comparison.data["reward"].values.mean()
     # what a run leaves of the money counts against it: all on the cheap model is far below the
     # program's value
-    left = found.baselines.data["regret"].sel(setting=MIXTURE).values.mean(axis=(0, 1))
-    assert (abs(left) < 0.03 * hull).all()
-    assert found.data["regret"].values[..., -1].mean() > 0.03 * hull
+    shortfall = comparison.baselines.data["regret"].sel(setting=MIXTURE).values.mean(axis=(0, 1))
+    assert (abs(shortfall) < 0.03 * hull).all()
+    assert comparison.data["regret"].values[..., -1].mean() > 0.03 * hull
 
 
 @pytest.mark.parametrize(("text", "more", "problem"), [
@@ -195,12 +197,14 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
     np.testing.assert_array_equal(
         beside.baselines.data["reward"].values[-1:], bare.data["reward"].values
     )
-    each = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
-    assert each.plan.played.cadence == Cadence()
-    assert (each.data["reward"] != beside.data["reward"]).any()
+    per_click = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
+    assert per_click.plan.played.cadence == Cadence()
+    assert (per_click.data["reward"] != beside.data["reward"]).any()
     # After every click, by another program
-    one = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)
-    np.testing.assert_array_equal(one.data["reward"].values, each.data["reward"].values)
+    every_click = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide=1)
+    np.testing.assert_array_equal(
+        every_click.data["reward"].values, per_click.data["reward"].values
+    )
 
 
 def test_days_are_played_click_by_click_where_that_would_take_long(

@@ -61,44 +61,44 @@ TWO = table(counts("one"), counts("two", slice(0, 3)))
 
 
 def test_uniforms_stand_where_their_address_says() -> None:
-    found = mean_uniforms(7, 3, [0, 11], np.array([0, 5]), np.array([2, 4]))
+    uniforms = mean_uniforms(7, 3, [0, 11], np.array([0, 5]), np.array([2, 4]))
     root = tuple(int(x) for x in np.asarray(jax.random.key_data(jax.random.key(7))))
     for i, run in enumerate((0, 11)):
         for j, (draw, arm) in enumerate(((0, 2), (5, 4))):
             # (instance, run), then the domain of means
             means = threefry(threefry(root, (3, run)), (0, 3))
             words = threefry(means, (draw, arm))
-            assert found[i, j].tolist() == [((word >> 8) + 0.5) / 2**24 for word in words]
+            assert uniforms[i, j].tolist() == [((word >> 8) + 0.5) / 2**24 for word in words]
     assert streams.Domain.MEANS == 3 and len(set(streams.Domain)) == 3
 
 
 def test_no_draw_depends_on_other_instances_runs_or_policies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
-    assert few.worlds.noise == "clicks"
-    assert len(few.worlds.groups) == 1
-    assert few.worlds.posterior is not None
-    arms = few.worlds.arms(few.table, few.worlds.groups[0].rows, range(5))
+    short = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
+    assert short.worlds.noise == "clicks"
+    assert len(short.worlds.groups) == 1
+    assert short.worlds.posterior is not None
+    arms = short.worlds.arms(short.table, short.worlds.groups[0].rows, range(5))
     reward, cost = (x.reshape(2, 5, 4) for x in arms.values())
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
-    many = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
-    assert [group.rows for group in many.worlds.groups] == [(0,), (1,)]
+    long = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
+    assert [group.rows for group in long.worlds.groups] == [(0,), (1,)]
     for number in (1, 0):  # in the other order, each alone, and other runs beside
         width = len(TWO.instances[number].arms)
-        other = many.worlds.arms(many.table, many.worlds.groups[number].rows, [800, 3])
-        alone = [x[:, :width] for x in other.values()]
+        arms_alone = long.worlds.arms(long.table, long.worlds.groups[number].rows, [800, 3])
+        alone = [x[:, :width] for x in arms_alone.values()]
         np.testing.assert_array_equal(alone[0][1], reward[number, 3, :width])
         np.testing.assert_array_equal(alone[1][1], cost[number, 3, :width])
-        drawn = few.worlds.posterior.instances[number].draw(0, number, [3])  # in the file's unit
-        np.testing.assert_allclose(drawn.reward[0], alone[0][1], atol=2**-24)
+        means = short.worlds.posterior.instances[number].draw(0, number, [3])  # in the file's unit
+        np.testing.assert_allclose(means.reward[0], alone[0][1], atol=2**-24)
         np.testing.assert_allclose(
-            drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22
+            means.cost[0], alone[1][1] * short.table.instances[number].cost_bound, atol=2**-22
         )
 
 
 def test_the_posterior_is_the_one_that_the_text_states() -> None:
-    found = posterior_of(TWO)
+    posterior = posterior_of(TWO)
     n, x, s = (np.concatenate([a, a[:3]]) for a in (CLICKS, CONVERSIONS, SPENT))
 
     # The same integrals in other coordinates: Δ(arcsin √m) has the density (m(1 − m))^−½, Δ(ln σ)
@@ -113,7 +113,7 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
     weight /= weight.sum()
     rate = [(weight * ((a + x[i]) / (a + b + n[i]))).sum() for i in range(n.size)]
     np.testing.assert_allclose(
-        np.concatenate([one.means()[0] for one in found.instances]), rate, rtol=2e-3
+        np.concatenate([instance.means()[0] for instance in posterior.instances]), rate, rtol=2e-3
     )
 
     mu, tau = np.linspace(-2, 2, 801)[:, None], np.exp(np.linspace(-6, 2, 600))[None, :]
@@ -123,55 +123,55 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
         for i in range(n.size)
     )
     weight = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
-    precision, drawn = n / 0.25, found.instances[0].draw(0, 0, range(20_000))
+    precision, means = n / 0.25, posterior.instances[0].draw(0, 0, range(20_000))
     total = [precision[i] + tau**-2 for i in range(4)]
     center = [(precision[i] * np.log(s[i] / n[i]) + mu * tau**-2) / total[i] for i in range(4)]
     # The mean and standard deviation of ln c, of which a draw leaves out one in a thousand
     for i in range(4):
         mean = (weight * center[i]).sum()
         sd = np.sqrt((weight * (1 / total[i] + (center[i] - mean) ** 2)).sum())
-        logs = np.log(drawn.cost[:, i])
+        logs = np.log(means.cost[:, i])
         assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000)
         assert logs.std() == pytest.approx(sd, rel=0.03)
-    assert found.cost_cv == 0.5 and found.cost_cv_from == "stated"
+    assert posterior.cost_cv == 0.5 and posterior.cost_cv_from == "stated"
 
 
 def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share() -> None:
     """Few clicks, and an m that is hardly known: exp of a wider normal law has a larger mean."""
-    one, doubtful = np.ones(1), np.array([0.4])
-    pool = SharedGrid(one, np.array([-1.0]), np.array([0.5]), doubtful)
+    unit, doubtful = np.ones(1), np.array([0.4])
+    pool = SharedGrid(unit, np.array([-1.0]), np.array([0.5]), doubtful)
     clicks = np.array([0.0, 1.0, 50.0])
     costs = CountPosterior(
         "beta", clicks, clicks / 2, np.log([1.0, 0.5, 0.3]), clicks / 0.25, pool, pool
     )
     uniform = (np.arange(100) + 0.5) / 100
-    drawn = [[costs._cost([0], [m], np.full(3, u))[0] for u in uniform] for m in uniform]
-    np.testing.assert_allclose(costs.means()[1], np.mean(drawn, axis=(0, 1)), rtol=0.01)
+    samples = [[costs._cost([0], [m], np.full(3, u))[0] for u in uniform] for m in uniform]
+    np.testing.assert_allclose(costs.means()[1], np.mean(samples, axis=(0, 1)), rtol=0.01)
 
 
 def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
-    found = posterior_of(TWO).instances[0]
+    posterior = posterior_of(TWO).instances[0]
     # Of no instance: of the file
     shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))
     # The central 99.9 %
     u = 0.0005 + 0.999 * mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))
-    drawn = found.draw(5, 1, range(3))
+    means = posterior.draw(5, 1, range(3))
     for run in range(3):
         at, cost = (
             np.searchsorted(pool.weight.cumsum(), shared[run, i, 0])
-            for i, pool in enumerate((found.rewards, found.costs))
+            for i, pool in enumerate((posterior.rewards, posterior.costs))
         )
-        m, k = found.rewards.mean[at], found.rewards.strength[at]
+        m, k = posterior.rewards.mean[at], posterior.rewards.strength[at]
         law = stats.beta(m * k + CONVERSIONS, (1 - m) * k + CLICKS - CONVERSIONS)
-        np.testing.assert_allclose(drawn.reward[run], law.ppf(u[run, :, 0]), rtol=1e-9)
+        np.testing.assert_allclose(means.reward[run], law.ppf(u[run, :, 0]), rtol=1e-9)
         mean = (
-            stats.norm.ppf(0.0005 + 0.999 * shared[run, 1, 1]) * found.costs.mean_sd[cost]
-            + found.costs.mean[cost]
+            stats.norm.ppf(0.0005 + 0.999 * shared[run, 1, 1]) * posterior.costs.mean_sd[cost]
+            + posterior.costs.mean[cost]
         )
-        weight, own = CLICKS / 0.25, found.costs.strength[cost] ** -2
-        center = (weight * np.log(SPENT / CLICKS) + mean * own) / (weight + own)
-        law = stats.lognorm(s=(weight + own) ** -0.5, scale=np.exp(center))
-        np.testing.assert_allclose(drawn.cost[run], law.ppf(u[run, :, 1]), rtol=1e-9)
+        weight, precision = CLICKS / 0.25, posterior.costs.strength[cost] ** -2
+        center = (weight * np.log(SPENT / CLICKS) + mean * precision) / (weight + precision)
+        law = stats.lognorm(s=(weight + precision) ** -0.5, scale=np.exp(center))
+        np.testing.assert_allclose(means.cost[run], law.ppf(u[run, :, 1]), rtol=1e-9)
 
 
 def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None:
@@ -198,17 +198,17 @@ def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
     raw = CONVERSIONS / SPENT
     # Two of three clicks converted
     assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()
-    one = posterior_of(TWO).instances[0]
+    pooled = posterior_of(TWO).instances[0]
     flat = dataclasses.replace(
-        one, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1))
+        pooled, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1))
     )  # type: ignore[type-var]
 
     def sure(posterior: CountPosterior) -> float:
-        drawn = posterior.draw(0, 0, range(2000))
-        return float(((drawn.reward / drawn.cost).argmax(axis=1) == 2).mean())
+        means = posterior.draw(0, 0, range(2000))
+        return float(((means.reward / means.cost).argmax(axis=1) == 2).mean())
 
-    assert sure(flat) > 0.9 and sure(one) < 0.7  # type: ignore[arg-type]
-    assert one.means()[0][2] < 0.25
+    assert sure(flat) > 0.9 and sure(pooled) < 0.7  # type: ignore[arg-type]
+    assert pooled.means()[0][2] < 0.25
 
 
 def test_no_draw_is_above_the_bound() -> None:
@@ -217,14 +217,14 @@ def test_no_draw_is_above_the_bound() -> None:
     bounds = {(i.reward_bound, i.cost_bound) for i in plan.table.instances}
     assert len(bounds) == 1  # one for all
     (reward_bound, cost_bound), spread = bounds.pop(), 1 + np.sqrt(3) / 2
-    for number, one in enumerate(plan.worlds.posterior.instances):
-        drawn = one.draw(0, number, range(400))
-        assert drawn.reward.max() < reward_bound == 1
-        assert drawn.cost.max() * spread < cost_bound
-        highest, least, dearest = one.extremes()  # type: ignore[union-attr]
-        assert (drawn.reward <= highest).all()
-        assert (least <= drawn.cost).all()
-        assert (drawn.cost <= dearest).all()
+    for number, posterior in enumerate(plan.worlds.posterior.instances):
+        means = posterior.draw(0, number, range(400))
+        assert means.reward.max() < reward_bound == 1
+        assert means.cost.max() * spread < cost_bound
+        highest, cheapest, dearest = posterior.extremes()  # type: ignore[union-attr]
+        assert (means.reward <= highest).all()
+        assert (cheapest <= means.cost).all()
+        assert (means.cost <= dearest).all()
         assert dearest.max() * spread <= cost_bound * (1 + 1e-12)
 
 
@@ -233,11 +233,11 @@ def test_days_say_how_a_cost_varies() -> None:
     clicks, spent = np.array([10.0, 20.0, 10.0]), np.array([8.0, 20.0, 12.0])  # 0.8, 1, 1.2 a click
     rows = Daily(day, clicks, np.array([1.0, 2.0, 1.0]), spent)
     assert day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
-    found = posterior_of(table(counts("one", daily=(rows,) * 4)))
-    assert found.cost_cv_from == "days"
-    assert found.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
+    posterior = posterior_of(table(counts("one", daily=(rows,) * 4)))
+    assert posterior.cost_cv_from == "days"
+    assert posterior.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
     # Conversions vary less than by chance: no less than a binomial law
-    assert found.dispersion == 1.0
+    assert posterior.dispersion == 1.0
     assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
 
 
@@ -264,51 +264,51 @@ def test_pooling_by_moments_agrees_where_there_are_many_arms() -> None:
 def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
     draw = np.random.default_rng(1)
     rows = tuple((draw.uniform(0, 1, k), draw.uniform(0.1, 1, k)) for k in (5, 9))
-    found = LogPosterior(rows).draw(3, 2, range(4000))
+    means = LogPosterior(rows).draw(3, 2, range(4000))
     for arm, (reward, cost) in enumerate(rows):
         u = mean_uniforms(3, 2, [17], np.arange(reward.size), np.full(reward.size, arm))[0, :, 0]
         weights = -np.log(u) / -np.log(u).sum()
-        assert found.reward[17, arm] == pytest.approx((weights * reward).sum())
-        assert found.cost[17, arm] == pytest.approx((weights * cost).sum())
+        assert means.reward[17, arm] == pytest.approx((weights * reward).sum())
+        assert means.cost[17, arm] == pytest.approx((weights * cost).sum())
         error = reward.std() / np.sqrt(reward.size + 1)  # Var Σ w r = Var(r) / (R + 1)
-        assert abs(found.reward[:, arm].mean() - reward.mean()) < 4 * error / np.sqrt(4000)
-        assert found.reward[:, arm].std() == pytest.approx(error, rel=0.05)
+        assert abs(means.reward[:, arm].mean() - reward.mean()) < 4 * error / np.sqrt(4000)
+        assert means.reward[:, arm].std() == pytest.approx(error, rel=0.05)
     instance = Instance(
         "log", ("a", "b"), *(np.array([r[i].mean() for r in rows]) for i in (0, 1)), 1.0, 1.0, rows
     )
-    few = LogPosterior(rows).draw(3, 2, range(2))
-    arms = run_arms([instance], [few], "empirical", 0.0)
+    short = LogPosterior(rows).draw(3, 2, range(2))
+    arms = run_arms([instance], [short], "empirical", 0.0)
     reward, cost = arms.values()
-    np.testing.assert_allclose(reward, few.reward, atol=2**-20)
-    np.testing.assert_allclose(cost, few.cost, atol=2**-20)
+    np.testing.assert_allclose(reward, short.reward, atol=2**-20)
+    np.testing.assert_allclose(cost, short.cost, atol=2**-20)
     # a row is drawn with its weight: the share of each row among many pulls
     key = jax.random.key(5)
     words = jax.vmap(lambda n: streams.words(key, n, 0))(jnp.arange(4000))
     law = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), arms.law)
     pulled = np.asarray(jax.vmap(lambda w: jnp.stack(law.outcome(jnp.int32(0), w)))(words)) / 2**24
-    for j, weight in enumerate((few.weights or ())[0][1]):
+    for j, weight in enumerate((short.weights or ())[0][1]):
         hits = np.isclose(pulled, [rows[0][0][j], rows[0][1][j]], atol=2**-23).all(axis=1).mean()
         assert abs(hits - weight) < 4.5 * np.sqrt(weight * (1 - weight) / 4000) + 1e-9
 
 
 def test_clicks_keep_the_words_of_coins() -> None:
-    instance, drawn = (
+    instance, means = (
         counts("one"),
         DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None]),
     )
-    coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
-    same, clicks = (run_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
+    coins = jb.environments.FiniteArms.bernoulli(means.reward, means.cost / 2.0)
+    same, clicks = (run_arms([instance], [means], noise, 0.3) for noise in ("bernoulli", "clicks"))
     words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))
-    played = []
+    outcomes = []
     for arms in (coins, same, clicks):
         law = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], arms.law)
-        played.append(
+        outcomes.append(
             np.asarray(jax.vmap(lambda w, law=law: jnp.stack(law.outcome(jnp.int32(1), w)))(words))
         )
-    np.testing.assert_array_equal(played[0], played[1])
-    np.testing.assert_array_equal(played[0][:, 0], played[2][:, 0])  # the same clicks convert
+    np.testing.assert_array_equal(outcomes[0], outcomes[1])
+    np.testing.assert_array_equal(outcomes[0][:, 0], outcomes[2][:, 0])  # the same clicks convert
     np.testing.assert_array_equal(clicks.mean_cost, same.mean_cost)
-    cost = played[2][:, 1] / 2**24 / (SPENT[1] / CLICKS[1] / 2)
+    cost = outcomes[2][:, 1] / 2**24 / (SPENT[1] / CLICKS[1] / 2)
     assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000)
     assert cost.std() == pytest.approx(0.3, rel=0.05)
     assert abs(cost - 1).max() < np.sqrt(3) * 0.3 + 1e-6
@@ -316,11 +316,11 @@ def test_clicks_keep_the_words_of_coins() -> None:
 
 def test_an_instance_may_come_twice_with_other_runs() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.6, 0.4]] * 2, [[0.5, 0.7]] * 2)
-    given = {"key": jax.random.key(1), "instance_ids": [4, 4]}
+    keywords = {"key": jax.random.key(1), "instance_ids": [4, 4]}
 
     def laid_out(replicates: list[list[int]]) -> setup.Layout:
         budget = jb.TotalBudget(12.0, last_pull="counts")
-        return setup.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **given)
+        return setup.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **keywords)
 
     task = laid_out([[2, 5], [0, 7]]).tasks[0]
     lanes = task.lanes(np.arange(4))
@@ -345,8 +345,8 @@ def test_means_and_beta_and_a_wish_are_given(tmp_path) -> None:
     ):
         prepare(means, 20.0, OmegaUCB(), uncertainty="means")
     assert prepare(TWO, 20.0, OmegaUCB(), noise="beta").worlds.uncertainty == "given"
-    given = prepare(TWO, 20.0, OmegaUCB(), uncertainty="given")
-    assert given.worlds.noise == "bernoulli" and given.worlds.why_given is None
-    assert [i.cost_bound for i in given.table.instances] == [2.0, 2.0]  # those of the file
+    certain = prepare(TWO, 20.0, OmegaUCB(), uncertainty="given")
+    assert certain.worlds.noise == "bernoulli" and certain.worlds.why_given is None
+    assert [i.cost_bound for i in certain.table.instances] == [2.0, 2.0]  # those of the file
     with pytest.raises(InputError, match=r"cost_max: 1.0 given; it must be at least"):
         with_bounds(TWO, "clicks", posterior_of(TWO), 0.5, None, 1.0)

@@ -15,7 +15,7 @@ import pytest
 from tests.apps.commands import command
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
+BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
 LONG = "Spring sale — women 25 to 34; everybody who looked at shoes and left_without_buying_anything_at_all_2026"
 
 # told to the frame around the page: what sticks out, and the first column of the first table before
@@ -56,10 +56,10 @@ def opened(page: str, width: int, folder: Path) -> tuple[dict, str]:
         f"file://{folder / 'frame.html'}",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    found = re.search(r"<pre>(\{.*?\})</pre>", done.stdout, re.DOTALL)
-    assert found, (done.stdout[-500:], done.stderr[-2000:])
+    match = re.search(r"<pre>(\{.*?\})</pre>", done.stdout, re.DOTALL)
+    assert match, (done.stdout[-500:], done.stderr[-2000:])
     return json.loads(
-        found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     ), done.stderr
 
 
@@ -78,8 +78,8 @@ def test_the_page_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     page = Path("out/report.html").read_text()
     assert "<b>east" not in page  # names are text
     for width in (1280, 390):
-        told, said = opened(page, width, tmp_path)
-        assert told["width"] == width and told["scroll"] <= width, told
-        assert told["out"] == [] and told["pictures"] == 0
-        assert told["after"] == sorted(told["before"], key=float, reverse=True)
-        assert "CONSOLE" not in said  # neither errors nor warnings
+        probe, log = opened(page, width, tmp_path)
+        assert probe["width"] == width and probe["scroll"] <= width, probe
+        assert probe["out"] == [] and probe["pictures"] == 0
+        assert probe["after"] == sorted(probe["before"], key=float, reverse=True)
+        assert "CONSOLE" not in log  # neither errors nor warnings

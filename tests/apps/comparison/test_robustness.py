@@ -24,7 +24,7 @@ def counts(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
+def plans_played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
     """The plans that checks play."""
     plans: list[ComparisonPlan] = []
     monkeypatch.setattr(
@@ -35,15 +35,15 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
 
 @pytest.mark.parametrize("uncertainty", ["means", "given"])
 def test_costs_that_vary_have_room_to(
-    counts: str, uncertainty: str, played: list[ComparisonPlan]
+    counts: str, uncertainty: str, plans_played: list[ComparisonPlan]
 ) -> None:
     """Costs of the check by clicks vary as much as is told: their bound is not that of coins."""
     plan = prepare(
         counts, 20.0, OmegaUCB(), runs=4, marks=1, noise="bernoulli", uncertainty=uncertainty
     )
-    found = run_plan(plan)
-    check = answer.check_noise(found)
-    (look,) = played
+    comparison = run_plan(plan)
+    check = answer.check_noise(comparison)
+    (look,) = plans_played
     assert not isinstance(check, str)
     assert check.noise == look.worlds.noise == answer.other_noise(plan)
     (instance,), (before,) = look.table.instances, plan.table.instances
@@ -57,14 +57,14 @@ def test_costs_that_vary_have_room_to(
         assert instance.cost_bound == before.cost_bound
 
 
-def test_bounds_that_were_given_stay(counts: str, played: list[ComparisonPlan]) -> None:
+def test_bounds_that_were_given_stay(counts: str, plans_played: list[ComparisonPlan]) -> None:
     """Policies see costs and rewards over their bounds: other ones would be another comparison."""
-    given = {"reward_max": 3.0, "cost_max": 5.0, "noise": "bernoulli"}
-    plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, **given)
-    found = run_plan(plan)
-    answer.check_noise(found)
-    (instance,) = played[0].table.instances
-    assert (played[0].worlds.noise, instance.reward_bound, instance.cost_bound) == (
+    fields = {"reward_max": 3.0, "cost_max": 5.0, "noise": "bernoulli"}
+    plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, **fields)
+    comparison = run_plan(plan)
+    answer.check_noise(comparison)
+    (instance,) = plans_played[0].table.instances
+    assert (plans_played[0].worlds.noise, instance.reward_bound, instance.cost_bound) == (
         "clicks",
         3.0,
         5.0,
@@ -75,9 +75,9 @@ def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
     plan = prepare(
         counts, 20.0, [SUAK(c=0.5), OnePhase(c=0.5, horizon=1)], runs=4, marks=1, average_cost=0.5
     )
-    found = run_plan(plan)
+    comparison = run_plan(plan)
     first, second = plan.played.labels
-    check = answer.check_noise(dataclasses.replace(found, broken=frozenset({second})))
+    check = answer.check_noise(dataclasses.replace(comparison, broken=frozenset({second})))
     assert not isinstance(check, str)
     assert [name for name, _ in check.ranking] == [first]
     assert check.same_best
@@ -85,24 +85,28 @@ def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
 
 def test_a_skip_is_no_pull(counts: str) -> None:
     plan = prepare(counts, 20.0, SUAK(c=0.2), runs=4, marks=1, average_cost=0.2)
-    found = run_plan(plan)
+    comparison = run_plan(plan)
     assert plan.spending.rounds == 100
-    assert found.data["pulls"].values.tolist() == found.accounts.pulls.sum(axis=-1).tolist()
-    assert (found.data["pulls"].values < 100).all()
+    assert (
+        comparison.data["pulls"].values.tolist() == comparison.accounts.pulls.sum(axis=-1).tolist()
+    )
+    assert (comparison.data["pulls"].values < 100).all()
 
 
-def test_a_smaller_budget_has_its_own_horizon(counts: str, played: list[ComparisonPlan]) -> None:
+def test_a_smaller_budget_has_its_own_horizon(
+    counts: str, plans_played: list[ComparisonPlan]
+) -> None:
     plan = prepare(counts, 20.0, OnePhase(c=0.5, horizon=1), runs=4, marks=1, average_cost=0.5)
     assert plan.spending.rounds == 40
-    found = run_plan(plan)
-    answer.money_over_budgets(found, 0, points=4)
-    policies: list[Any] = [look.played.policies[0].policy for look in played]
+    comparison = run_plan(plan)
+    answer.money_over_budgets(comparison, 0, points=4)
+    policies: list[Any] = [look.played.policies[0].policy for look in plans_played]
     assert (
         [policy.horizon.item() for policy in policies]
         == [10, 20, 30]
-        == [look.spending.rounds for look in played]
+        == [look.spending.rounds for look in plans_played]
     )
-    assert [look.spending.budget for look in played] == [5.0, 10.0, 15.0]
+    assert [look.spending.budget for look in plans_played] == [5.0, 10.0, 15.0]
     assert {policy.c.item() for policy in policies} == set(
         plan.spending.scaled_average_costs(plan.table.instances)
     )

@@ -36,21 +36,23 @@ def means(path: Path) -> Path:
     return path
 
 
-def played(path: Path, budgets: list[float] = BUDGETS, **options: object) -> Comparison:
+def compared(path: Path, budgets: list[float] = BUDGETS, **options: object) -> Comparison:
     policies = [ThompsonLP(), UCBBwK(), PrimalDualBwK(), FixedSplit([1.0, 1.0, 1.0])]
     return compare(path, budgets, policies, runs=8, last_pull="forfeits", **options)
 
 
 def test_money_and_tokens_are_read_beside_each_other(tmp_path: Path) -> None:
     table = read_arms(log(tmp_path / "log.csv"), columns=COLUMNS)
-    (one,) = table.instances
+    (instance,) = table.instances
     with (tmp_path / "log.csv").open() as file:
         rows = list(csv.DictReader(file))
-    for arm, name in enumerate(one.arms):
-        mine = np.array([(float(x["usd"]), float(x["tokens"])) for x in rows if x["model"] == name])
-        np.testing.assert_allclose(one.mean_cost[arm], mine.mean(0), rtol=1e-12)
-        assert np.array_equal(one.log[arm][1], mine)  # type: ignore[index]
-    assert one.cost_bound[1] == max(float(x["tokens"]) for x in rows)  # type: ignore[index]
+    for arm, name in enumerate(instance.arms):
+        costs = np.array(
+            [(float(x["usd"]), float(x["tokens"])) for x in rows if x["model"] == name]
+        )
+        np.testing.assert_allclose(instance.mean_cost[arm], costs.mean(0), rtol=1e-12)
+        assert np.array_equal(instance.log[arm][1], costs)  # type: ignore[index]
+    assert instance.cost_bound[1] == max(float(x["tokens"]) for x in rows)  # type: ignore[index]
     assert table.spent_units == {"spent": "cost", "spent2": "tokens"}
     (tmp_path / "gap.csv").write_text(
         "model,reward,usd,tokens\na,1,0.1,5\na,0,0.1,\nb,1,0.2,7\nb,1,0.2,9\n"
@@ -79,25 +81,25 @@ def test_no_budget_is_overspent_and_regret_is_against_the_fluid_program(
         if kind == "log"
         else (means(tmp_path / "a.csv"), {"cost2": "tokens"})
     )
-    found = played(path, columns=columns, uncertainty="given")
-    spent = np.stack([found.data[x].values for x in ("spent", "spent2")], axis=-1)
+    comparison = compared(path, columns=columns, uncertainty="given")
+    spent = np.stack([comparison.data[x].values for x in ("spent", "spent2")], axis=-1)
     assert (spent <= np.array(BUDGETS) * (1 + 1e-6)).all()
     assert (spent >= 0.9 * np.array(BUDGETS)).any(axis=-1).all()
-    (one,) = found.plan.table.instances
-    fluid = -linprog(-one.mean_reward, A_ub=one.mean_cost.T, b_ub=BUDGETS).fun
-    regret = found.data["regret"].values[..., -1]
-    expected = found.accounts.pulls @ one.mean_reward
+    (instance,) = comparison.plan.table.instances
+    fluid = -linprog(-instance.mean_reward, A_ub=instance.mean_cost.T, b_ub=BUDGETS).fun
+    regret = comparison.data["regret"].values[..., -1]
+    expected = comparison.accounts.pulls @ instance.mean_reward
     assert (
         np.abs(fluid - expected - regret) <= 1 + 1e-4 * fluid
     ).all()  # but for the last pull, which earns nothing
-    assert regret.mean() > 0 and found.data["spent2"].attrs["units"] == "tokens"
+    assert regret.mean() > 0 and comparison.data["spent2"].attrs["units"] == "tokens"
 
 
 @pytest.mark.integration
 def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
     """1,024 tokens each: the same runs, to the bit, and 1,024 times as many spent."""
-    plain = played(log(tmp_path / "a.csv"), columns=COLUMNS)
-    fine = played(log(tmp_path / "b.csv", 1024), [BUDGETS[0], 1024 * BUDGETS[1]], columns=COLUMNS)
+    plain = compared(log(tmp_path / "a.csv"), columns=COLUMNS)
+    fine = compared(log(tmp_path / "b.csv", 1024), [BUDGETS[0], 1024 * BUDGETS[1]], columns=COLUMNS)
     for name in ("reward", "regret", "pulls", "spent"):
         assert np.array_equal(plain.data[name], fine.data[name]), name
     assert np.array_equal(1024 * plain.data["spent2"], fine.data["spent2"])
@@ -106,7 +108,9 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
 
 
 def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
-    answer = answer_of(played(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}), check=False)
+    answer = answer_of(
+        compared(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}), check=False
+    )
     earned = {x.name: x.earned.mean for x in answer.settings[0].baselines}
     assert list(earned) == ["an even split", "all on the file's best"]
     assert earned["all on the file's best"] == max(earned.values())
@@ -145,12 +149,12 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     path, out = log(tmp_path / "log.csv"), tmp_path / "out"
     line = f"compare --arms {path} --columns name=model,cost=usd,cost2=tokens --budget 1.5,90000"
     assert command(f"{line} --policies all --runs 20 --out {out}") == 0
-    said = capsys.readouterr().out
-    assert "1.50 and 90,000 tokens to spend" in said or "1.5 and 90,000 tokens to spend" in said, (
-        said
-    )
-    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in said
-    assert "the file's best" in said
+    output = capsys.readouterr().out
+    assert (
+        "1.50 and 90,000 tokens to spend" in output or "1.5 and 90,000 tokens to spend" in output
+    ), output
+    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in output
+    assert "the file's best" in output
     assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
     with (out / "arms.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -20,7 +20,7 @@ from tornado.websocket import websocket_connect
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-def found() -> str | None:
+def browser_path() -> str | None:
     """The browser's program, if there is one."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
@@ -43,7 +43,10 @@ class Browser:
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []
         flags += ["--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
         self._process = subprocess.Popen(
-            [str(found()), *flags], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+            [str(browser_path()), *flags],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
         )
         assert self._process.stderr is not None
         for line in self._process.stderr:
@@ -86,28 +89,28 @@ class Browser:
             message["sessionId"] = self._session
         self._loop.run_until_complete(self._write(json.dumps(message)))
         while True:
-            told = self._next(20.0)
-            if told.get("id") == self._number:
-                if "error" in told:
-                    raise RuntimeError(f"{method}: {told['error']['message']}")
-                return told["result"]
+            answer = self._next(20.0)
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
 
     def _next(self, seconds: float) -> dict[str, Any]:
         text = self._loop.run_until_complete(self._read(seconds))
         if text is None:
             raise RuntimeError("the browser has gone")
-        told: dict[str, Any] = json.loads(text)
-        if "method" in told:
-            self.events.append(told)
-        return told
+        event: dict[str, Any] = json.loads(text)
+        if "method" in event:
+            self.events.append(event)
+        return event
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
         # As if a person did it
-        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
-        told = self.call("Runtime.evaluate", expression=script, **how)
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        options = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
+        answer = self.call("Runtime.evaluate", expression=script, **options)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def until(self, script: str, seconds: float = 15.0) -> Any:
         """Wait until an expression in the page is true."""
@@ -147,28 +150,30 @@ class Browser:
         """
         lines, addresses = [], {}
         for event in self.events:
-            name, told = event["method"], event["params"]
+            name, details = event["method"], event["params"]
             if name == "Runtime.exceptionThrown":
-                lines.append(f"exception: {told['exceptionDetails']}")
-            elif name == "Runtime.consoleAPICalled" and told["type"] in (
+                lines.append(f"exception: {details['exceptionDetails']}")
+            elif name == "Runtime.consoleAPICalled" and details["type"] in (
                 "error",
                 "warning",
                 "assert",
             ):
-                lines.append(f"console: {told['args']}")
-            elif name == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-                lines.append(f"log: {told['entry']['text']} {told['entry'].get('url')}")
+                lines.append(f"console: {details['args']}")
+            elif name == "Log.entryAdded" and details["entry"]["level"] in ("error", "warning"):
+                lines.append(f"log: {details['entry']['text']} {details['entry'].get('url')}")
             elif name == "Network.requestWillBeSent":
-                addresses[told["requestId"]] = told["request"]["url"]
-                if not re.match(r"(http://127\.0\.0\.1:|data:|blob:)", told["request"]["url"]):
-                    lines.append(f"asked elsewhere: {told['request']['url']}")
-            elif name == "Network.loadingFailed" and not told.get("canceled"):
-                lines.append(f"failed: {addresses.get(told['requestId'])} {told['errorText']}")
-            elif name == "Network.responseReceived" and told["response"]["status"] >= 400:
-                lines.append(f"{told['response']['status']}: {told['response']['url']}")
+                addresses[details["requestId"]] = details["request"]["url"]
+                if not re.match(r"(http://127\.0\.0\.1:|data:|blob:)", details["request"]["url"]):
+                    lines.append(f"asked elsewhere: {details['request']['url']}")
+            elif name == "Network.loadingFailed" and not details.get("canceled"):
+                lines.append(
+                    f"failed: {addresses.get(details['requestId'])} {details['errorText']}"
+                )
+            elif name == "Network.responseReceived" and details["response"]["status"] >= 400:
+                lines.append(f"{details['response']['status']}: {details['response']['url']}")
         return lines
 
     def picture(self, path: Path, whole: bool = False) -> None:
         """A screenshot."""
-        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))

@@ -18,11 +18,11 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
-        self.anchors.update(value for name in ("id", "name") if (value := given.get(name)))
-        self.links += [value for name in ("href", "src") if (value := given.get(name))]
-        if tag == "img" and not (given.get("alt") or "").strip():
-            self.silent.append(given.get("src") or "?")
+        values = dict(attributes)
+        self.anchors.update(value for name in ("id", "name") if (value := values.get(name)))
+        self.links += [value for name in ("href", "src") if (value := values.get(name))]
+        if tag == "img" and not (values.get("alt") or "").strip():
+            self.silent.append(values.get("src") or "?")
 
 
 def pages(site: Path) -> dict[Path, Page]:
@@ -31,7 +31,7 @@ def pages(site: Path) -> dict[Path, Page]:
 
 def broken(site: Path, read: dict[Path, Page]) -> list[str]:
     """Links to files that are not there, and to anchors that the page there does not have."""
-    found = []
+    dead = []
     for path, page in read.items():
         for link in page.links:
             parts = urlsplit(link)
@@ -40,11 +40,11 @@ def broken(site: Path, read: dict[Path, Page]) -> list[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
-                found.append(f"{path.relative_to(site)}: {link}")
+                dead.append(f"{path.relative_to(site)}: {link}")
             elif (
                 parts.fragment
                 and target in read
                 and unquote(parts.fragment) not in read[target].anchors
             ):
-                found.append(f"{path.relative_to(site)}: {link} (no such place)")
-    return found
+                dead.append(f"{path.relative_to(site)}: {link} (no such place)")
+    return dead

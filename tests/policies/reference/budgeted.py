@@ -91,8 +91,8 @@ def omega_star(s: Seen, rho: float = 0.25) -> Floats:
     """
 
     def eta(mean: Floats, squares: Floats) -> Floats:
-        found = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
-        return np.where((s.n < 30) | (mean <= 0) | (mean >= 1), 1.0, found)
+        share = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
+        return np.where((s.n < 30) | (mean <= 0) | (mean >= 1), 1.0, share)
 
     return omega(s, rho, eta(s.mean_r, s.rr), eta(s.mean_c, s.cc))
 
@@ -124,14 +124,14 @@ def budget_ucb(s: Seen, lam: Floats | float, factor: float = 2.0, lag: int = 1) 
     return or_infinite((s.c > 0) & (denominator > 0), value)
 
 
-def least(s: Seen) -> Floats:
+def least_cost(s: Seen) -> Floats:
     """min over the pulled arms of c, ``[..., 1]``."""
     return np.where(s.n > 0, s.mean_c, np.inf).min(axis=-1, keepdims=True)
 
 
 def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
     """The same with lambda = min c (SPEC A.5, last line)."""
-    return budget_ucb(s, least(s), factor)
+    return budget_ucb(s, least_cost(s), factor)
 
 
 def ucb_sc_plus(
@@ -200,7 +200,7 @@ def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
 
 def ucb_bv2(s: Seen) -> Floats:
     """r/c + (1/lambda_t)(1 + 1/(lambda_t - s)) s, lambda_t = min c (SPEC A.11)."""
-    radius, lam = np.sqrt(log_before(s) / s.n), least(s)
+    radius, lam = np.sqrt(log_before(s) / s.n), least_cost(s)
     value = s.mean_r / s.mean_c + (1 / lam) * (1 + 1 / (lam - radius)) * radius
     return or_infinite((s.c > 0) & (lam > radius), value)
 
@@ -248,12 +248,12 @@ def ucb1(s: Seen) -> Floats:
 # --- choices that are no argmax of a score, for one lane ----------------------------------------------------------
 
 
-def kube_units(densities: Floats, price: Floats, left: float) -> Floats:
-    """How many units of each arm the density-ordered greedy packs into ``left`` (SPEC A.10)."""
+def kube_units(densities: Floats, price: Floats, money: float) -> Floats:
+    """How many units of each arm the density-ordered greedy packs into ``money`` (SPEC A.10)."""
     units = np.zeros_like(price)
     for k in np.argsort(-densities, kind="stable"):
-        units[k] = math.floor(left / price[k])
-        left = max(left - units[k] * price[k], 0.0)
+        units[k] = math.floor(money / price[k])
+        money = max(money - units[k] * price[k], 0.0)
     return units
 
 
@@ -262,13 +262,13 @@ def best_sets(upper: Floats, lower: Floats, size: int) -> tuple[float, list[tupl
     it (SPEC A.13).
     """
     best, sets = -math.inf, []
-    for chosen in itertools.combinations(range(len(upper)), size):
-        u, w = sum(float(upper[k]) for k in chosen), sum(float(lower[k]) for k in chosen)
+    for arms in itertools.combinations(range(len(upper)), size):
+        u, w = sum(float(upper[k]) for k in arms), sum(float(lower[k]) for k in arms)
         ratio = u / w if w > 0 else math.inf
         if ratio > best:
             best, sets = ratio, []
         if ratio == best:
-            sets.append(chosen)
+            sets.append(arms)
     return best, sets
 
 

@@ -568,7 +568,7 @@ def best_pair_G1(
     survival = ndtr(-z_tau)
     v = reward - paper_cost(1.0) * consumption - penalty * survival
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(v)), v.shape))
-    others = np.delete(v, i, axis=0)
+    rest = np.delete(v, i, axis=0)
     return G1Values(
-        v, survival, reward, consumption, (i, j), float(v[i, j]), float(v[i, j] - np.max(others))
+        v, survival, reward, consumption, (i, j), float(v[i, j]), float(v[i, j] - np.max(rest))
     )

@@ -32,15 +32,15 @@ def uncovered(balls: list[tuple[int, int]]) -> list[tuple[int, int]]:
     Balls are sorted by their left end; the furthest right end so far is kept.
     """
     gaps = []
-    reached = 0  # the first point not known to be covered
-    for left, right in sorted(b for b in balls if b[1] > b[0] + 1):
-        if left >= reached:  # an open ball does not hold its ends
-            gaps.append((reached, min(left, RESOLUTION)))
-        reached = max(reached, right)
-        if reached > RESOLUTION:
+    end = 0  # the first point not known to be covered
+    for low, high in sorted(b for b in balls if b[1] > b[0] + 1):
+        if low >= end:  # an open ball does not hold its ends
+            gaps.append((end, min(low, RESOLUTION)))
+        end = max(end, high)
+        if end > RESOLUTION:
             break
-    if reached <= RESOLUTION:
-        gaps.append((reached, RESOLUTION))
+    if end <= RESOLUTION:
+        gaps.append((end, RESOLUTION))
     return [(a, b) for a, b in gaps if a <= b and a <= RESOLUTION]
 
 
@@ -201,9 +201,9 @@ class HOOTwin:
         """
         h, i, gaps = 0, 0, []
         while (h, i) in self.cells and h < self.depth:
-            left, right = (self.bound(h + 1, j, t) for j in (2 * i, 2 * i + 1))
-            gaps.append(abs(left - right) if math.isfinite(min(left, right)) else math.inf)
-            h, i = h + 1, 2 * i + (right > left)
+            low, high = (self.bound(h + 1, j, t) for j in (2 * i, 2 * i + 1))
+            gaps.append(abs(low - high) if math.isfinite(min(low, high)) else math.inf)
+            h, i = h + 1, 2 * i + (high > low)
         return Cell(h, i).x, gaps
 
     def update(self, x: int, reward: float, cost: float) -> None:

@@ -27,7 +27,7 @@ class Budget:
     # By period: known costs and bounds of the others
     held: dict[int, int] = dataclasses.field(default_factory=dict)
 
-    def left(self, slot: int) -> int:
+    def balance(self, slot: int) -> int:
         """What whoever decides in this slot knows to be left."""
         period = slot // self.every
         if self.carries:
@@ -69,48 +69,48 @@ class Twin:
         return [
             k
             for k, bound in enumerate(self.bounds)
-            if all(k not in budget.arms or bound <= budget.left(slot) for budget in self.budgets)
+            if all(k not in budget.arms or bound <= budget.balance(slot) for budget in self.budgets)
         ]
 
     def scores(self, round: int, rho: float) -> list[float]:
         """ω-UCB with open pulls at their arm's current means; of an arm that nothing is known of at
         0 and 1.
         """
-        found = []
+        indices = []
         for n, reward, cost, open_ in zip(self.n, self.reward, self.cost, self.open, strict=True):
             total = n + open_
             if total == 0:
-                found.append(math.inf)
+                indices.append(math.inf)
                 continue
             r = reward + open_ * (reward // n if n else 0)
             c = cost + open_ * (cost // n if n else ONE)
             k = 2 * rho * math.log(round)
             low = omega_interval(total, c / ONE / total, k)[0]
-            found.append(
+            indices.append(
                 omega_interval(total, r / ONE / total, k)[1] / low if low > 0 and c else math.inf
             )
-        return found
+        return indices
 
     def play(self, round: int, slot: int, arm: int, reward: int, cost: int, delay: int) -> None:
         """Decide for an arm: its bound is held, and its true cost is paid."""
         self.open[arm] += 1
-        lost = delay > self.patience
+        is_lost = delay > self.patience
         self.waiting.append(
-            (round + min(delay, self.patience), round, arm, slot, reward, cost, lost)
+            (round + min(delay, self.patience), round, arm, slot, reward, cost, is_lost)
         )
         for budget in self.budgets:
             if arm in budget.arms:
                 budget.charge(budget.held, slot, self.bounds[arm])
                 budget.charge(budget.paid, slot, cost)
 
-    def arrive(self, round: int, most: int) -> list[tuple[int, int, int, int, bool]]:
+    def arrive(self, round: int, limit: int) -> list[tuple[int, int, int, int, bool]]:
         """What is told after a round: (round, arm, reward, cost, lost), in order."""
-        due = sorted(x for x in self.waiting if x[0] <= round)[:most]
+        due = sorted(x for x in self.waiting if x[0] <= round)[:limit]
         for request in due:
             self.waiting.remove(request)
-            _, _, arm, slot, reward, cost, lost = request
+            _, _, arm, slot, reward, cost, is_lost = request
             self.open[arm] -= 1
-            if not lost:
+            if not is_lost:
                 self.n[arm] += 1
                 self.reward[arm] += reward
                 self.cost[arm] += cost
@@ -120,10 +120,10 @@ class Twin:
         return [(x[1], x[2], x[4], x[5], x[6]) for x in due]
 
 
-def expected_left(slot: int, seen: int, every: int, expected: list[int]) -> int:
-    """Requests expected until a budget renews, when ``seen`` of this slot have come before."""
+def expected_left(slot: int, arrived: int, every: int, expected: list[int]) -> int:
+    """Requests expected until a budget renews, when ``arrived`` of this slot have come before."""
     end = (slot // every + 1) * every
-    return max(sum(expected[slot + 1 : end]) + max(expected[slot] - seen, 0), 1)
+    return max(sum(expected[slot + 1 : end]) + max(expected[slot] - arrived, 0), 1)
 
 
 def with_returns(twin: Twin, pacer: Pacer, slot: int) -> list[float]:
@@ -133,15 +133,15 @@ def with_returns(twin: Twin, pacer: Pacer, slot: int) -> list[float]:
         n * max(bound - c * ONE, 0)
         for n, bound, c in zip(twin.open, twin.bounds, means, strict=True)
     ]
-    return [budget.left(slot) + sum(back[k] for k in budget.arms) for budget in twin.budgets]
+    return [budget.balance(slot) + sum(back[k] for k in budget.arms) for budget in twin.budgets]
 
 
-def even_line(budget: Budget, slot: int, seen: int, expected: list[int]) -> float:
+def even_line(budget: Budget, slot: int, arrived: int, expected: list[int]) -> float:
     """What an even pace lets a budget spend now, in ticks."""
     first = slot // budget.every * budget.every
     whole = max(sum(expected[first : first + budget.every]), 1)
-    kept = budget.amount * (expected_left(slot, seen, budget.every, expected) - 1) / whole
-    return budget.left(slot) - kept
+    reserve = budget.amount * (expected_left(slot, arrived, budget.every, expected) - 1) / whole
+    return budget.balance(slot) - reserve
 
 
 @dataclasses.dataclass
@@ -177,17 +177,17 @@ class Pacer:
 
     def means(self, twin: Twin) -> list[tuple[int, float]]:
         """(pulls, mean cost) of every arm, open ones counted in; the bound of an arm that is new."""
-        found = []
+        rows = []
         for n, cost, open_, bound in zip(twin.n, twin.cost, twin.open, twin.bounds, strict=True):
             c = cost + open_ * (cost // n if n else ONE)
-            found.append((n + open_, c / ONE / (n + open_) if n + open_ else bound / ONE))
-        return found
+            rows.append((n + open_, c / ONE / (n + open_) if n + open_ else bound / ONE))
+        return rows
 
     def move(self, twin: Twin, targets: list[float], arm: int) -> None:
         """The prices after a decision; arm −1: the policy rests."""
         assert self.price is not None
         paid = self.means(twin)[arm][1] if arm >= 0 else 0.0
         for j, (target, budget) in enumerate(zip(targets, twin.budgets, strict=True)):
-            mine = paid if arm in budget.arms else 0.0
-            moved = self.price[j] * math.exp(min(self.eta * (mine / target - 1), 1))
-            self.price[j] = min(max(moved, min(self.start * 2.0**-10, 1) / target), 1 / target)
+            share = paid if arm in budget.arms else 0.0
+            step = self.price[j] * math.exp(min(self.eta * (share / target - 1), 1))
+            self.price[j] = min(max(step, min(self.start * 2.0**-10, 1) / target), 1 / target)

@@ -43,9 +43,9 @@ def wilson_bounds(n: Floats, r: Floats, c: Floats, t: int, rho: float) -> tuple[
 
 def program(mu: Floats, cost: Floats, limit: Floats) -> tuple[Floats, Floats]:
     """(x, prices) of max mu x with cost^T x <= limit, x >= 0, by HiGHS; cost ``[K, rows]``."""
-    found = linprog(-mu, A_ub=cost.T, b_ub=limit, method="highs")
-    assert found.status == 0, found.message
-    return found.x, -found.ineqlin.marginals
+    solution = linprog(-mu, A_ub=cost.T, b_ub=limit, method="highs")
+    assert solution.status == 0, solution.message
+    return solution.x, -solution.ineqlin.marginals
 
 
 def fluid_limit(room: Floats, timed: bool, share: float = 1.0) -> Floats:
@@ -77,7 +77,7 @@ class PrimalDual:
         with np.errstate(divide="ignore"):
             return np.where(price > 0, upper / np.where(price > 0, price, 1), np.inf)
 
-    def played(self, arm: NDArray[np.int64], lower: Floats) -> None:
+    def book(self, arm: NDArray[np.int64], lower: Floats) -> None:
         used = self.uses(lower)[np.arange(arm.size), arm]
         self.weights = self.weights * (1 + self.epsilon) ** used
         self.weights /= self.weights.sum(-1, keepdims=True)
@@ -104,7 +104,7 @@ class Game:
         weight = np.exp(-self.hedge * (self.losses - self.losses.min(-1, keepdims=True)))
         return weight / weight.sum(-1, keepdims=True)
 
-    def played(
+    def book(
         self, arm: NDArray[np.int64], resource: NDArray[np.int64], reward: Floats, cost: Floats
     ) -> None:
         p, lanes = self.arms(), np.arange(arm.size)
@@ -124,10 +124,10 @@ class Descent:
         self.price: Floats | None = None
 
     def net(
-        self, upper: Floats, lower: Floats, left: Floats, rounds_left: int, paid: Floats
+        self, upper: Floats, lower: Floats, money: Floats, rounds_left: int, paid: Floats
     ) -> Floats:
         """Prices of this round, after one that cost ``paid``; then the net rewards."""
-        target = np.maximum(left / rounds_left, 2.0**-24)
+        target = np.maximum(money / rounds_left, 2.0**-24)
         if self.price is None:
             self.price = self.start / target
         else:

@@ -59,40 +59,43 @@ def pe_cs(
         while lane.n[arm] < tau and len(lane.played) < rounds:
             lane.pull(arm)
 
-    left, omega = list(order), 0
-    while len(left) > 1 and len(lane.played) < rounds:
+    remaining, omega = list(order), 0
+    while len(remaining) > 1 and len(lane.played) < rounds:
         tau, width = level(omega)
-        for arm in left:
+        for arm in remaining:
             to(arm, tau)
         if len(lane.played) == rounds:
             return
-        floor = max(lane.mean[k] - width for k in left)
-        left = [k for k in left if lane.mean[k] + width > floor]
-        if len(left) > 1:
+        floor = max(lane.mean[k] - width for k in remaining)
+        remaining = [k for k in remaining if lane.mean[k] + width > floor]
+        if len(remaining) > 1:
             omega += 1
-            lane.pull(left[0])  # before the next τ is looked at
-    best, own = left[0], dict.fromkeys(order, 0)
+            lane.pull(remaining[0])  # before the next τ is looked at
+    best, phases = remaining[0], dict.fromkeys(order, 0)
     queue = order[: order.index(best)]
     while len(lane.played) < rounds:
         if not queue:
             to(best, rounds)
             return
         arm = queue[0]
-        (tau, width), (tau_best, width_best) = level(own[arm]), level(min(omega, own[arm] + kappa))
+        (tau, width), (tau_best, width_best) = (
+            level(phases[arm]),
+            level(min(omega, phases[arm] + kappa)),
+        )
         to(arm, tau)
         to(best, tau_best)
         if len(lane.played) == rounds:
             return
-        here, there, share = lane.mean[arm], lane.mean[best], 1 - alpha
-        if share * (there + width) < here - width:
+        mean_arm, mean_best, share = lane.mean[arm], lane.mean[best], 1 - alpha
+        if share * (mean_best + width) < mean_arm - width:
             while len(lane.played) < rounds:
                 lane.pull(arm)
-        elif here + width < share * (there - width_best):
+        elif mean_arm + width < share * (mean_best - width_best):
             queue.pop(0)
             lane.pull(queue[0] if queue else best)
         else:
-            own[arm] += 1
-            omega = max(omega, own[arm])
+            phases[arm] += 1
+            omega = max(omega, phases[arm])
             lane.pull(arm)
 
 
@@ -105,8 +108,8 @@ def conservative(
     cost: float | None = None,
     wide: bool = False,
 ) -> None:
-    others = lane.n.size - 1
-    bounds = others if cost is None else 2 * others
+    rivals = lane.n.size - 1
+    bounds = rivals if cost is None else 2 * rivals
     zeta = bounds / delta
 
     def psi(s: float) -> float:
@@ -121,9 +124,9 @@ def conservative(
 
     floor = 0.0 if cost is None else (1 - alpha) * mean / cost
     for t in range(1, rounds + 1):
-        index, net = np.zeros(others + 1), np.zeros(others + 1)
+        index, net = np.zeros(rivals + 1), np.zeros(rivals + 1)
         index[0], net[0] = (mean, mean) if cost is None else (mean / cost, alpha * mean)
-        for k in range(1, others + 1):
+        for k in range(1, rivals + 1):
             if lane.n[k] == 0:
                 index[k], net[k] = np.inf, -floor
                 continue
@@ -133,8 +136,8 @@ def conservative(
                 index[k], net[k] = high, low
                 continue
             paid = lane.c[k] / lane.n[k]
-            least = max(0, paid - width)
-            index[k] = min(1, high) / least if least > 0 else np.inf
+            lowest = max(0, paid - width)
+            index[k] = min(1, high) / lowest if lowest > 0 else np.inf
             net[k] = low - floor * min(1, paid + width)
         arm = int(np.argmax(index))
         room = lane.n @ net + net[arm] - ((1 - alpha) * mean * t if cost is None else 0)
@@ -154,14 +157,14 @@ def divergence(p: float, q: float) -> float:
 
 
 def chernoff_overlap(lane: Lane, delta: float, rounds: int) -> list[int]:
-    """Who is left."""
+    """The arms that remain."""
     arms = list(range(lane.n.size))
     alive = list(arms)
     while len(lane.played) < rounds:
         if lane.n.sum():
             best = max(alive, key=lambda k: lane.mean[k])
             level = np.log(2 * lane.n.sum() * (len(arms) - 1) / delta)
-            kept = [best]
+            survivors = [best]
             for k in alive:
                 n = lane.n[best], lane.n[k]
                 if k == best:
@@ -171,8 +174,8 @@ def chernoff_overlap(lane: Lane, delta: float, rounds: int) -> list[int]:
                     lane.mean[k], pooled
                 )
                 if min(n) == 0 or sure <= level:
-                    kept.append(k)
-            alive = sorted(kept)
+                    survivors.append(k)
+            alive = sorted(survivors)
         if len(alive) == 1:
             break
         price = (lane.c + 1) / (lane.n + 1)
@@ -181,7 +184,7 @@ def chernoff_overlap(lane: Lane, delta: float, rounds: int) -> list[int]:
 
 
 def elimination(lane: Lane, budget: float, rule: str, spread: str) -> list[int]:
-    """Who is left."""
+    """The arms that remain."""
     arms = lane.n.size
     alive = list(range(arms))
     if rule == "halving":

@@ -36,8 +36,8 @@ def exact(value: float) -> object:
 
 
 def play_hand(policy: RCUCB) -> RCUCB:
-    for j, reward, seen, true in HAND:
-        policy.update(0, j, reward, seen, true)
+    for j, reward, observed, true in HAND:
+        policy.update(0, j, reward, observed, true)
     return policy
 
 
@@ -108,7 +108,7 @@ def test_recurrences_of_the_paper() -> None:
     policy = RCUCB(n, limits)
     g, pen = np.zeros((n, 4)), np.zeros((n, 4))
     count, pulls = np.zeros((n, 4)), np.zeros(n)
-    for i, j, reward, seen, true in random_rounds(n, limits, 150, seed=3):
+    for i, j, reward, observed, true in random_rounds(n, limits, 150, seed=3):
         for k, tau in enumerate(limits):
             lam = paper_penalty(tau)
             pen[i, k] = lam / (pulls[i] + 1) * (pulls[i] * pen[i, k] / lam + float(true > tau))
@@ -117,7 +117,7 @@ def test_recurrences_of_the_paper() -> None:
                 g[i, k] = (count[i, k] * g[i, k] + add) / (count[i, k] + 1)
                 count[i, k] += 1
         pulls[i] += 1
-        policy.update(i, j, reward, seen, true)
+        policy.update(i, j, reward, observed, true)
         if policy.t > n:
             log = 2.0 * math.log(policy.t)
             width = (
@@ -225,8 +225,8 @@ def test_best_pair_of_two_arms() -> None:
 def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
     policy = UCBReduction(1, LIMITS, alpha=1.3, width=width)
     assert policy.choices() == frozenset({(0, 0)})
-    for j, reward, seen, _ in HAND:
-        policy.update(0, j, reward, seen)
+    for j, reward, observed, _ in HAND:
+        policy.update(0, j, reward, observed)
     root = math.sqrt(2.6 * math.log(5.0))
     means, pulls = ((0.88 - 0.03) / 2, -6.0, 0.46), (2, 1, 1)
     assert policy.pulls().tolist() == [list(pulls)]

@@ -84,11 +84,11 @@ def test_lp_against_linprog() -> None:
 
 
 def test_lp_of_the_two_instances() -> None:
-    one, two = lp_pair(MU1, RHO1, 0.5), lp_pair(MU2, RHO2, 0.5)
-    assert one.value == pytest.approx(0.59, abs=1e-12) and (one.high, one.low) == (2, 0)
-    assert one.weights == pytest.approx([0.6, 0.0, 0.4, 0.0], abs=1e-12)
-    assert two.value == pytest.approx(0.65, abs=1e-12) and (two.high, two.low) == (5, 1)
-    assert two.weights[5] == pytest.approx(4 / 9, abs=1e-12)
+    first, second = lp_pair(MU1, RHO1, 0.5), lp_pair(MU2, RHO2, 0.5)
+    assert first.value == pytest.approx(0.59, abs=1e-12) and (first.high, first.low) == (2, 0)
+    assert first.weights == pytest.approx([0.6, 0.0, 0.4, 0.0], abs=1e-12)
+    assert second.value == pytest.approx(0.65, abs=1e-12) and (second.high, second.low) == (5, 1)
+    assert second.weights[5] == pytest.approx(4 / 9, abs=1e-12)
     runner_up = lp_pair(MU2, RHO2, 0.5, forbidden={5})
     assert runner_up.value == pytest.approx(0.645, abs=1e-12)
 
@@ -172,9 +172,9 @@ def test_suak_bounds_log_option() -> None:
     assert lower[1] == pytest.approx(0.9 - math.sqrt(3 * math.log(10_001) / 9e5), abs=1e-12)
     upper_t, _ = suak_state(5.0, T=10**6).bounds()
     assert upper_t[0] == pytest.approx(0.3 + math.sqrt(3 * math.log(1e6) / 4e5), abs=1e-12)
-    few = SUAK(1, 0.5)
-    few.n[:], few.rounds = 1, 9
-    assert few.bounds() == ([1.0], [0.0])
+    young = SUAK(1, 0.5)
+    young.n[:], young.rounds = 1, 9
+    assert young.bounds() == ([1.0], [0.0])
 
 
 def test_suak_uncertain_test_and_phase_2_exploration() -> None:
@@ -216,17 +216,17 @@ def test_one_phase_lp_is_the_budget_and_time_lp() -> None:
         policy.spent = float(rng.uniform(0.8, 1.0)) * 0.5 * policy.rounds
         upper = np.clip(policy.sum_r / policy.n + np.sqrt(3 * math.log(T) / policy.n), 0, 1)
         lower = np.clip(policy.sum_c / policy.n - np.sqrt(3 * math.log(T) / policy.n), 0, 1)
-        left = T - policy.t + 1
+        rounds_left = T - policy.t + 1
         out = linprog(
             -upper,
             A_ub=np.array([lower, np.ones(k)]),
-            b_ub=[0.5 * T - policy.spent, left],
+            b_ub=[0.5 * T - policy.spent, rounds_left],
             bounds=(0, None),
         )
         sol = policy.solution()
-        assert sol.value * left == pytest.approx(-out.fun, rel=1e-8)
+        assert sol.value * rounds_left == pytest.approx(-out.fun, rel=1e-8)
         plan = policy.base_plan()
-        expected = np.append(out.x, left - out.x.sum()) / left
+        expected = np.append(out.x, rounds_left - out.x.sum()) / rounds_left
         weights = np.zeros(k + 1)
         weights[plan.second] += 1 - plan.p
         weights[plan.first] += plan.p

@@ -63,6 +63,14 @@ def word_key(text: str) -> str:
     return "".join(x for x in plain if x.isalnum())
 
 
+class Question(InputError):
+    """What the file does not say, and options of `read_arms` that would, each with its effect."""
+
+    def __init__(self, text: str, *ways: tuple[Mapping[str, Any], str]) -> None:
+        super().__init__(text)
+        self.ways = ways
+
+
 class Title(NamedTuple):
     """A column's title, taken apart: "Amount spent (USD)" and "amount_spent" have one key."""
 
@@ -439,10 +447,9 @@ def missing_columns(
         f"brings), or use the titles of one of {_FORMATS}"
     )
     if len(usable) < 2 and not choices:
-        text += (
-            ". A column for each arm and a row for each request that all were tried on is a table "
-            "of requests: `jb.environments.RequestTable.of(rewards, costs)`"
-        )
+        text += ". A column for each arm, and a row for each request, is read with --wide"
+        way = {"wide": "offered"}, "takes it as a table of requests that all arms were tried on"
+        return Question(text, way)
     return InputError(text)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits._tables import NARROW, NumberStyle
-from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, pattern, role_words
-from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Question, Sheet
+from jaxbandits.apps.comparison._reading.columns import COSTS, MONEY, Question, pattern, role_words
+from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Sheet
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, bad, quoted
 
@@ -133,6 +133,11 @@ def is_number(text: str) -> bool:
     return cell is not None and bool(cell.core.strip("-–—"))
 
 
+def is_yes_or_no(text: str) -> bool:
+    """Whether the cell is a word for true or false."""
+    return bool(_TRUE.fullmatch(text.casefold()) or _FALSE.fullmatch(text.casefold()))
+
+
 def is_nothing(text: str) -> bool:
     """Whether the cell is empty, or says that there is nothing or nothing known."""
     return bool(_NOTHING.fullmatch(text)) or _UNKNOWN.fullmatch(text.casefold()) is not None
@@ -158,7 +163,7 @@ def _column(column: Column, cells: dict[str, _Cell | None], point: str) -> Numbe
     words = [
         text.casefold() for text, cell in cells.items() if cell is None and not is_nothing(text)
     ]
-    yes_or_no = bool(words) and all(_TRUE.fullmatch(x) or _FALSE.fullmatch(x) for x in words)
+    yes_or_no = bool(words) and all(map(is_yes_or_no, words))
     yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in cells.values() if cell)
     rows = list[tuple[float, int, bool]]()
     for text, cell in cells.items():

@@ -20,12 +20,13 @@ from jaxbandits.apps.comparison._reading.columns import (
     COST_OF,
     REWARD_OF,
     Columns,
+    Question,
     best_match,
     pattern,
     samples,
     title,
 )
-from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Question, Sheet, coded
+from jaxbandits.apps.comparison._reading.sheet import LONG, Column, Sheet, coded
 from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, quoted
 

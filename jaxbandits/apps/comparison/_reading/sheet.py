@@ -52,14 +52,6 @@ _NO_TEXT = {
 }
 
 
-class Question(InputError):
-    """What the file does not say, and options of `read_arms` that would, each with its effect."""
-
-    def __init__(self, text: str, *ways: tuple[Mapping[str, Any], str]) -> None:
-        super().__init__(text)
-        self.ways = ways
-
-
 class Refusal(InputError):
     """All that is wrong with a file, so that it is mended in one go."""
 
@@ -253,19 +245,19 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
     raise bad("arms file", source, _MAY_BE)
 
 
-def read_sheet(
-    path: str | os.PathLike[str], content: bytes, choices: Choices, encoding: str | None = None
-) -> Sheet:
-    """A CSV file; InputError if it cannot be read, or has no header of an arms file, or no rows."""
-    source, table = on_one_line(" ".join(str(path).split())), content
+def _text_of(
+    path: str | os.PathLike[str], content: bytes, encoding: str | None
+) -> tuple[str, str, str]:
+    """What messages call the file, its text, and a note on that."""
+    source = on_one_line(" ".join(str(path).split()))
     for start, module in _PACKED.items():
         if content.startswith(start):
             try:
-                table = module.decompress(content)
+                content = module.decompress(content)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as problem:
                 must = f"a {module.__name__} file that is whole ({problem})"
                 raise bad("arms file", source, must) from None
-    text, note = decoded(table, source, encoding)
+    text, note = decoded(content, source, encoding)
     if not text.strip(', ;\t|\r\n"'):
         raise InputError(
             f"{source}: the file is empty; it must have a header line and rows of arms"
@@ -273,6 +265,30 @@ def read_sheet(
     if text.lstrip()[0] in "[{<":
         reason = "it begins like JSON or HTML; save the table as CSV"
         raise InputError(f"{source}: not readable as CSV: {reason}")
+    return source, text, note
+
+
+def read_table(path: str | os.PathLike[str], content: bytes, encoding: str | None = None) -> Sheet:
+    """A CSV file whose first line of several cells has the titles, whatever they are."""
+    source, text, note = _text_of(path, content, encoding)
+    first = list[tuple[int, int, str]]()
+    for sign in _SEPARATORS:
+        rows = ((line, cells) for line, cells in _head(text, sign) if sum(map(bool, cells)) > 1)
+        first += [(line, -len(cells), sign) for line, cells in itertools.islice(rows, 1)]
+    if not first:
+        raise InputError(f"{source}: no line has several cells; it must have a header line")
+    line, _, sign = min(first)
+    head = [row for row in _head(text, sign) if row[0] <= line]
+    sheet = _below(text, sign, head, Columns("log", {}, plain=True), source)
+    sheet.notes[:0] = [note] if note else []
+    return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
+
+
+def read_sheet(
+    path: str | os.PathLike[str], content: bytes, choices: Choices, encoding: str | None = None
+) -> Sheet:
+    """A CSV file; InputError if it cannot be read, or has no header of an arms file, or no rows."""
+    source, text, note = _text_of(path, content, encoding)
     heads = {sign: _head(text, sign) for sign in _SEPARATORS}
     for sign, head in heads.items():
         for n, (_, cells) in enumerate(head):
