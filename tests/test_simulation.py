@@ -70,7 +70,7 @@ ROWS: list[tuple[Callable[[], object], str, str]] = [
     (lambda: play(progress="yes"), "progress", "'yes'"),
     (lambda: play(key=0), "key", "0"),
     *((lambda marks=marks: play(marks=marks), "marks", str(marks)) for marks in (
-        0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True)),
+        0, -1, 10_001, [], [0.5], [0.5, 0.4, 1.0], [0.5, 0.5, 1.0], [0.0, 1.0], [0.5, 1.1], "ten", 2.5, True)),
 ]  # fmt: skip
 
 

@@ -125,7 +125,9 @@ CASES = {
 }
 ELSEWHERE = {
     "bts in beta": CASES["bts"]._replace(world_name="beta", lanes=100),
-    "b_greedy in quarters": CASES["b_greedy"]._replace(world_name="generalised_bernoulli", lanes=100),
+    "b_greedy in quarters": CASES["b_greedy"]._replace(
+        world_name="generalised_bernoulli", lanes=100
+    ),
 }
 SCORED = {name: case for name, case in CASES.items() if case.score}
 
