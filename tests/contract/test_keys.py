@@ -20,7 +20,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.testing import episode, lanes
 
-from .test_policies import EVERY, played
+from .test_policies import EVERY, policy_name
 from .worlds import KEY, WORLDS, world
 
 
@@ -39,7 +39,9 @@ def check(policy: Policy, environment: Environment, constraint: Constraint) -> N
 
 
 @pytest.mark.parametrize(
-    ("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY]
+    ("policy", "name", "constraint"),
+    EVERY,
+    ids=[f"{policy_name(p)}-{name}" for p, name, _ in EVERY],
 )
 def test_no_policy_uses_a_key_twice(policy: Policy, name: str, constraint: Constraint) -> None:
     check(policy, world(name), constraint)
