@@ -98,7 +98,7 @@ def test_a_static_value_without_a_hash_is_refused(value: Any) -> None:
 
 
 class Holder:
-    big: np.ndarray
+    big = np.ones(300_000)
     file: Path
 
 
