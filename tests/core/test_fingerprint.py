@@ -145,7 +145,7 @@ class Sign:
 
 
 READS: dict[str, tuple[Any, Any]] = {
-    "array above a megabyte": (lambda: Holder.big[7], lambda x: Holder.big.__setitem__(7, x)),
+    "array above a megabyte": (lambda: jnp.take(Holder.big, 7), lambda x: Holder.big.__setitem__(7, x)),
     "os.environ": (lambda: os.environ["JAXBANDITS_TEST_SIGN"], put_environ),
     "file": (lambda: Holder.file.read_text(), lambda x: Holder.file.write_text(str(x))),
     "global": (lambda: SIGN, put_global),

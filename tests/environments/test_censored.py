@@ -349,6 +349,7 @@ def dips(x: jax.Array) -> jax.Array:
         ({"cost": lambda x: x - 0.1}, r"cost: -0.1[0-9]* given; it must be in \[0, 1\]"),
         ({"cost": dips}, "cost: .* increasing in the consumption"),
         ({"cost": np.array([1.0])}, "cost: .* a JAX function"),
+        ({"cost": Linear("x")}, "'x'"),
         ({"cost": lambda x: jnp.sum(x)}, "cost: a function that maps shape"),
         ({"tau_max": -1.0}, "tau_max: -1.0 given; it must be a finite number above 0"),
     ],

@@ -124,8 +124,8 @@ CASES = {
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
 }
 ELSEWHERE = {
-    "bts in beta": CASES["bts"]._replace(where="beta", lanes=100),
-    "b_greedy in quarters": CASES["b_greedy"]._replace(where="generalised_bernoulli", lanes=100),
+    "bts in beta": CASES["bts"]._replace(world_name="beta", lanes=100),
+    "b_greedy in quarters": CASES["b_greedy"]._replace(world_name="generalised_bernoulli", lanes=100),
 }
 SCORED = {name: case for name, case in CASES.items() if case.score}
 

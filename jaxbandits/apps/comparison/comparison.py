@@ -600,8 +600,12 @@ def _simulated(
     # And of each resource, where there are several
     reward, cost = (reward[None, :, None, None], cost[None, :, None])
     width = max(len(instance.arms) for instance in instances)
+    present = np.asarray(getattr(arms, "present", True))  # a table of requests has all its arms
     means = [
-        np.nan_to_num(x).reshape(len(rows), -1, *x.shape[1:])[:, :, :width] for x in arms.values()
+        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(
+            len(rows), -1, *x.shape[1:]
+        )[:, :, :width]
+        for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
     # A run may end with money left: against what all budgets, or money and requests, are together
