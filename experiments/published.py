@@ -679,7 +679,87 @@ def _soon() -> Iterator[str]:
         return str(requests.removesuffix(" requests"))
 
     rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
-    return _at_budgets([(name, f"{by}: {name} at ${{}}") for by, name in rows], show, "requests")
+    yield from _at_budgets(
+        [(name, f"{by}: {name} at ${{}}") for by, name in rows], show, "requests"
+    )
+    gaps, no_guess = _gaps("policies: ContextualPacer"), _gaps("policies: no guess")
+    pacers = [
+        ("ContextualPacer", gaps, "as_good"),
+        ("ContextualPacer, ahead in all", gaps, "ahead"),
+        ("no guess of prices, ahead in all", no_guess, "ahead"),
+    ]
+    yield from itertools.islice(_gap_table(pacers), 2, None)
+
+
+_GAP_NOTE = re.compile(
+    r"from (?P<low>\S+) to (?P<high>\S+) over (?P<orders>\d+) orders, the worst (?P<worst>\S+); "
+    r"quality (?P<quality>\S+) at (?P<paid>\S+) ± \S+ of the budget; as good as the mixture after "
+    r"(?P<as_good>.+?), ahead of it in all after (?P<ahead>.+?); "
+)
+
+
+def _gaps(item: str) -> dict[str, dict[str, str]]:
+    """Cells of a policy that sees contexts, by budget: quality less the best mixture's at its
+    dollars, and the parts of the note.
+    """
+    start, columns = f"{item} − best mixture at its dollars, $", {}
+    for name, row in summary("router").items():
+        if name.startswith(start):
+            parts = _GAP_NOTE.match(row.note)
+            assert parts is not None, row.note
+            cells = {part: text.replace("-", "−") for part, text in parts.groupdict().items()}
+            gap = row.measured.replace("-", "−")
+            cells["gap"] = f"**{gap}**" if float(parts["low"]) > 0 else gap
+            cells["paid"] = f"{float(parts['paid']):.2f}"
+            cells["from, to"] = f"{cells['low']}, {cells['high']}"
+            columns[name.removeprefix(start)] = cells
+    if not columns:
+        raise LookupError(f"router.csv has no row {start}…")
+    return columns
+
+
+def _gap_table(rows: Iterable[tuple[str, dict[str, dict[str, str]], str]]) -> Iterator[str]:
+    """Rows are (label, :func:`_gaps` of a policy, name of the cells)."""
+    rows = list(rows)
+    body = [[label, *(cells[part] for cells in gaps.values())] for label, gaps, part in rows]
+    return table(["", *(f"${budget}" for budget in rows[0][1])], body)
+
+
+_GAP_PARTS = {
+    "dollars over the budget": "paid",
+    "less the best mixture": "gap",
+    "from, to": "from, to",
+    "worst order": "worst",
+}
+_VARIANTS = {
+    "no guess": "no guess, each model twice first",
+    "draws": "draws (LinTS) in place of a bonus",
+    "32 cells": "32 cells",
+    "100 late": "answers 100 requests late",
+    "1,000 late": "answers 1,000 requests late",
+    "length alone": "the prompt's length alone",
+    "no context": "no context",
+}
+
+
+def _policies() -> Iterator[str]:
+    """The contextual pacer from nothing, and variants of it."""
+    first = _gaps("policies: ContextualPacer")
+    orders = int(next(iter(first.values()))["orders"])
+    rows = [(f"quality, {orders:,} orders", first, "quality")]
+    rows += [(label, first, part) for label, part in _GAP_PARTS.items()]
+    for name, label in _VARIANTS.items():
+        gaps = _gaps(f"policies: {name}")
+        rows.append((f"{label}; {next(iter(gaps.values()))['orders']} orders", gaps, "gap"))
+    return _gap_table(rows)
+
+
+def _second() -> Iterator[str]:
+    """Other prompts, other models."""
+    gaps = _gaps("second: ContextualPacer")
+    rows = [("less the best mixture", "gap"), ("dollars over the budget", "paid")]
+    rows += [("as good as the mixture after", "as_good"), ("ahead of it in all after", "ahead")]
+    return _gap_table((label, gaps, part) for label, part in rows)
 
 
 def _late() -> Iterator[str]:
@@ -1029,6 +1109,8 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: router, context": _does_context_pay,
     "summary: router, reproduced": _reproduced,
     "summary: router, requests": _soon,
+    "summary: router, policies": _policies,
+    "summary: router, second": _second,
     "summary: router, delays": _late,
     "summary: router, prices": _price_falls,
     "summary: gradients, tuned": _tuned,

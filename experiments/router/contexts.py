@@ -215,10 +215,10 @@ def gaps(
         kept = low >= least and paid + 1.96 * paid_error <= 1.05
         broken = high < least or paid - 1.96 * paid_error > 1.05
         note = (
-            f"from {low:+.4f} to {high:+.4f} over {orders} orders, the worst {gap[i].min():+.4f}; quality "
-            f"{one.quality[i].mean():.4f} at {paid:.3f} ± {paid_error:.3f} of the budget; as good as the mixture "
-            f"after {as_good[i]}, ahead of it in all after {ahead[i]}; yes: at least {least:+.3f}, "
-            "and at most 1.05 of the budget"
+            f"from {low:+.4f} to {high:+.4f} over {orders} orders, the worst {gap[i].min():+.4f}; "
+            f"quality {one.quality[i].mean():.4f} at {paid:.3f} ± {paid_error:.3f} of the budget; "
+            f"as good as the mixture after {as_good[i]}, ahead of it in all after {ahead[i]}; "
+            f"yes: at least {least:+.3f}, and at most 1.05 of the budget"
         )
         holds = True if kept else False if broken else None
         named = f"{item} − best mixture at its dollars, ${label}"

@@ -324,11 +324,9 @@ def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> Non
 
 @pytest.mark.integration
 def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
-    hard = 1 - small.both.quality[:, :1]
-    asked: dict[int, float] = {4: 0.02}
-    rows = contexts.gaps(
-        Options(quick=True, out=tmp_path), small, "seen", contexts.pacer(small, ridge=1.0), hard, 0, 16, asked
-    )  # fmt: skip
+    hard, pacer = 1 - small.both.quality[:, :1], contexts.pacer(small, ridge=1.0)
+    options = Options(quick=True, out=tmp_path)
+    rows = contexts.gaps(options, small, "seen", pacer, hard, 0, 16, asked={})
     assert float(rows[4].measured) > 0.02
     assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
 
