@@ -244,11 +244,12 @@ def soon(here: World, one: Judged) -> list[list[str]]:
         learnt = min(int(n), len(here.train.prompts))
         # Each split comes whole, the training split first
         shares = [learnt / n, 1 - learnt / n]
-        means = [
+        mean_quality, mean_dollars = (
             np.average([a.mean(axis=0), b.mean(axis=0)], axis=0, weights=shares)
             for a, b in zip(here.train[1:], here.test[1:], strict=True)
-        ]
-        behind[..., m] = quality[..., m] < frontier(*means, dollars[..., m]) + 1e-6
+        )
+        mixture = frontier(mean_quality, mean_dollars, dollars[..., m])
+        behind[..., m] = quality[..., m] < mixture + 1e-6
     return [[_interval(x) for x in after_last(here, fails)] for fails in (worse, behind)]
 
 
