@@ -43,19 +43,19 @@ def features(options: Options) -> np.ndarray:
     return (x - x[:first].mean(axis=0)) / x[:first].std(axis=0)
 
 
-def tabled(here: World, rows: Split, parts: tuple[int, ...], x: np.ndarray) -> RequestTable:
+def tabled(study: World, rows: Split, parts: tuple[int, ...], x: np.ndarray) -> RequestTable:
     """A table for each budget, with features."""
-    every = (rows.quality, rows.dollars / here.unit, x)
-    quality, cost, known = (np.broadcast_to(a, (len(here.budgets), *a.shape)) for a in every)
-    return RequestTable.of(quality, cost, ShuffledRows(parts), features=known)
+    every = (rows.quality, rows.dollars / study.unit, x)
+    quality, cost, context = (np.broadcast_to(a, (len(study.budgets), *a.shape)) for a in every)
+    return RequestTable.of(quality, cost, ShuffledRows(parts), features=context)
 
 
-def limit_of(here: World, table: RequestTable, rounds: int) -> jb.AverageCost:
+def limit_of(study: World, table: RequestTable, rounds: int) -> jb.AverageCost:
     """The budget a request; at the smallest one, which is a model's mean cost, at least what a
     table's mean is.
     """
     return jb.AverageCost(
-        c=np.maximum(here.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds
+        c=np.maximum(study.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds
     )
 
 
@@ -69,20 +69,20 @@ def settings(options: Options) -> list[Row]:
         Split(train.prompts[part], train.quality[part], train.dollars[part])
         for part in _halves(half)
     ]
-    here = budgeted(*halves)._replace(budgets=world().budgets, unit=world().unit)
+    study = budgeted(*halves)._replace(budgets=world().budgets, unit=world().unit)
     parts = (half, len(train.prompts) - half)
-    table = tabled(here, train, parts, features(options)[: len(train.prompts)])
+    table = tabled(study, train, parts, features(options)[: len(train.prompts)])
     alpha, eta, ridge = (x.ravel() for x in np.meshgrid(*GRID.values(), indexing="ij"))
-    guess = np.broadcast_to(halves[0].dollars.mean(axis=0) / here.unit, (alpha.size, 1, 3))
-    c = np.broadcast_to(here.c, (alpha.size, len(here.c)))
+    guess = np.broadcast_to(halves[0].dollars.mean(axis=0) / study.unit, (alpha.size, 1, 3))
+    c = np.broadcast_to(study.c, (alpha.size, len(study.c)))
     policy = ContextualPacer(c=c, eta=eta, ridge=ridge, explore=Bonus(alpha), cost_guess=guess)
     result, _ = simulated(
-        options, "settings", policy, table, limit_of(here, table, sum(parts)), key=TRIAL_KEY,
+        options, "settings", policy, table, limit_of(study, table, sum(parts)), key=TRIAL_KEY,
         replicates=options.pick(1, 8, 16), marks=marks(*parts),
     )  # fmt: skip
-    each = [judged(here, result.ledger, i, half) for i in range(alpha.size)]
+    each = [judged(study, result.ledger, i, half) for i in range(alpha.size)]
     lost = np.array(
-        [shortfall(halves[1], here.budgets, x.quality, x.dollars).mean(axis=-1) for x in each]
+        [shortfall(halves[1], study.budgets, x.quality, x.dollars).mean(axis=-1) for x in each]
     )
     best = int(lost.mean(axis=1).argmin())
     rows = []
@@ -97,13 +97,13 @@ def settings(options: Options) -> list[Row]:
                 note=f"lost, mean of others: {note}",
             )
         )
-    chosen = np.flatnonzero(
+    at = np.flatnonzero(
         np.all(
             [values == CHOSEN[k] for k, values in zip(GRID, (alpha, eta, ridge), strict=True)],
             axis=0,
         )
     )[0]
-    note = f"of those chosen {lost[chosen].mean():.4f}; by budget {', '.join(f'{x:+.4f}' for x in lost[chosen])}"
+    note = f"of those chosen {lost[at].mean():.4f}; by budget {', '.join(f'{x:+.4f}' for x in lost[at])}"
     rows.append(
         row(
             "settings: least that is lost",
@@ -132,125 +132,132 @@ def centres(x: np.ndarray, number: int) -> np.ndarray:
     return at
 
 
-def players(options: Options, here: World) -> dict[str, tuple[Any, np.ndarray, int, int]]:
+def players(options: Options, study: World) -> dict[str, tuple[Any, np.ndarray, int, int]]:
     """(policy, features, requests that answers are late, orders) of each row."""
-    x, first = features(options), len(here.train.prompts)
-    length = np.log([1 + len(prompt) for prompt in here.both.prompts])[:, None]
+    x, first = features(options), len(study.train.prompts)
+    length = np.log([1 + len(prompt) for prompt in study.both.prompts])[:, None]
     length = (length - length[:first].mean()) / length[:first].std()
     cells = Cells(centres(x[:first], 32))
     many, few = options.pick(4, 64, 1000), options.pick(2, 16, 100)
     return {
-        "ContextualPacer": (pacer(here), x, 0, many),
-        "no guess": (pacer(here, cost_guess=None), x, 0, few),
-        "draws": (pacer(here, explore=Draw(CHOSEN["v"])), x, 0, few),
-        "32 cells": (pacer(here, features=cells, ridge=None), x, 0, few),
-        "length alone": (pacer(here, ridge=4.0), length, 0, few),
-        "no context": (pacer(here, ridge=4.0), 0 * length, 0, few),
-        "100 late": (pacer(here), x, 100, few),
-        "1,000 late": (pacer(here), x, 1000, options.pick(1, 4, 16)),
+        "ContextualPacer": (pacer(study), x, 0, many),
+        "no guess": (pacer(study, cost_guess=None), x, 0, few),
+        "draws": (pacer(study, explore=Draw(CHOSEN["v"])), x, 0, few),
+        "32 cells": (pacer(study, features=cells, ridge=None), x, 0, few),
+        "length alone": (pacer(study, ridge=4.0), length, 0, few),
+        "no context": (pacer(study, ridge=4.0), 0 * length, 0, few),
+        "100 late": (pacer(study), x, 100, few),
+        "1,000 late": (pacer(study), x, 1000, options.pick(1, 4, 16)),
     }
 
 
-def pacer(here: World, **options: Any) -> ContextualPacer:
+def pacer(study: World, **options: Any) -> ContextualPacer:
     """With what was chosen, and the models' mean prices on the training split as a guess."""
     guess = np.broadcast_to(
-        here.train.dollars.mean(axis=0) / here.unit, (1, 1, len(here.train.dollars[0]))
+        study.train.dollars.mean(axis=0) / study.unit, (1, 1, len(study.train.dollars[0]))
     )
     usual: dict[str, Any] = {
         "eta": CHOSEN["eta"],
         "ridge": CHOSEN["ridge"],
         "explore": Bonus(CHOSEN["alpha"]),
     }
-    return ContextualPacer(c=here.c[None], **usual | {"cost_guess": guess} | options)
+    return ContextualPacer(c=study.c[None], **usual | {"cost_guess": guess} | options)
 
 
 def policies(options: Options) -> list[Row]:
     """The test split: quality less that of the best fixed mixture at the same dollars, intervals
     over orders.
     """
-    here = world()
-    asked = {1: 0.01, 2: 0.02}
+    study = world()
+    promised_gaps = {1: 0.01, 2: 0.02}
     return [
         each
-        for name, player in players(options, here).items()
-        for each in gaps(options, here, f"policies: {name}", *player, asked=asked)
+        for name, player in players(options, study).items()
+        for each in gaps(options, study, f"policies: {name}", *player, promised_gaps=promised_gaps)
     ]
 
 
 def gaps(
     options: Options,
-    here: World,
+    study: World,
     item: str,
     policy: Any,
     x: np.ndarray,
     late: int,
     orders: int,
-    asked: dict[int, float],
+    promised_gaps: dict[int, float],
 ) -> list[Row]:
-    """A policy at each budget; ``asked`` are gaps that are promised there, elsewhere −0.003 is."""
-    parts = len(here.train.prompts), len(here.test.prompts)
-    means = here.test.quality.mean(axis=0), here.test.dollars.mean(axis=0)
-    table = tabled(here, here.both, parts, x)
-    limit: Any = limit_of(here, table, sum(parts))
-    there: Any = table
+    """A policy at each budget; ``promised_gaps`` are promised there, elsewhere −0.003 is."""
+    parts = len(study.train.prompts), len(study.test.prompts)
+    means = study.test.quality.mean(axis=0), study.test.dollars.mean(axis=0)
+    table = tabled(study, study.both, parts, x)
+    limit: Any = limit_of(study, table, sum(parts))
+    environment: Any = table
     if late:
-        there, policy = Delayed(table, FixedDelay(late), room=late + 1), InFlight(policy)
+        environment, policy = Delayed(table, FixedDelay(late), room=late + 1), InFlight(policy)
         limit = jb.AverageCost(c=np.asarray(limit.c)[:, None], rounds=sum(parts))
     name = item.replace(":", "")
     result, _ = simulated(
-        options, name, policy, there, limit, key=RUN_KEY, replicates=orders, marks=marks(*parts)
+        options,
+        name,
+        policy,
+        environment,
+        limit,
+        key=RUN_KEY,
+        replicates=orders,
+        marks=marks(*parts),
     )
     # A model's mean, which the ledger has as expected, says nothing of whose prompts it was given
     booked = {k: x for k, x in result.ledger.items() if not k.startswith("expected_")}
-    one = judged(here, booked, 0, parts[0])
-    gap, rows = one.quality - frontier(*means, one.dollars), []
-    as_good, ahead = soon(here, one)
-    for i, label in enumerate(here.labels):
+    record = judged(study, booked, 0, parts[0])
+    gap, rows = record.quality - frontier(*means, record.dollars), []
+    as_good, ahead = soon(study, record)
+    for i, label in enumerate(study.labels):
         (mean, error), (paid, paid_error) = (
             mean_se(gap[i]),
-            mean_se(one.dollars[i] / here.budgets[i]),
+            mean_se(record.dollars[i] / study.budgets[i]),
         )
         low, high = mean - 1.96 * error, mean + 1.96 * error
-        least = asked.get(i, -0.003)
-        kept = low >= least and paid + 1.96 * paid_error <= 1.05
-        broken = high < least or paid - 1.96 * paid_error > 1.05
+        threshold = promised_gaps.get(i, -0.003)
+        is_kept = low >= threshold and paid + 1.96 * paid_error <= 1.05
+        is_broken = high < threshold or paid - 1.96 * paid_error > 1.05
         note = (
             f"from {low:+.4f} to {high:+.4f} over {orders} orders, the worst {gap[i].min():+.4f}; "
-            f"quality {one.quality[i].mean():.4f} at {paid:.3f} ± {paid_error:.3f} of the budget; "
+            f"quality {record.quality[i].mean():.4f} at {paid:.3f} ± {paid_error:.3f} of the budget; "
             f"as good as the mixture after {as_good[i]}, ahead of it in all after {ahead[i]}; "
-            f"yes: at least {least:+.3f}, and at most 1.05 of the budget"
+            f"yes: at least {threshold:+.3f}, and at most 1.05 of the budget"
         )
-        holds = True if kept else False if broken else None
+        holds = True if is_kept else False if is_broken else None
         named = f"{item} − best mixture at its dollars, ${label}"
         rows.append(row(named, mean, published=OURS, holds=holds, digits="+.4f", note=note))
     return rows
 
 
-def soon(here: World, one: Judged) -> list[list[str]]:
+def soon(study: World, record: Judged) -> list[list[str]]:
     """Requests until no window of some 100 loses more than 0.01 to the mixture at the budget, as
     :func:`~experiments.router.until` says it; and until, from the first request on, more was gained
     in all than the best mixture gains of the same prompts at the same dollars, and stays so.
 
     Of each budget, with 95 % intervals: bootstrap over orders.
     """
-    rng, orders = np.random.default_rng(36), one.quality.shape[1]
+    rng, orders = np.random.default_rng(36), record.quality.shape[1]
     draws = rng.multinomial(orders, np.full(orders, 1 / orders), 500)
     of_order = np.concatenate([np.ones((1, orders)), draws]) / orders
-    window = np.einsum("do,xbom->xbdm", of_order, one.window)
-    worse = shortfall(here.both, here.budgets, *window) > 0.01
-    rounds, behind = here.rounds, np.zeros_like(worse)
+    window = np.einsum("do,xbom->xbdm", of_order, record.window)
+    worse = shortfall(study.both, study.budgets, *window) > 0.01
+    rounds, behind = study.rounds, np.zeros_like(worse)
     quality, dollars = np.cumsum(window * np.diff(rounds, prepend=0), axis=-1) / rounds
     for m, n in enumerate(rounds):
-        learnt = min(int(n), len(here.train.prompts))
+        learnt = min(int(n), len(study.train.prompts))
         # Each split comes whole, the training split first
         shares = [learnt / n, 1 - learnt / n]
         mean_quality, mean_dollars = (
             np.average([a.mean(axis=0), b.mean(axis=0)], axis=0, weights=shares)
-            for a, b in zip(here.train[1:], here.test[1:], strict=True)
+            for a, b in zip(study.train[1:], study.test[1:], strict=True)
         )
         mixture = frontier(mean_quality, mean_dollars, dollars[..., m])
         behind[..., m] = quality[..., m] < mixture + 1e-6
-    return [[_interval(x) for x in after_last(here, fails)] for fails in (worse, behind)]
+    return [[_interval(x) for x in after_last(study, fails)] for fails in (worse, behind)]
 
 
 def _interval(after: np.ndarray) -> str:
@@ -284,31 +291,31 @@ def second(options: Options) -> list[Row]:
                 if len(models) == 2:
                     written = [max(len(line.get(f"{m}_response") or "") / 4, 1.0) for m in models]
                     lines.append((line["prompt"], [line[m] == "True" for m in models], written))
-    chosen = np.random.default_rng(36).choice(len(lines), 4000, replace=False)
-    prompts = [lines[i][0] for i in chosen]
-    quality = np.array([lines[i][1] for i in chosen], float)
-    tokens = np.array([[len(lines[i][0]) / 4] * 2 for i in chosen])
-    dollars = tokens * RATES[:, 0] + np.array([lines[i][2] for i in chosen]) * RATES[:, 1]
+    sample = np.random.default_rng(36).choice(len(lines), 4000, replace=False)
+    prompts = [lines[i][0] for i in sample]
+    quality = np.array([lines[i][1] for i in sample], float)
+    tokens = np.array([[len(lines[i][0]) / 4] * 2 for i in sample])
+    dollars = tokens * RATES[:, 0] + np.array([lines[i][2] for i in sample]) * RATES[:, 1]
     halves = [Split(prompts[part], quality[part], dollars[part]) for part in _halves(2000)]
-    here = budgeted(*halves)
+    study = budgeted(*halves)
     vectors = embedded(prompts, options.out / "runs" / "second.npz")
     middle = vectors[:2000].mean(axis=0)
     axes = np.linalg.svd(vectors[:2000] - middle, full_matrices=False)[2][:25]
     x = (vectors - middle) @ axes.T
     x = x / x[:2000].std(axis=0)
-    best = [f"second: best mixture at ${label}" for label in here.labels]
-    means = here.test.quality.mean(axis=0), here.test.dollars.mean(axis=0)
+    best = [f"second: best mixture at ${label}" for label in study.labels]
+    means = study.test.quality.mean(axis=0), study.test.dollars.mean(axis=0)
     rows = [
         row(n, frontier(*means, b[None])[0], published=OURS, digits=".4f")
-        for n, b in zip(best, here.budgets, strict=True)
+        for n, b in zip(best, study.budgets, strict=True)
     ]
     return rows + gaps(
         options,
-        here,
+        study,
         "second: ContextualPacer",
-        pacer(here),
+        pacer(study),
         x,
         0,
         options.pick(4, 32, 300),
-        asked={},
+        promised_gaps={},
     )
