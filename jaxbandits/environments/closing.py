@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -77,15 +77,16 @@ class Stocked(AddressedArms):
         True  # its benchmarks sit rounds out where that pays, so that they hold with a null arm
     )
 
-    @staticmethod
+    @classmethod
     def of(
+        cls,
         world: AddressedArms | RequestTable,
         pulls: Any = None,
         money: Any = None,
         shown: Any = None,
         at: Any = (),
         last_pull: str = "counts",
-    ) -> Stocked:
+    ) -> Self:
         """Limits for a world's arms; each is optional.
 
         Args:
@@ -153,7 +154,7 @@ class Stocked(AddressedArms):
                 )
             table = np.broadcast_to(table, (shape[0], *table.shape[-2:])).copy()
             starts = first_rounds(at, shape[0], table.shape[1])
-        return Stocked(world, stock, purse, starts, table, last_pull)
+        return cls(world, stock, purse, starts, table, last_pull)
 
     @property
     def addressed(self) -> bool:  # type: ignore[override]

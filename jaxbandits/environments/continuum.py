@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -496,10 +496,16 @@ class LoggedAuctions(Points):
     low: ArrayLike = leaf(integer=True)  # i32[I]
     high: ArrayLike = leaf(integer=True)  # i32[I]
 
-    @staticmethod
+    @classmethod
     def of(
-        price: Any, reward: Any, *, low: int = 0, high: int | None = None, top: int | None = None
-    ) -> LoggedAuctions:
+        cls,
+        price: Any,
+        reward: Any,
+        *,
+        low: int = 0,
+        high: int | None = None,
+        top: int | None = None,
+    ) -> Self:
         """A world of one instance from one log of auctions.
 
         Args:
@@ -545,7 +551,7 @@ class LoggedAuctions(Points):
         # prices.
         earned = np.cumsum(np.bincount(whole, weights=gain, minlength=unit + 1))
         paid = np.cumsum(np.bincount(whole, weights=cost[whole], minlength=unit + 1))
-        return LoggedAuctions(
+        return cls(
             price=whole[None],
             reward=gain[None],
             cost=cost.astype(np.int32)[None],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -99,8 +99,8 @@ class TableDelay(DelayLaw):
 
     cumulated: ArrayLike = leaf()
 
-    @staticmethod
-    def of(weights: Any, lost: float = 0.0, instances: int = 1) -> TableDelay:
+    @classmethod
+    def of(cls, weights: Any, lost: float = 0.0, instances: int = 1) -> Self:
         """A table of weights, the same for every instance.
 
         Raises:
@@ -119,10 +119,10 @@ class TableDelay(DelayLaw):
         w = w / w.max()  # their sum may be beyond all numbers
         share = np.cumsum(w) / w.sum() * (1 - lost)
         table = np.rint(share * (1 << 24)).astype(np.int32)
-        return TableDelay(np.broadcast_to(table, (instances, table.size)).copy())
+        return cls(np.broadcast_to(table, (instances, table.size)).copy())
 
-    @staticmethod
-    def geometric(mean: float, lost: float = 0.0, instances: int = 1) -> TableDelay:
+    @classmethod
+    def geometric(cls, mean: float, lost: float = 0.0, instances: int = 1) -> Self:
         """P(delay = j) ∝ (mean/(1 + mean))ʲ, cut where less than 2⁻²⁴ is left.
 
         Raises:
@@ -132,7 +132,7 @@ class TableDelay(DelayLaw):
             raise bad("mean", mean, "from 0 to 1000")
         q = mean / (1 + mean)
         length = 1 if q == 0 else int(np.ceil(24 * np.log(2) / -np.log(q))) + 1
-        return TableDelay.of(q ** np.arange(length), lost, instances)
+        return cls.of(q ** np.arange(length), lost, instances)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
         """A delay by the inverse of the distribution function."""

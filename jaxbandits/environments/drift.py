@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -76,8 +76,8 @@ class Piecewise(AroundWorld):
     segments: Environment = leaf()
     starts: ArrayLike = leaf(integer=True)
 
-    @staticmethod
-    def of(worlds: Sequence[Environment], at: Any = ()) -> Piecewise:
+    @classmethod
+    def of(cls, worlds: Sequence[Environment], at: Any = ()) -> Self:
         """A world that is each of these worlds in turn.
 
         Args:
@@ -103,12 +103,12 @@ class Piecewise(AroundWorld):
                 "of one class, with leaves of the same shapes",
             )
         stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
-        return Piecewise(stacked, _starts(at, segments[0].instances, len(segments)))
+        return cls(stacked, _starts(at, segments[0].instances, len(segments)))
 
-    @staticmethod
+    @classmethod
     def bernoulli(
-        mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None
-    ) -> Piecewise:
+        cls, mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None
+    ) -> Self:
         """Rewards and costs 0 or 1 whose means are a table, one row for each segment.
 
         Args:
@@ -152,7 +152,7 @@ class Piecewise(AroundWorld):
             )
         flat = FiniteArms.bernoulli(r.reshape(-1, arms), c.reshape(-1, arms))
         stacked = jax.tree.map(lambda x: x.reshape(instances, segments, *x.shape[1:]), flat)
-        return Piecewise(stacked, _starts(at, instances, segments))
+        return cls(stacked, _starts(at, instances, segments))
 
     @property
     def world(self) -> Environment:

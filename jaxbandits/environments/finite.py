@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -303,8 +303,8 @@ class FiniteArms(AddressedArms):
 
     addressed: ClassVar[bool] = True
 
-    @staticmethod
-    def bernoulli(mean_reward: Any, mean_cost: Any, present: Any = None) -> FiniteArms:
+    @classmethod
+    def bernoulli(cls, mean_reward: Any, mean_cost: Any, present: Any = None) -> Self:
         """Rewards and costs 0 or 1 with the given means.
 
         Args:
@@ -326,12 +326,12 @@ class FiniteArms(AddressedArms):
         """
         reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
         r, c = ticks32(reward), ticks32(cost)
-        return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
+        return cls(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
 
-    @staticmethod
+    @classmethod
     def generalised_bernoulli(
-        reward_weights: Any, cost_weights: Any, present: Any = None
-    ) -> FiniteArms:
+        cls, reward_weights: Any, cost_weights: Any, present: Any = None
+    ) -> Self:
         """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K,
         5]``.
 
@@ -348,17 +348,22 @@ class FiniteArms(AddressedArms):
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return FiniteArms(
+        return cls(
             law=QuarterLaw(rt, ct),
             mean_reward=rm,
             mean_cost=cm,
             present=presence(present, rm.shape),
         )
 
-    @staticmethod
+    @classmethod
     def beta(
-        reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None
-    ) -> FiniteArms:
+        cls,
+        reward_alpha: Any,
+        reward_beta: Any,
+        cost_alpha: Any,
+        cost_beta: Any,
+        present: Any = None,
+    ) -> Self:
         """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or
         ``[instance, K]``.
 
@@ -388,7 +393,7 @@ class FiniteArms(AddressedArms):
         cost, cost_mean = beta.quantile_table(ca, cb)
         beta.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
         beta.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
-        return FiniteArms(
+        return cls(
             law=BetaLaw(
                 reward,
                 cost,
@@ -399,8 +404,8 @@ class FiniteArms(AddressedArms):
             present=presence(present, ra.shape),
         )
 
-    @staticmethod
-    def empirical(logs: Sequence[Sequence[tuple[Any, Any]]]) -> FiniteArms:
+    @classmethod
+    def empirical(cls, logs: Sequence[Sequence[tuple[Any, Any]]]) -> Self:
         """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0,
         1].
 
@@ -439,7 +444,7 @@ class FiniteArms(AddressedArms):
             ).astype(np.int32)
             for x in (reward, cost)
         )
-        return FiniteArms(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
+        return cls(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
 
     def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
         """Some of the instances, cut to the first ``arms`` columns (which must hold all their

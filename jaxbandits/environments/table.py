@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -217,10 +217,10 @@ class RequestTable(Environment):
     order: RowOrder = leaf(default=DrawnRows())
     features: ArrayLike = leaf(default=None)
 
-    @staticmethod
+    @classmethod
     def of(
-        reward: Any, cost: Any, order: RowOrder | None = None, features: Any = None
-    ) -> RequestTable:
+        cls, reward: Any, cost: Any, order: RowOrder | None = None, features: Any = None
+    ) -> Self:
         """A table of numbers in [0, 1].
 
         Args:
@@ -254,9 +254,7 @@ class RequestTable(Environment):
         if features is not None:
             features = checked_features(features, np.shape(reward)[:-1])
             features = features if np.ndim(reward) == 3 else features[None]
-        return RequestTable(
-            reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features
-        )
+        return cls(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features)
 
     @property
     def spec(self) -> FiniteSpec:

@@ -241,3 +241,29 @@ def test_random_instances_have_the_laws_of_the_paper() -> None:
     assert laws.kstest((cost - 0.01) / 0.99, "uniform").pvalue > 0.01 / 4
     for mean in (x.ravel() for x in random_generalised_bernoulli(KEY, 2000, 10).values()):
         assert laws.ttest_1samp(mean, 0.5).pvalue > 0.01 / 4
+
+
+def test_a_subclass_is_made_as_its_parent_is() -> None:
+    class Arms(FiniteArms):
+        pass
+
+    class Table(jb.environments.RequestTable):
+        pass
+
+    class Segments(jb.environments.Piecewise):
+        pass
+
+    class Shelf(jb.environments.Stocked):
+        pass
+
+    rows, means = [([0.5], [0.25])], np.full((1, 2), 0.5)
+    worlds = [
+        Arms.bernoulli(means, means),
+        Arms.generalised_bernoulli(np.ones((1, 2, 5)), np.ones((1, 2, 5))),
+        Arms.beta(means, means, means, means),
+        Arms.empirical([rows]),
+        Table.of(means, means),
+        Segments.bernoulli(np.stack([means[0], means[0]]), np.stack([means[0], means[0]]), at=[9]),
+        Shelf.of(FiniteArms.bernoulli(means, means), pulls=3),
+    ]
+    assert [type(world) for world in worlds] == [Arms, Arms, Arms, Arms, Table, Segments, Shelf]
