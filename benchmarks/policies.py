@@ -200,6 +200,7 @@ def _rounds_of(share, arms):
     return max(int(share * ROUNDS), arms)
 
 
+@jb.pytree
 class WithoutProgram(jb.policies.SUAK):
     """SUAK with arm 0 instead of the mixture of its linear program: what that program costs."""
 
