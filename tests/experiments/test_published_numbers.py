@@ -178,6 +178,18 @@ def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
         assert 0 <= float(line["costly_lock_in"]) <= float(line["lock_in"]) <= 1
 
 
+def test_what_of_a_round_the_program_of_suak_takes_is_that_of_its_rows() -> None:
+    speed = {
+        (name, arms): float(rounds) for name, _, arms, rounds, *_ in policies_page.native_rows()
+    }
+    left = {k: speed["suak", k] / speed["suak_without_program", k] for k in ("10", "100")}
+    sentence = (
+        f"a round takes {left['10']:.2f} of the time at K = 10 and {left['100']:.2f} at K = 100"
+    )
+    assert sentence in words(PAGES["benchmarks.md"])
+    assert max(left.values()) < 0.5, "the page says that the program is most of a round"
+
+
 def test_the_table_of_native_loops_is_that_of_its_file() -> None:
     page = PAGES["benchmarks.md"]
     assert policies_page.rendered(page) == page, "run python -m benchmarks.policies_page"
