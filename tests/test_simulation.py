@@ -101,6 +101,7 @@ def test_an_arm_that_pays_nothing_may_be_free() -> None:
     assert play(arms=arms, max_rounds=300, marks=1).best_rate == pytest.approx(0.8)
 
 
+@pytest.mark.integration
 def test_who_guards_transfers_can_use_us() -> None:
     with jax.transfer_guard("disallow"):
         guarded = [play(replicates=20, slots=slots, engine="leap") for slots in (2, None)]

@@ -56,6 +56,7 @@ def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
         assert (base(scoring, learnt, jnp.int32(1)) == base(policy, state, jnp.int32(61))).all()
 
 
+@pytest.mark.integration
 def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
     policies = [
         experienced(x, History.of(**HISTORY))

@@ -275,7 +275,7 @@ FORGETFUL = {
 
 @pytest.mark.parametrize("per", ["round", "pull"])
 @pytest.mark.parametrize("name", FORGETFUL)
-@pytest.mark.quick_rows("UCB-BwK-round")
+@pytest.mark.integration
 def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
     reference, *runs = (
         play(policy, "time", resting=name == "descent")

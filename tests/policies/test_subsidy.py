@@ -215,6 +215,7 @@ def test_thompson_draws_decide_as_the_paper_says() -> None:
         assert int(steps.action[0, t]) == must
 
 
+@pytest.mark.integration
 def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
     """The best arm sells out after 30 pulls: it is recommended all the same, and others are played
     meanwhile.

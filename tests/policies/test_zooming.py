@@ -158,7 +158,7 @@ def wobbly(remembered: int = 64) -> Continuum:
     ],
     ids=["one phase, two settings", "phases"],
 )
-@pytest.mark.integration_rows("phases")
+@pytest.mark.integration
 def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
     """Marks in the middle, Beta outcomes, thousands of rounds of each lane; any number of slots,
     any chunk.
