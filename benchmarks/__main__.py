@@ -2,8 +2,9 @@
 medians, ratios.
 
 Items: engines (the table), lanes (256 and 2,048 of them), equality (leap against scan, bit for
-bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation), policies
-(every policy beside a native loop). ``--quick`` runs the first one only, in at most ten minutes.
+bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation), contexts
+(LinUCB beside NumPy and native), policies (every policy beside a native loop). ``--quick`` runs the
+first one only, in at most ten minutes.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
-from benchmarks import policies
+from benchmarks import contexts, policies
 from benchmarks.common import Worker, both_engines, in_turn, laws, write
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
@@ -192,7 +193,8 @@ def equality(out, quick):
 
 
 ITEMS = {item.__name__: item for item in (engines, lanes, equality, growth, evaluation)} | {
-    "policies": policies.item
+    "contexts": contexts.item,
+    "policies": policies.item,
 }
 
 
