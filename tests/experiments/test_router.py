@@ -326,7 +326,7 @@ def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> Non
 def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
     hard, pacer = 1 - small.both.quality[:, :1], contexts.pacer(small, ridge=1.0)
     options = Options(quick=True, out=tmp_path)
-    rows = contexts.gaps(options, small, "seen", pacer, hard, 0, 16, asked={})
+    rows = contexts.gaps(options, small, "seen", pacer, hard, 0, 16, promised_gaps={})
     assert float(rows[4].measured) > 0.02
     assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
 
