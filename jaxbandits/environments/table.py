@@ -301,6 +301,11 @@ class RequestTable(Environment):
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
         return {"pulls": state}
 
+    @property
+    def present(self) -> np.ndarray:
+        """``bool[instance, K]``: a table has all of its arms."""
+        return np.ones(self.mean_reward.shape, bool)
+
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 

@@ -599,7 +599,7 @@ def _simulated(
     # And of each resource, where there are several
     reward, cost = (reward[None, :, None, None], cost[None, :, None])
     width = max(len(instance.arms) for instance in instances)
-    present = np.asarray(getattr(arms, "present", True))  # a table of requests has all its arms
+    present = np.asarray(arms.present)
     means = [
         ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(
             len(rows), -1, *x.shape[1:]
