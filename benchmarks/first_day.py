@@ -5,7 +5,7 @@ Four parts, each a process of its own and below seven minutes on the devices tha
 correctness  the same bits from all engines, slots and workers; resting scores; the five settings; agreement with CPU
 speed        rounds per second over numbers of lanes, beside a textbook loop, and the share of the device's bandwidth
 memory       what a slot takes, against what the pool expects
-graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have aborted processes
+graphs       whole loops in one CUDA graph, and not: last, each in a child of its own, since graphs have aborted some
 
 A part says first what it will take: seconds, memory of the host, memory of the device. Every row
 is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes
@@ -20,6 +20,7 @@ import argparse
 import csv
 import ctypes
 import gzip
+import itertools
 import json
 import os
 import resource
@@ -65,6 +66,7 @@ BYTES = {("scan", 10): 1_367, ("scan", 100): 10_682, ("bts", 10): 9_097, ("bts",
 """That a round of a slot moves on CUDA, as compiled ahead of time: see docs/accelerators.md."""
 GRAPHS, PREALLOCATE = "JAXBANDITS_CUDA_GRAPHS", "XLA_PYTHON_CLIENT_PREALLOCATE"
 RHO, ROUNDS = 0.25, 2000
+_TRACED = 40  # rounds of a profile: of 2000 it takes 2.6 million events and 93 seconds (H100)
 
 
 class Plan(NamedTuple):
@@ -156,7 +158,7 @@ def _same_bits(plan: Plan) -> bool:
         ("batches", 16, short, 2),
         ("one worker", None, 0, 1),
     ):
-        driver._SHORT, pool.usual_workers = shortest, lambda devices, number=number: number  # type: ignore[misc]
+        driver._SHORT, pool.usual_workers = shortest, lambda *_, number=number: number  # type: ignore[misc]
         try:
             result = jb.simulate(
                 jb.policies.OmegaUCB(),
@@ -355,15 +357,17 @@ def throughput(plan: Plan) -> bool:
     kinds = (("scan", omega, "scan"), ("leap", omega, "leap"), ("bts", thompson, "scan"))
     for arms in (10, 100):
         for lanes in plan.lanes:
-            plays = {
-                name: library_run(plan, policy, engine, arms, lanes)
-                for name, policy, engine in kinds
-            }
-            if lanes <= 1 << 14:
-                plays["textbook"] = textbook_run(plan, arms, lanes)
+            plays, traced = (
+                {
+                    name: library_run(rounds, policy, engine, arms, lanes)
+                    for name, policy, engine in kinds
+                }
+                | ({"textbook": textbook_run(rounds, arms, lanes)} if lanes <= 1 << 14 else {})
+                for rounds in (plan.rounds, _TRACED)
+            )
             for name, play in plays.items():
                 rate, compiling = timed(play)
-                idle_ = f"{idle_share(lambda play=play: play(4)):.2f}"
+                idle_ = f"{idle_share(lambda play=traced[name]: play(4)):.2f}"
                 columns = {
                     "K": arms,
                     "lanes": lanes,
@@ -447,9 +451,9 @@ def idle(events: list[dict[str, Any]]) -> float:
     return 1 - busy / (until - spans[0][0])
 
 
-def library_run(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
-    """A function that plays all lanes once and gives their rounds."""
-    environment, limit = world(min(lanes, 64), arms, plan.rounds)
+def library_run(rounds: int, policy: Any, engine: str, arms: int, lanes: int) -> Any:
+    """A function that plays all lanes once, some ``rounds`` each, and gives their rounds."""
+    environment, limit = world(min(lanes, 64), arms, rounds)
     keywords: dict[str, Any] = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
     def play(seed: int) -> float:
@@ -459,14 +463,14 @@ def library_run(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> 
     return play
 
 
-def textbook_run(plan: Plan, arms: int, lanes: int) -> Any:
+def textbook_run(rounds: int, arms: int, lanes: int) -> Any:
     """The same as a textbook loop: vmap and scan, keys split, floats summed."""
-    environment, limit = world(64, arms, plan.rounds)
+    environment, limit = world(64, arms, rounds)
     reward, cost = (
         jnp.asarray(np.resize(x, (lanes, arms)), jnp.float32) for x in environment.values()
     )
     budget = jnp.asarray(np.resize(np.asarray(limit.budget), lanes), jnp.float32)
-    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, max_rounds=2 * plan.rounds)
+    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, max_rounds=2 * rounds)
 
 
 # --- memory
@@ -505,29 +509,33 @@ def slot_memory(plan: Plan) -> bool:
 
 def graphs(plan: Plan) -> bool:
     """Each kind of graph in a process of its own, since one that aborts takes its process along."""
-    for name in ("scan", "leap", "bts"):
+    for name, captured in itertools.product(("scan", "leap", "bts"), ("0", "1")):
         arguments = ["--part", f"graph:{name}", "--out", str(plan.out)]
         arguments += ["--rehearse", plan.kind] if plan.rehearsal else []
         arguments += ["--abort", plan.abort] if plan.abort else []
-        code = child_process(arguments, os.environ | {GRAPHS: "1"}, timeout=300)
+        code = child_process(arguments, os.environ | {GRAPHS: captured}, timeout=300)
         if code:
-            plan.row("graphs", f"{name}, one graph", "died", f"exit status {code}")
+            plan.row("graphs", f"{name}{_LOOPS[captured]}", "died", f"exit status {code}")
     return True
 
 
+_LOOPS = {"0": ", loops from the host", "1": ", one graph"}
+
+
 def graph(plan: Plan, name: str) -> bool:
-    """One kind with whole loops in one CUDA graph, twice: the second execution is the one that has
-    aborted.
+    """One kind, with whole loops in one CUDA graph or not, more than once: the second execution is
+    the one that has aborted.
     """
     if plan.abort == name:
         os.abort()
     policy = jb.policies.BudgetedThompson() if name == "bts" else jb.policies.OmegaUCB(rho=RHO)
     lanes = plan.lanes[-2]
     rate, compiling = timed(
-        library_run(plan, policy, "leap" if name == "leap" else "scan", 100, lanes)
+        library_run(plan.rounds, policy, "leap" if name == "leap" else "scan", 100, lanes)
     )
     columns = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
-    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **columns)
+    loops = _LOOPS[os.environ.get(GRAPHS, "1")]
+    plan.row("graphs", f"{name}{loops}", f"{rate:.4g}", "rounds/s", **columns)
     return True
 
 
@@ -550,13 +558,13 @@ def forecast(plan: Plan, part: str) -> float:
         "speed": 2 * (4 * sizes - (max(plan.lanes) > 1 << 14)),
         "memory": sizes,
     }
-    seconds = 7.0 * programs.get(part, 6)  # graphs: three processes, which begin by importing jax
+    seconds = 7.0 * programs.get(part, 12)  # graphs: six processes, which begin by importing jax
     if plan.rehearsal:
         return seconds
     rate = 0.2 * (plan.bandwidth() or 3e11)
     rounds = {
         "speed": sum(plan.lanes) * plan.rounds * 5,
-        "graphs": 12 * plan.lanes[-2] * plan.rounds,
+        "graphs": 24 * plan.lanes[-2] * plan.rounds,
     }.get(part, 1e7)
     return seconds + rounds * (BYTES["scan", 10] + BYTES["scan", 100] + BYTES["bts", 100]) / rate
 
@@ -572,9 +580,9 @@ def memory_of(plan: Plan, part: str) -> Memory:
     """What a part should take of the host's memory and of the device's.
 
     Device: what the pool expects of its most slots, with 100 arms, or a copy's two arrays. Host:
-    1.5 GB for a process with jax and CUDA's libraries, 10 kB a lane (on CPU, where that holds the
-    device's part too, 8.6 kB were measured), and 1 GB for a profile of 10⁶ events, of which the
-    profiler writes no more. No device has confirmed these numbers.
+    4.5 GB for a process with jax, CUDA's libraries and their programs (an H100's took 4.2), 10 kB a
+    lane (on CPU, where that holds the device's part too, 8.6 kB were measured), and 1 GB for a
+    profile of 10⁶ events.
     """
     lanes = {"correctness": 4096, "graphs": plan.lanes[-2]}.get(part, plan.lanes[-1])
     arms, limit = world(64, 100, 100)
@@ -583,7 +591,7 @@ def memory_of(plan: Plan, part: str) -> Memory:
     (task,) = lay_out(policy, arms, limit, key=jax.random.key(0), **options).tasks
     device = pool.STATES["gpu"] * driver.state_bytes(task, lanes)
     copied = 2.0 * plan.copied if part == "speed" else 0.0
-    host = 1.5e9 + 1e4 * lanes + (1e9 if part == "speed" else 0.0)
+    host = (1.5e9 if plan.rehearsal else 4.5e9) + 1e4 * lanes + (1e9 if part == "speed" else 0.0)
     if plan.rehearsal:
         return Memory(host + copied, 0.0)
     return Memory(host, max(device, copied))

@@ -141,7 +141,7 @@ def simulate(
     with (
         # A Progress that several calls share stays open.
         contextlib.nullcontext(display) if display is progress else display as bar,
-        pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
+        pool.Workers(devices, pool.usual_workers(devices, runs), slots) as workers,
     ):
         answers = workers.wait(workers.submit(jobs), bar.start(names, runs))
     origin = origin_of(environment, devices[0].device_kind)

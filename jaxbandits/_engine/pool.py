@@ -62,7 +62,9 @@ class CallLength:
 
 
 _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
-_WORKERS_PER_DEVICE = 2  # one plays while the other's host work is done
+# One plays while the host serves the other; with few lanes they only hinder each other (an H100,
+# million rounds a second by one and by two: 1,024 lanes 15 and 9, 2¹⁴ 163 and 163, 2¹⁷ 342 and 558).
+_WORKERS_PER_DEVICE, _ENOUGH_FOR_TWO = 2, 1 << 14
 # Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others:
 # what the compiler reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if
 # one takes more.
@@ -73,11 +75,14 @@ _SHARE_OF_MEMORY = 0.5  # of what is free
 _CACHE = 3 << 18
 
 
-def usual_workers(devices: Sequence[Any]) -> int:
-    """Two per device; on CPU at least one per core that this process may use."""
+def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
+    """Two per device that has lanes enough, else one; on CPU at least one per core that this
+    process may use. No more than there are lanes.
+    """
     if devices[0].platform != "cpu":
-        return _WORKERS_PER_DEVICE * len(devices)
-    return max(len(devices), checks.cores())
+        is_enough = lanes >= _ENOUGH_FOR_TWO * len(devices)
+        return min((_WORKERS_PER_DEVICE if is_enough else 1) * len(devices), lanes)
+    return min(max(len(devices), checks.cores()), lanes)
 
 
 def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0) -> int:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import chex
 import jax
@@ -76,7 +77,7 @@ def watched(monkeypatch, see):
 def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     calls = []
     watched(monkeypatch, lambda *outputs: calls.append(0))
-    monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
+    monkeypatch.setattr(pool, "usual_workers", lambda *_: 1)
     monkeypatch.setattr(driver, "_SHORT", 0)
     usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
     alone = len(calls)
@@ -111,7 +112,7 @@ def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
 
     widths = []
     watched(monkeypatch, lambda batch, *_: widths.append(batch.carry.state.status.size))
-    monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
+    monkeypatch.setattr(pool, "usual_workers", lambda *_: 1)
     monkeypatch.setattr(pool, "_WAITED", pool.defaultdict(float))
     monkeypatch.setattr(pool, "_COMPILES", np.inf)
     monkeypatch.setattr(pool, "_LONG", 0.0)
@@ -292,9 +293,17 @@ def test_only_what_is_new_travels(monkeypatch):
     chex.assert_trees_all_equal(jax.tree.map(lambda x: np.asarray(x)[sits], buffer.lanes), expected)
 
 
-def test_cuda_graphs_are_an_option(monkeypatch):
-    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu")
-    monkeypatch.setenv("JAXBANDITS_CUDA_GRAPHS", "1")
+def test_a_device_with_few_lanes_has_one_worker():
+    gpus = [SimpleNamespace(platform="gpu")] * 2
+    lanes = 1, 2, 1 << 14, (1 << 15) - 1, 1 << 15
+    assert [pool.usual_workers(gpus, n) for n in lanes] == [1, 2, 2, 2, 4]
+    assert pool.usual_workers(gpus) == 4 and pool.usual_workers(jax.local_devices(), 1) == 1
+
+
+def test_cuda_graphs_can_be_turned_off(monkeypatch):
+    monkeypatch.delenv("JAXBANDITS_CUDA_GRAPHS", raising=False)
     assert "WHILE" in driver.options("gpu")["xla_gpu_enable_command_buffer"]
-    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu", captured=False)
+    monkeypatch.setenv("JAXBANDITS_CUDA_GRAPHS", "0")
+    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu")
+    assert "WHILE" in driver.options("gpu", captured=True)["xla_gpu_enable_command_buffer"]
     assert driver.options("cpu", captured=True) == driver.options("cpu", captured=False) != {}
