@@ -349,7 +349,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
             for name in extra_policies:
                 setting_called(name, plan.played.labels)
         if arguments.answer:
-            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
+            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
             plan = dataclasses.replace(plan, baselines=splits)
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()

@@ -379,7 +379,7 @@ class Answer:
     """What :func:`answer_of` found."""
 
     comparison: Comparison  # that it is about
-    baselines: Comparison  # of the fixed splits
+    baselines: Comparison  # of the fixed splits, and of the answered settings without the file
     # The best of those that kept the constraint, then those that were asked for
     settings: tuple[SettingAnswer, ...]
     # Of each instance, the position of the arm with the best ratio by the file
@@ -397,7 +397,8 @@ def answer_of(
     check: bool = True,
     progress: bool | str = False,
 ) -> Answer:
-    """Play the baselines (and another noise), and say what the best setting makes of the money.
+    """Play what the best setting is held against (and another noise), and say what it makes of the
+    money.
 
     Args:
         comparison: of :func:`~jaxbandits.apps.comparison.run_plan`.
@@ -426,8 +427,12 @@ def answer_of(
     )
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
+        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
+    for name in answered:  # nobody asks what the others would have been without the file
+        bare = plan.played.only(labels.index(name)).from_nothing()
+        if bare.policies:
+            baselines = baselines.beside(run_plan(plan.alone(played=bare), progress=progress))
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best)
         for name in answered

@@ -161,6 +161,24 @@ class Comparison:
         runs = f"{count_of(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
+    def beside(self, other: Comparison) -> Comparison:
+        """This one with the settings of another after its own: of the same runs in the same worlds."""
+        import xarray
+
+        recorded = self.accounts.pulls.shape[2]
+        accounts = dataclasses.replace(
+            self.accounts,
+            pulls=np.concatenate([self.accounts.pulls, other.accounts.pulls[:, :, :recorded]]),
+            earned=np.concatenate([self.accounts.earned, other.accounts.earned]),
+        )
+        data = xarray.concat(
+            [self.data, other.data], "setting", data_vars="minimal", coords="minimal",
+            compat="override", join="exact",
+        )  # fmt: skip
+        plan = self.plan.alone(played=self.plan.played.beside(other.plan.played))
+        notes, broken = self.notes + other.notes, self.broken | other.broken
+        return Comparison(data, plan, accounts, notes, broken)
+
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see
         :meth:`table`.

@@ -374,6 +374,16 @@ class Played:
         bare = tuple(settings for settings, start, _ in entries if start == "file")
         return Played(bare, records, ("blank",) * len(bare), self.cadence, (True,) * len(bare))
 
+    def beside(self, others: Played) -> Played:
+        """These, and others after them, with the cadence of the others."""
+        return Played(
+            self.policies + others.policies,
+            {**self.records, **others.records},
+            self.starts + others.starts,
+            others.cadence,
+            self.sums + others.sums,
+        )
+
     def only(self, setting: int) -> Played:
         """One of the settings."""
         members = [(policy, n) for policy in self.policies for n in range(policy.count)]
@@ -794,9 +804,8 @@ def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[in
     ]
 
 
-def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Played) -> Played:
-    """What the same comparison is held against: those fixed splits that the file knows, and
-    policies without the file.
+def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
+    """What the same comparison is held against: those fixed splits that the file knows.
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for
     the best arm alone, unless it may be sold out; and the mixture that brings most by the file,
@@ -829,11 +838,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending, lineup: Pl
     fixed: Policy = p.FixedSplit(weights)
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
-    bare = lineup.from_nothing()
-    starts, sums = ("", *bare.starts), (False, *bare.sums)
-    return Played(
-        (settings, *bare.policies), {**records, **bare.records}, starts, bare.cadence, sums
-    )
+    return Played((settings,), records, starts=("",), sums=(False,))
 
 
 # --- What fits into one compile, and into one call

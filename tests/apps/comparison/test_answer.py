@@ -72,8 +72,8 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
 
 def test_baselines_split_as_they_say(answer: Answer) -> None:
     plan, accounts = answer.comparison.plan, answer.baselines.accounts
-    bare = [f"{name} {FROM_NOTHING}" for name in plan.played.labels]
-    assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST, *bare]
+    bare = [f"{part.setting} {FROM_NOTHING}" for part in answer.settings]
+    assert len(bare) == 2 and list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST, *bare]
     for part in answer.settings:
         assert [x.name for x in part.baselines] == [
             SEEN,
@@ -112,7 +112,8 @@ def test_without_the_file_a_policy_plays_as_the_row_from_nothing_says(
     bare = compare(
         "ads.csv", 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5, start="nothing", growth="none"
     )
-    rows = answer.baselines.data["reward"][3:]
+    names = [f"{name} {FROM_NOTHING}" for name in answer.comparison.plan.played.labels]
+    rows = answer.baselines.data["reward"].sel(setting=names)
     np.testing.assert_array_equal(bare.data["reward"].values, rows.values)
     assert (answer.comparison.data["reward"].values != rows.values).any()
     cents = ADS.replace("$410.00", "41000").replace("$300.00", "30000").replace("$500.00", "50000")

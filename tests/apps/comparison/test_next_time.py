@@ -85,7 +85,7 @@ def test_an_arm_sells_what_it_sold_times_the_growth_for_the_time_that_the_money_
     assert (
         split[2] == 240 and split @ cost == pytest.approx(242.0) and (split[:2] > 1e-6).sum() == 1
     )
-    players = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
+    players = baselines_of(plan.table, plan.worlds, plan.spending)
     assert list(players.labels)[:3] == [SEEN, EVEN, MIXTURE]
     comparison = run_plan(dataclasses.replace(plan, baselines=players))
     for of in (comparison, comparison.baselines):
@@ -127,7 +127,7 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     spent = float(prepare("log.csv", 1.0, UCB, runs=1).table.instances[0].evidence.spent.sum())  # type: ignore
     plan = prepare("log.csv", spent / 2, UCB, runs=20, marks=2)
     assert plan.spending.supply.requests == (300,)
-    splits = baselines_of(plan.table, plan.worlds, plan.spending, plan.played)
+    splits = baselines_of(plan.table, plan.worlds, plan.spending)
     assert list(splits.labels)[:4] == [SEEN, EVEN, BEST, MIXTURE]
     comparison = run_plan(dataclasses.replace(plan, baselines=splits))
     assert comparison.baselines is not None and comparison.notes == ()
@@ -190,13 +190,9 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
     assert prepare("days.csv", 270.0, UCB).played.cadence == Cadence((30,), 0, "day")
     late = prepare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3)
     assert late.played.cadence == Cadence((30,), 3, "day")
-    splits = baselines_of(late.table, late.worlds, late.spending, late.played)
-    beside = run_plan(dataclasses.replace(late, baselines=splits))
+    beside, unread = run_plan(late), run_plan(late.alone(played=late.played.from_nothing()))
     bare = compare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3, start="nothing")
-    assert beside.baselines is not None
-    np.testing.assert_array_equal(
-        beside.baselines.data["reward"].values[-1:], bare.data["reward"].values
-    )
+    np.testing.assert_array_equal(unread.data["reward"].values, bare.data["reward"].values)
     per_click = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
     assert per_click.plan.played.cadence == Cadence()
     assert (per_click.data["reward"] != beside.data["reward"]).any()
