@@ -370,6 +370,7 @@ def _check(columns: Columns, titles: Sequence[str], source: str) -> None:
             say = shlex.quote(f"{instead[option]}={text}")
             must = f"a total; if it is one pull's, say --columns {say}"
             raise bad("columns", f"{option}={text}", must)
+    is_log = columns.kind == "log"  # its columns may be one of each arm
     for role in PLAIN[columns.kind][1:]:
         if role in columns.constant or role in columns.named.values():
             continue
@@ -379,12 +380,13 @@ def _check(columns: Columns, titles: Sequence[str], source: str) -> None:
         if equal := [titles[i] for rank, i in rest if rank == best or not is_sure]:
             either = " or ".join(map(quoted, [titles[columns.at[role]], *equal]))
             say = f"Say --columns {role}=… (one of them, or a column that sums them)"
-            raise InputError(f"{source}: is {either} the {role}? {say}")
+            raise Question(f"{source}: is {either} the {role}? {say}", *[_AS_REQUESTS] * is_log)
 
 
 # --- A header that lacks columns.
 
 _MOST_WITH_CELLS = 24
+_AS_REQUESTS = {"wide": "offered"}, "takes it as a table of requests that all arms were tried on"
 
 
 def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -446,10 +448,9 @@ def missing_columns(
         "every pull costs; price=… and reward-rate=… in place of totals: what one pull costs and "
         f"brings), or use the titles of one of {_FORMATS}"
     )
-    if len(usable) < 2 and not choices:
+    if (len(usable) < 2 or lacks == ["name"]) and not choices:
         text += ". A column for each arm, and a row for each request, is read with --wide"
-        way = {"wide": "offered"}, "takes it as a table of requests that all arms were tried on"
-        return Question(text, way)
+        return Question(text, _AS_REQUESTS)
     return InputError(text)
 
 
