@@ -90,6 +90,7 @@ def test_what_a_table_of_requests_does_not_say(tmp_path: Path, name: str) -> Non
         ("q,a,a_cost,b,b_cost\nx,7,2,5,3\ny,0,2,1,4\n", "--wide"),
         ("q,x,y\nx,0,1\ny,1,0\n", "--wide --columns cost=1"),
         ("q,score: a,cost: a,score: b,cost: b\nx,0,2,1,3\ny,.5,2,0,3\n", "--wide"),
+        ("query,score: a,cost: a,score: b,cost: b\nx,0,2,1,3\ny,.5,2,0,3\n", "--wide"),
         ("Kampania,Koszt,Ile\nx,7,2\ny,9,3\n", ""),  # no scores: nothing says that these are arms
     ],
 )  # fmt: skip
