@@ -22,13 +22,14 @@ from jaxbandits.apps.comparison.plan import POLICIES
 from jaxbandits.policies.average_cost import alone
 
 LANES, REPEATS = 256, 3
-# The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take
-# SECONDS.
-ROUNDS, SECONDS, LARGEST = 1.5e5, 2.0, 200.0
+# The budget pays so many pulls of the cheapest arm, times the share with which the slowest player
+# takes SECONDS, and none less than LEAST.
+ROUNDS, SECONDS, LEAST, LARGEST = 1.5e5, 2.0, 0.1, 128.0
 HEADER = (
     "policy",
     "engine",
     "K",
+    "rounds_per_lane",
     "rounds_per_s",
     "native_rounds_per_s",
     "ratio_to_native",
@@ -66,8 +67,8 @@ def item(out, _):
 
 
 def compare_policy(name, arms):
-    """Print a row for each engine that can play a policy, timed in turn with each of its loops; the
-    fastest loop counts.
+    """Print a row for each engine that can play a policy, timed in turn with each of its loops at
+    one budget; the fastest loop counts.
     """
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
@@ -78,37 +79,41 @@ def compare_policy(name, arms):
             assert "engine" in str(refused), refused
             continue
         compile_seconds = time.perf_counter() - start
-        for loop in loops:
-            loop(0, 1e-3)
-        share, shares = long_enough(play), [long_enough(loop) for loop in loops]
+        share = long_enough([play, *loops])
+        rounds, _ = play(0, share)
         ours, theirs = list[float](), [list[float]() for _ in loops]
         for seed in range(1, REPEATS + 1):
             ours.append(speed_of(play, seed, share))
-            for speeds, loop, own_share in zip(theirs, loops, shares, strict=True):
-                speeds.append(speed_of(loop, seed, own_share))
+            for speeds, loop in zip(theirs, loops, strict=True):
+                speeds.append(speed_of(loop, seed, share))
         fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
         if name != "suak_without_program":
-            agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
+            agree(name, engine, play, loops[fastest], share)
         speed, native_speed = statistics.median(ours), statistics.median(theirs[fastest])
         ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
         cells = f"{speed:.4g}", f"{native_speed:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
-        print(",".join((name, engine, str(arms or ""), *cells)), flush=True)
+        print(",".join((name, engine, str(arms or ""), f"{rounds.mean():.0f}", *cells)), flush=True)
 
 
-def long_enough(play):
-    """The share of the budget with which a run takes about SECONDS; in a shorter run its start
-    would count.
+def long_enough(players):
+    """The share of the budget with which a run takes SECONDS: in a shorter one its start would
+    count.
+
+    A power of two, for speeds depend on how long a run is: two days should mean the same run.
     """
-    share = 0.01
-    while True:
-        play(0, share)  # which may compile
-        start = time.perf_counter()
-        play(0, share)
-        seconds = time.perf_counter() - start
-        # And no guess from a shorter run: time need not be linear
-        if seconds > 0.7 * SECONDS or share == LARGEST:
-            return share
-        share = min(share * min(SECONDS / seconds, 10), LARGEST)
+    for play in players:
+        play(0, 2.0**-7)  # which may compile
+    share = 2.0**-7
+    while share < LARGEST:
+        seconds = list[float]()
+        for play in players:
+            start = time.perf_counter()
+            play(0, share)
+            seconds.append(time.perf_counter() - start)
+        if max(seconds) > SECONDS and min(seconds) > LEAST:
+            break
+        share *= 2
+    return share
 
 
 def speed_of(play, seed, share):

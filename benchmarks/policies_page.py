@@ -30,9 +30,9 @@ def page_table(rows):
         "| policy | leap, K = 10 | scan, K = 10 | native | leap, K = 100 | scan, K = 100 | native |",
         "|---" * 7 + "|",
     ]
-    ratio = {(name, engine, width): float(cells[2]) for name, engine, width, *cells in rows}
+    ratio = {(name, engine, width): float(cells[3]) for name, engine, width, *cells in rows}
     native: dict[tuple[str, str], float] = {}
-    for name, _, width, _, native_speed, *_ in rows:
+    for name, _, width, _, _, native_speed, *_ in rows:
         native[name, width] = max(float(native_speed) / 1e6, native.get((name, width), 0))
     for name in dict.fromkeys(row[0] for row in rows):
         sizes = ("10", "100") if (name, "10") in native else ("",)
@@ -63,7 +63,7 @@ def picture(rows, path):
                 at = [names.index(row[0]) for row in points]
                 face = colour if filled else "white"
                 axes.plot(
-                    [float(row[5]) for row in points],
+                    [float(row[6]) for row in points],
                     at,
                     marker,
                     color=colour,
