@@ -367,6 +367,9 @@ class Result:
     def benchmark_error(self) -> xarray.DataArray:
         """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact.
 
+        And 0 where nobody knows it: a ``Piecewise`` world takes the means of its segments as they
+        are, those of sampled contexts (off by some 0.001 a request), too.
+
         Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
         lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
         difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
