@@ -4,7 +4,6 @@ benchmarks/loops).
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import time
@@ -59,10 +58,11 @@ def item(out, _):
         command = [sys.executable, "-m", "benchmarks.policies", name, str(arms or 0)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
         for line in done.stdout.splitlines():
-            rows.append(line.split(","))
-            print("  ".join(cell.ljust(16) for cell in rows[-1]), flush=True)
+            cells = line.split(",")
+            rows.append(dict(zip(HEADER, cells, strict=True)))
+            print("  ".join(cell.ljust(16) for cell in cells), flush=True)
         # After each, so that a late failure loses nothing
-        write(out / "policies.csv", [HEADER, *rows])
+        write(out / "policies.csv", [HEADER, *(row.values() for row in rows)])
     policies_page.picture(rows, out / "policies.png")
 
 
@@ -79,20 +79,19 @@ def compare_policy(name, arms):
             assert "engine" in str(refused), refused
             continue
         compile_seconds = time.perf_counter() - start
-        share = long_enough([play, *loops])
-        rounds, _ = play(0, share)
-        ours, theirs = list[float](), [list[float]() for _ in loops]
-        for seed in range(1, REPEATS + 1):
-            ours.append(speed_of(play, seed, share))
-            for speeds, loop in zip(theirs, loops, strict=True):
-                speeds.append(speed_of(loop, seed, share))
-        fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
+        players = [play, *loops]
+        share = long_enough(players)
+        runs = [[timed(x, seed, share) for x in players] for seed in range(1, REPEATS + 1)]
+        speeds = np.array([[rounds.sum() / seconds for seconds, rounds, _ in row] for row in runs])
+        ours, *theirs = np.median(speeds, axis=0)
+        fastest = 1 + int(np.argmax(theirs))
         if name != "suak_without_program":
-            agree(name, engine, play, loops[fastest], share)
-        speed, native_speed = statistics.median(ours), statistics.median(theirs[fastest])
-        ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
-        cells = f"{speed:.4g}", f"{native_speed:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
-        print(",".join((name, engine, str(arms or ""), f"{rounds.mean():.0f}", *cells)), flush=True)
+            agree(name, engine, *runs[0][0][1:], *runs[0][fastest][1:])
+        ratio = np.median(speeds[:, 0] / speeds[:, fastest])
+        length = runs[0][0][1].mean()
+        cells = f"{length:.0f}", f"{ours:.4g}", f"{max(theirs):.4g}", f"{ratio:.3g}"
+        row = name, engine, str(arms or ""), *cells, f"{compile_seconds:.2f}"
+        print(",".join(row), flush=True)
 
 
 def long_enough(players):
@@ -105,29 +104,22 @@ def long_enough(players):
         play(0, 2.0**-7)  # which may compile
     share = 2.0**-7
     while share < LARGEST:
-        seconds = list[float]()
-        for play in players:
-            start = time.perf_counter()
-            play(0, share)
-            seconds.append(time.perf_counter() - start)
+        seconds = [timed(play, 0, share)[0] for play in players]
         if max(seconds) > SECONDS and min(seconds) > LEAST:
             break
         share *= 2
     return share
 
 
-def speed_of(play, seed, share):
-    """Rounds per second."""
+def timed(play, seed, share):
+    """Seconds of a run, and the rounds and the reward of each lane."""
     start = time.perf_counter()
-    rounds, _ = play(seed, share)
-    return float(rounds.sum()) / (time.perf_counter() - start)
+    rounds, reward = play(seed, share)
+    return time.perf_counter() - start, rounds, reward
 
 
-def agree(name, engine, play, loop, share):
-    """Do both play the same policy? Rewards a round over the instances, at the same share of the
-    budget.
-    """
-    (rounds, reward), (loop_rounds, loop_reward) = play(1, share), loop(1, share)
+def agree(name, engine, rounds, reward, loop_rounds, loop_reward):
+    """Do both play the same policy? Rewards a round over the instances, at one budget."""
     difference = reward / rounds - loop_reward / loop_rounds
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:

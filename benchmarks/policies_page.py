@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 def native_rows():
     """The rows behind the page."""
     with open(DOCS / "policies_beside_native.csv", newline="") as file:
-        return list(csv.reader(file))[1:]
+        return list(csv.DictReader(file))
 
 
 def rendered(page):
@@ -30,16 +30,17 @@ def page_table(rows):
         "| policy | leap, K = 10 | scan, K = 10 | native | leap, K = 100 | scan, K = 100 | native |",
         "|---" * 7 + "|",
     ]
-    ratio = {(name, engine, width): float(cells[3]) for name, engine, width, *cells in rows}
+    ratio = {(row["policy"], row["engine"], row["K"]): row["ratio_to_native"] for row in rows}
     native: dict[tuple[str, str], float] = {}
-    for name, _, width, _, _, native_speed, *_ in rows:
-        native[name, width] = max(float(native_speed) / 1e6, native.get((name, width), 0))
-    for name in dict.fromkeys(row[0] for row in rows):
+    for row in rows:
+        place = row["policy"], row["K"]
+        native[place] = max(float(row["native_rounds_per_s"]) / 1e6, native.get(place, 0))
+    for name in dict.fromkeys(row["policy"] for row in rows):
         sizes = ("10", "100") if (name, "10") in native else ("",)
         cells = []
         for width in sizes:
             engines = [ratio.get((name, engine, width)) for engine in ("leap", "scan")]
-            cells += ["" if x is None else f"{x:.2g}" for x in engines] + [
+            cells += ["" if x is None else f"{float(x):.2g}" for x in engines] + [
                 f"{native[name, width]:.3g}"
             ]
         title = f"`{name}`" if len(sizes) == 2 else f"`{name}` (no fixed K)"
@@ -51,19 +52,19 @@ def picture(rows, path):
     """Ratios on a log axis, a row for each policy; leap and scan, K = 10 and 100."""
     from matplotlib.figure import Figure
 
-    names = list(dict.fromkeys(row[0] for row in rows))
+    names = list(dict.fromkeys(row["policy"] for row in rows))
     looks = {"leap": ("o", "#0072B2"), "scan": ("s", "#E69F00")}
     figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(names)), layout="constrained")
     axes = figure.subplots()
     for engine, (marker, colour) in looks.items():
         for width, filled in (("10", True), ("100", False), ("", True)):
-            points = [row for row in rows if row[1] == engine and row[2] == width]
+            points = [row for row in rows if row["engine"] == engine and row["K"] == width]
             if points:
                 label = f"{engine}, K = {width}" if width else None
-                at = [names.index(row[0]) for row in points]
+                at = [names.index(row["policy"]) for row in points]
                 face = colour if filled else "white"
                 axes.plot(
-                    [float(row[6]) for row in points],
+                    [float(row["ratio_to_native"]) for row in points],
                     at,
                     marker,
                     color=colour,
