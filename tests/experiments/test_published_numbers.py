@@ -178,7 +178,7 @@ def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
         assert 0 <= float(line["costly_lock_in"]) <= float(line["lock_in"]) <= 1
 
 
-def test_what_of_a_round_the_program_of_suak_takes_is_that_of_its_rows() -> None:
+def test_what_bounds_suak_and_pd_bwk_is_told_with_the_numbers_of_their_rows() -> None:
     speed = {
         (row["policy"], row["K"]): float(row["rounds_per_s"]) for row in policies_page.native_rows()
     }
@@ -188,6 +188,13 @@ def test_what_of_a_round_the_program_of_suak_takes_is_that_of_its_rows() -> None
     )
     assert sentence in words(PAGES["benchmarks.md"])
     assert max(left.values()) < 0.5, "the page says that the program is most of a round"
+    ratio = {
+        row["policy"]: float(row["ratio_to_native"])
+        for row in policies_page.native_rows()
+        if row["K"] == "100"
+    }
+    several = " and ".join(f"{ratio[f'primal_dual_bwk_{d}']:.2f} for d = {d}" for d in (2, 5))
+    assert f"with 100 arms it has {several}" in words(PAGES["benchmarks.md"])
 
 
 def test_the_table_of_native_loops_is_that_of_its_file() -> None:
@@ -210,6 +217,8 @@ def test_the_speed_of_the_leap_is_told_with_its_policy_as_it_was_measured() -> N
     caption, readme_rows = table("../README.md", "| arms | `leap` engine |")
     page_caption, measured = table("benchmarks.md", "| K | leap | scan | textbook |")
     assert "ω-UCB with ρ = ¼" in caption and "ω-UCB, ρ = ¼" in page_caption
+    _, index_rows = table("index.md", "| arms | `leap` engine |")
+    assert index_rows == [row[:6] for row in readme_rows if row[0] in ("10", "100")]
     for (arms, leap, scan, textbook, native, numpy, ratio), page_row in zip(
         readme_rows, measured, strict=True
     ):
