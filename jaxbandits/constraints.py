@@ -23,7 +23,7 @@ from jaxbandits._numerics.arrays import ArrayLike, one_of, per_instance, positiv
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, booleans, numbers
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Status, post
-from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.ticks import Total
 
 LAST_PULLS = ("counts", "forfeits")
@@ -94,13 +94,17 @@ class TotalBudget(Constraint):
     rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
     ever paid, and its expected cost is charged to the regret.
 
-    With d resources a lane ends when the first of them is spent; the clock is resource 0, for the
-    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may
-    be below 0. The fluid optimum itself is ``best_rate`` times the budget of resource 0: what it is
-    above a lane's reward is the regret of bandits with knapsacks.
+    With d resources a lane ends when the first of them is spent. ``rounds`` makes time one more
+    resource: a round uses one of T, none is left after T rounds, and the view tells the rounds that
+    are left behind what is left of the others, ``[d + 1]``.
 
-    ``rounds`` makes time one more resource: a round uses one of T, none is left after T rounds, and
-    the view tells the rounds that are left behind what is left of the others, ``[d + 1]``.
+    A run with several ends has for its clock the largest share that is used of any of them, in
+    units of resource 0 (s of its budget),
+
+    .. math:: s = \\max(n/T,\\; \\max_j \\text{spent}_j / B_j),
+
+    which is 1 at every end, and only there. The regret is s times the fluid optimum (``best_rate``
+    times the budget of resource 0) minus the reward: in the end that of bandits with knapsacks.
 
     Args:
         budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴,
@@ -130,6 +134,9 @@ class TotalBudget(Constraint):
     last_pull: str = static()
     rounds: ArrayLike = leaf(default=None, integer=True)
     resources: int | None = static(default=None)  # set by prepare
+    # Set by prepare where a run has several ends: the clock's units for one of each, f32[d], or
+    # [d + 1] with rounds.
+    pace: ArrayLike = leaf(default=None)
 
     ends_with: ClassVar[Status] = Status.EXHAUSTED
     clock_name: ClassVar[str] = "spent"
@@ -146,8 +153,18 @@ class TotalBudget(Constraint):
                 int(rounds.flat[0]),
                 "left out where a cost is one number (in a list of one it is a vector)",
             )
+        pace = None
+        if environment.resources is not None and environment.resources + (rounds is not None) > 1:
+            ends = ticks.to_units(whole)
+            if rounds is not None:
+                ends = np.append(ends, rounds[:, None], axis=1)
+            pace = (ends[:, :1] / ends).astype(np.float32)
         return dataclasses.replace(
-            self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources
+            self,
+            budget=ticks.split(whole),
+            rounds=rounds,
+            resources=environment.resources,
+            pace=pace,
         )
 
     def _first(self, total: Total) -> Total:
@@ -180,11 +197,25 @@ class TotalBudget(Constraint):
         return booked._replace(spent=ticks.smaller(booked.spent, self.budget))
 
     def clock(self, ledger: Ledger) -> Total:
-        """Money spent (of resource 0)."""
-        return self._first(ledger.spent)
+        """Money spent; with several ends the largest share that is used of any, see the class."""
+        if self.pace is None:
+            return self._first(ledger.spent)
+        used = ticks.to_float(ledger.spent)
+        if self.rounds is not None:
+            used = jnp.append(used, ledger.rounds.astype(jnp.float32))
+        # Products alone, of which float32 makes the same bits in every program.
+        share = jnp.max(used * self.pace)
+        whole = jnp.floor(share)
+        part = ((share - whole) * np.float32(ticks.ONE)).astype(jnp.int32)
+        # Rounding must not end a run, nor leave one before its end.
+        before = ticks.minus(self.end(), ticks.Total(jnp.int32(0), jnp.int32(1)))
+        running = ticks.smaller(Total(whole.astype(jnp.int32), part), before)
+        return select_tree(self.ended(ledger), self.end(), running)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Σ of the conditional mean costs (of resource 0)."""
+        """Σ of the conditional mean costs; with several ends the clock itself."""
+        if self.pace is not None:
+            return ledger["clock"]
         spent = ledger["expected_spent"]
         return spent if self.resources is None else spent[..., 0]
 
@@ -259,7 +290,8 @@ class AverageCost(_RoundClock):
     This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
     ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
     exactly 0 for a policy that keeps its promise). Skips count as rounds. The regret is T·r* −
-    reward with r* the value of the fluid LP.
+    reward with r* the value of the fluid LP: below 0 for who overspends, so look at the violation
+    first.
 
     The view tells what may be spent in the coming round, c·t − Σ_{s<t} c_s; the horizon reaches a
     policy only through its own constructor.
@@ -585,6 +617,20 @@ class _Tables(_RoundClock):
         requests = np.asarray(self.ends)[:, -1:]
         rate = ticks.to_units(ticks.join(self.grants)) / requests
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
+
+
+def pays_for_the_clock(constraint: Constraint) -> bool:
+    """Is the clock of a prepared constraint what pulls cost, so that their means are its mean?"""
+    return constraint.clock_name == "spent" and getattr(constraint, "pace", None) is None
+
+
+def rounds_of(constraint: Constraint) -> np.ndarray | None:
+    """Host: the rounds after which a prepared constraint ends at the latest, ``[instance]``; None
+    where money alone is an end.
+    """
+    if constraint.clock_name == "rounds":
+        return ticks.join(jax.tree.map(np.asarray, constraint.end())) // ticks.ONE
+    return getattr(constraint, "rounds", None)
 
 
 class Pace(NamedTuple):

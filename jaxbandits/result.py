@@ -151,8 +151,9 @@ class Result:
         final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate,
             arm]``, and what policies tell in the end. Settings whose policy does not tell a value
             have NaN there.
-        best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that
-            changes, whose ``ledger`` holds what could have been gained instead.
+        best_rate: best reward per unit of the clock, ``f64[instance]``, over the whole run; NaN
+            where it is not known. Of a world whose best rate changes, ``ledger`` holds what could
+            have been gained by each mark.
         settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their
             ids), unless they were named.
         about: what was run: parameters, constraint, key, versions.
@@ -333,14 +334,16 @@ class Result:
         """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of
         conditional means.
 
-        With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world
-        that changes it is against one who knows the means of every round, and whose pulls cost as
-        much on average (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are
-        sampled the benchmark is an estimate, too (:attr:`benchmark_error`), with a warning where
-        that is more than a tenth of all mean regrets. NaN of lanes that ended as invalid.
+        With money as the clock it is the budgeted regret, with rounds the ordinary one, with
+        several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the ends
+        of runs under one constraint means of regret rank policies as means of reward do, up to what
+        one round may bring, and no policy that keeps the constraint has a mean below 0. Where that
+        cannot be had a warning says what ranks instead. In a world that changes it is against one
+        who knows the means of every round
+        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
+        benchmark is an estimate, too (:attr:`benchmark_error`), with a warning where that is more
+        than a tenth of all mean regrets. NaN of lanes that ended as invalid.
         """
-        if (line := sampled_benchmark(self)) is not None:
-            warnings.warn(line, stacklevel=2)
         return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
@@ -359,16 +362,15 @@ class Result:
             raise InputError(
                 "fixed_regret: only the results of worlds that change have it; take `regret`"
             )
-        if (line := sampled_benchmark(self, "fixed_regret")) is not None:
-            warnings.warn(line, stacklevel=2)
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
     def benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact.
+        """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact, NaN
+        where nobody knows it.
 
-        And 0 where nobody knows it: a ``Piecewise`` world takes the means of its segments as they
-        are, those of sampled contexts (off by some 0.001 a request), too.
+        The latter in a ``Piecewise`` world of sampled contexts, which takes the means of its
+        segments as they are (off by some 0.001 a request).
 
         Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
         lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
@@ -385,21 +387,22 @@ class Result:
 
     def _chance(self, benchmark: str, name: str) -> xarray.DataArray:
         exact = np.zeros(self.ledger["rounds"].shape)
-        error = self.ledger.get(f"{benchmark}_error:expected_clock", exact)
-        return self._array(ticks.to_units(error), name, "reward")
+        error = ticks.to_units(self.ledger.get(f"{benchmark}_error:expected_clock", exact))
+        return self._array(np.where(error < 0, np.nan, error), name, "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
         """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent
         or not.
 
-        A run with several budgets may end when another one is spent. What it leaves of the first
-        was lost as well, and :attr:`regret`, whose clock is what was spent of it, does not count
-        that.
+        In the end this is what a budget could have brought less what it did. Before that the
+        benchmark grows evenly, also where a world changes.
 
         Args:
             budget: the whole clock, in its units: one number, or ``[instance]``. Of several
                 resources the first one's.
         """
+        if (line := doubt_of(self, "budget_regret")) is not None:
+            warnings.warn(line, stacklevel=2)
         whole = np.broadcast_to(
             self.best_rate * np.asarray(budget, np.float64), self.best_rate.shape
         )
@@ -415,6 +418,8 @@ class Result:
         self, name: str, clock: str, earned: str, benchmark: str = "moving"
     ) -> xarray.DataArray:
         """What could have been gained by the time of this clock, minus what was earned."""
+        if (line := doubt_of(self, name)) is not None:
+            warnings.warn(line, stacklevel=3)
         if (possible_ticks := self.ledger.get(f"{benchmark}:{clock}")) is not None:
             possible = ticks.to_units(possible_ticks)
         else:
@@ -649,6 +654,16 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
     return dataclasses.replace(result, **accounts, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
 
 
+def _with_benchmark(result: Result) -> Result:
+    """The result with what could have been gained by each mark in its ledger."""
+    rate = result.best_rate[None, :, None, None]
+    possible = {
+        f"moving:{clock}": ticks.from_units(rate * ticks.to_units(result.ledger[clock]))
+        for clock in ("clock", "expected_clock")
+    }
+    return dataclasses.replace(result, ledger={**result.ledger, **possible})
+
+
 def join_settings(results: Sequence[Result]) -> Result:
     """Several policies on the same lanes as one result, one after the other along ``setting``."""
 
@@ -664,6 +679,10 @@ def join_settings(results: Sequence[Result]) -> Result:
             ]
         return np.concatenate(parts)  # type: ignore[arg-type]
 
+    best_rate = np.max([result.best_rate for result in results], axis=0)
+    if any((result.best_rate < best_rate).any() for result in results):
+        # Sets of several sizes: each policy has a benchmark of its own.
+        results = [_with_benchmark(result) for result in results]
     first = results[0]
     several: Any = {
         name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING
@@ -677,29 +696,64 @@ def join_settings(results: Sequence[Result]) -> Result:
         final={
             name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)
         },
+        best_rate=best_rate,
         settings=tuple(name for r in results for name in r.settings),
         about=dataclasses.replace(first.about, **several, why_scan=why_scan),
     )
 
 
-def sampled_benchmark(result: Result, name: str = "regret") -> str | None:
-    """Where chance in the benchmark of this regret exceeds a tenth of all its means, in a line;
-    else None.
+def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
+    """By how much mean benchmarks at the end differ between two settings on one instance, where
+    that is clearly more than what one round may earn and cost; else 0.
     """
-    benchmark = "moving" if name == "regret" else "fixed"
-    ends = (f"{benchmark}:expected_clock", "expected_reward", f"{benchmark}_error:expected_clock")
-    if ends[-1] not in result.ledger:
+    ended = ~np.isin(result.ended, (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID))
+    if possible is None:
+        possible = result.best_rate[:, None, None] * result.ledger["expected_clock"]
+    value = np.where(ended, ticks.to_units(possible[..., -1]), np.nan)
+    runs = ended.sum(axis=2)
+    if len(value) < 2 or value.shape[2] < 2 or (runs < 2).any():
+        return 0.0
+    mean, square = np.nanmean(value, axis=2), np.nanvar(value, axis=2, ddof=1) / runs
+    at = np.arange(value.shape[1])
+    high, low = mean.argmax(axis=0), mean.argmin(axis=0)
+    apart = mean[high, at] - mean[low, at]
+    round_worth = 1 + np.abs(result.best_rate) * (result.about.clock == "spent")
+    error = np.sqrt(square[high, at] + square[low, at])
+    return float(np.where(apart > round_worth + 5 * error, apart, 0).max())
+
+
+def doubt_of(result: Result, name: str = "regret") -> str | None:
+    """Why means of this regret do not rank policies, in a line; None where they do.
+
+    Its benchmark is not known, or its chance exceeds a tenth of all mean regrets.
+    """
+    about = result.about
+    benchmark = "fixed" if name == "fixed_regret" else "moving"
+    possible = result.ledger.get(f"{benchmark}:expected_clock")
+    if benchmark == "moving" and possible is None and np.isnan(result.best_rate).any():
+        return (
+            f"{name}: the most that can be earned in {about.environment or 'this world'} under "
+            f"{about.constraint.get('class', 'this constraint')} is not known; rank by result.reward"
+        )
+    if benchmark == "moving" and (apart := _measured_apart(result, possible)) > 0:
+        return (
+            f"{name}: lanes are measured by what their own pulls' mean costs could have earned, which "
+            f"differs by {apart:.3g} in the mean between two settings; rank by result.reward"
+        )
+    error = result.ledger.get(f"{benchmark}_error:expected_clock")
+    if possible is None or error is None:
         return None
-    possible, reward, error = (ticks.to_units(result.ledger[name][..., -1]) for name in ends)
+    ends = (x[..., -1] for x in (possible, result.ledger["expected_reward"], error))
+    possible, reward, error = (ticks.to_units(x) for x in ends)
     regret, error = np.abs((possible - reward).mean(axis=2)).max(axis=0), error.max(axis=(0, 2))
     at = int(np.argmax(error - 0.1 * regret))
     if error[at] <= 0.1 * regret[at]:
         return None
+    view = "fixed_benchmark_error" if benchmark == "fixed" else "benchmark_error"
     return (
         f"{name}: its benchmark is that of sampled contexts, with a standard error of "
         f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.{name.removesuffix('regret')}benchmark_error (with Rows "
-        "of contexts it is exact)"
+        f"most {regret[at]:.3g}; see result.{view} (with Rows of contexts it is exact)"
     )
 
 
@@ -787,7 +841,7 @@ class ResultPlots:
         regret = mean(self._result.regret[rows], over=over)
         units = count_of(regret.units, "run" if over == "replicate" else "instance")
         doubts = [warning.partition(":")[0] for warning in regret.warnings]
-        doubts += ["sampled benchmark"] * bool(sampled_benchmark(self._result))
+        doubts += ["benchmark"] * (doubt_of(self._result) is not None)
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
         names = (

@@ -16,11 +16,12 @@ import numpy as np
 from jaxbandits._engine import driver, limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
+from jaxbandits._engine.stated import APART, StatedMeans, warn_of
 from jaxbandits._progress import Progress, unfinished
 from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
-from jaxbandits.core.fingerprint import digest_of_arrays, is_users
+from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
 from jaxbandits.result import About, Result, join_settings
@@ -160,11 +161,6 @@ def simulate(
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
     if (
-        not layout.benchmarks
-        and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None
-    ):
-        warnings.warn(apart, stacklevel=2)
-    if (
         getattr(ready, "resources", None) is None
         and limits.ends_before_its_clock(ready) is not None
     ):
@@ -178,44 +174,6 @@ def simulate(
                 stacklevel=2,
             )
     return result
-
-
-def apart_from_values(
-    result: Result, reward: np.ndarray, environment: Environment, constraint: Constraint
-) -> str | None:
-    """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a
-    line; else None.
-
-    Regret is made of ``values``. Asked of worlds with code that is not this package's, under its
-    own constraints.
-    """
-    pulls = result.final.get("pulls")
-    if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
-        return None
-    if reward.shape[1] - bool(getattr(environment.spec, "null_arm", False)) != pulls.shape[-1]:
-        return None  # its actions are not its arms
-    mean_ticks = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
-    must = np.einsum("sirk,ik->sir", pulls, mean_ticks, dtype=np.int64)
-    booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)
-    # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit
-    # what it brings.
-    last = np.ceil(number / np.maximum(result.ledger["rounds"][..., -1], 1)).astype(np.int64)
-    forfeit = (
-        last
-        * mean_ticks.max(axis=1)[None, :, None]
-        * (getattr(constraint, "last_pull", None) == "forfeits")
-    )
-    wrong = (must - booked < -number) | (must - booked > number + forfeit)
-    if not wrong.any():
-        return None
-    at = tuple(int(i) for i in np.argwhere(wrong)[0])
-    place = f"{result.settings[at[0]]}, instance {result.instances[at[1]]}, replicate {result.replicates[at[2]]}"
-    amounts = f"{ticks.to_units(booked[at]):.6g} booked, {ticks.to_units(must[at]):.6g} by values"
-    name = type(environment).__name__
-    return (
-        f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
-        f"(first: {place}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
-    )
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
@@ -242,12 +200,26 @@ def labelled(
     """
     task, settings = layout.tasks[number], layout.settings[number]
     instance = task.places(np.arange(task.order.size))[1]
-    accounts = dict(ledger)
+    accounts, world = dict(ledger), task.environment
+    if isinstance(world, StatedMeans):
+        world = world.inside
+        if (apart := accounts.pop(f"event:{APART}")[..., -1] > 0).any():
+            first = task.places(np.array([np.argmax(apart)]))
+            place = f"{settings[first[0][0]]}, instance {layout.names[first[1][0]]}"
+            warn_of(world, f"{int(apart.sum())} of {apart.size} lanes (first: {place})", 3)
+    # Where all arms are closed nothing is paid any more, and what is left is lost: time goes on.
+    at = ticks.join(task.marks)[instance]
+    closed = (ended == Status.CLOSED)[:, None] & (ledger["clock"] < at)
     for name in layout.benchmarks:
         for clock in ("clock", "expected_clock"):
-            possible = layout.possible(instance, ledger[clock], name)
+            possible = layout.possible(instance, np.where(closed, at, ledger[clock]), name)
+            if name.endswith("_error"):
+                possible = np.nan_to_num(possible, nan=-1.0)  # not known, see Result
             if not np.isnan(possible).any():  # else regrets are NaN
                 accounts[f"{name}:{clock}"] = ticks.from_units(possible)
+    best_rate = layout.best_rates[number]
+    if layout.benchmarks and "moving:clock" not in accounts:
+        best_rate = np.full_like(best_rate, np.nan)
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
     shape = task.shape
 
@@ -258,7 +230,7 @@ def labelled(
         ledger={name: by_lane(x) for name, x in accounts.items()},
         ended=by_lane(ended),
         final={name: by_lane(x) for name, x in final.items()},
-        best_rate=layout.best_rate,
+        best_rate=best_rate,
         settings=settings,
         instances=layout.names,
         replicates=tuple(range(shape[2])) if several else tuple(int(i) for i in task.replicate_ids),
@@ -268,15 +240,14 @@ def labelled(
             engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
             classes=(classes_of(task.policy),) * len(settings),
             why_scan=task.why_scan,
-            environment=type(task.environment).__name__,
+            environment=type(world).__name__,
             constraint=described(constraint),
             clock=task.constraint.clock_name,
             key=tuple(task.root.tolist()),
             instance_ids=tuple(task.instance_ids.tolist()),
             replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
             max_rounds=tuple(task.cap.tolist()),
-            sources=(sources_of([task.policy, task.environment, constraint], task.program),)
-            * len(settings),
+            sources=(sources_of([task.policy, world, constraint], task.program),) * len(settings),
             **origin,
         ),
     )

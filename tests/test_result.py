@@ -338,18 +338,16 @@ def test_what_one_policy_tells_in_the_end_is_kept_beside_others() -> None:
     assert_same_results(both, both, "with NaN where a policy does not tell")
 
 
-def test_the_regret_of_a_budget_counts_what_is_left_of_it() -> None:
+def test_the_regret_of_several_budgets_counts_what_is_left_of_them() -> None:
     """Two certain arms, the second resource ends the run: half of the first budget is left, and was
     lost as well.
     """
     arms = FiniteArms.bernoulli([[1.0, 0.5]], [[[0.5, 1.0], [0.5, 1.0]]])
     constraint = jb.TotalBudget([10.0, 10.0], last_pull="counts")
-    result = jb.simulate(
-        jb.policies.FixedSplit([1.0, 0.0]), arms, constraint, key=KEY, replicates=3, marks=2
-    )
-    regret = result.budget_regret(10.0).values[0, 0]
+    policy = jb.policies.FixedSplit([0.0, 1.0])
+    result = jb.simulate(policy, arms, constraint, key=KEY, replicates=3, marks=2)
+    earned = result.ledger["expected_reward"][0, 0] / ticks.ONE
     possible = float(result.best_rate[0]) * 10.0 * np.array(result.marks)
-    assert np.allclose(
-        regret, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12
-    )
-    assert (regret[:, -1] - result.regret.values[0, 0, :, -1] > 1).all()
+    regret = result.budget_regret(10.0).values[0, 0]
+    assert possible[-1] == 10.0 and np.allclose(regret, possible - earned, atol=1e-12)
+    assert (result.regret.values[0, 0, :, -1] == 5.0).all() and (earned[:, -1] == 5.0).all()

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine import driver, leap, limits, merge, scan
+from jaxbandits._engine import driver, leap, limits, merge, scan, stated
 from jaxbandits._engine.driver import Task
 from jaxbandits._engine.scan import at_instance
+from jaxbandits.constraints import Horizon, pays_for_the_clock
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, undone
 from jaxbandits.core.checks import (
@@ -50,6 +53,7 @@ from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
 ENGINES = ("auto", "leap", "scan")
+_MOST_SETS = 20_000
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -63,8 +67,7 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     means: Means  # of all actions, see Environment.values
-    # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
-    best_rate: np.ndarray
+    best_rates: tuple[np.ndarray, ...]  # f64[instance] of each task: reward per unit of the clock
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
@@ -151,6 +154,13 @@ def lay_out(
         if chunk
         else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     )
+    at = mark_totals(end, shares)
+    in_units = ticks.to_units(ticks.join(at))
+    benchmarks = (
+        called(environment, "benchmarks", lambda: environment.benchmarks(ready, in_units)) or {}
+    )
+    if not benchmarks and not stated.means_are_stated(environment, means):
+        stated.warn_of(environment, "all lanes", 3)
     tasks = []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
         limit = limits.most_rounds(
@@ -164,14 +174,18 @@ def lay_out(
         )
         if program is not None and chosen_engine is not scan:
             program += program_of(chosen_engine, policy_settings.shapes, environment, ready)
+        world = environment
+        if chosen_engine is scan and not benchmarks:
+            action = _action(policy_settings.shapes, environment)
+            world = stated.beside_its_means(environment, means, action)
         tasks.append(
             Task(
                 engine=chosen_engine,
                 why_scan=scan_reason,
                 policy_settings=policy_settings,
-                environment=environment,
+                environment=world,
                 constraint=ready,
-                marks=mark_totals(end, shares),
+                marks=at,
                 root=np.asarray(jax.random.key_data(root)),
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
@@ -187,7 +201,7 @@ def lay_out(
     for task in tasks if engine == "auto" else ():
         promises = (
             (task.policy_settings.shapes, RESTS),
-            (task.environment, ADDRESSED),
+            (environment, ADDRESSED),
             (task.constraint, ADDITIVE),
         )
         void |= {
@@ -197,8 +211,22 @@ def lay_out(
         }
     for reason in void:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
-    at = ticks.to_units(ticks.join(tasks[0].marks))
-    benchmarks = called(environment, "benchmarks", lambda: environment.benchmarks(ready, at))
+    sizes = [_set_size(x.shapes, environment, means, ready) for x in settings]
+    if len(set(sizes)) > 1:
+        several = " and ".join(map(str, sorted(set(sizes))))
+        warnings.warn(
+            f"regret: sets of {several} arms are measured against the best set of their own size, so "
+            "it does not rank these policies; rank by result.reward",
+            stacklevel=4,
+        )
+    if benchmarks and max(sizes) > 1:  # they know of one arm a round
+        benchmarks = {"moving": _unknown}
+    if benchmarks:
+        # Over the whole run; what could be gained by a mark the functions say.
+        whole = benchmarks["moving"](np.arange(environment.instances), in_units)[:, -1]
+        rates = dict.fromkeys(sizes, whole / in_units[:, -1])
+    else:
+        rates = {size: _best_rate(ready, means, size) for size in set(sizes)}
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(policy_settings.labels for policy_settings in settings),
@@ -206,11 +234,14 @@ def lay_out(
         shares=shares,
         expected=expected,
         means=means,
-        best_rate=_best_rate(ready, means)
-        if benchmarks is None
-        else np.full(environment.instances, np.nan),
-        benchmarks=benchmarks or {},
+        best_rates=tuple(rates[size] for size in sizes),
+        benchmarks=benchmarks,
     )
+
+
+def _unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """A benchmark that nobody has worked out."""
+    return np.full(clock.shape, np.nan)
 
 
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
@@ -365,13 +396,39 @@ def mean_tables(environment: Environment) -> Means:
     return means
 
 
-def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
-    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*means), np.float64))
-    if rate.shape != (len(means[0]),):
+def _action(policy: Policy, environment: Environment) -> Any:
+    """The shapes of an action."""
+    return jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
+
+
+def _set_size(
+    policy: Policy, environment: Environment, means: Means, constraint: Constraint
+) -> int:
+    """How many arms a round has, where rounds are an end: money alone is best spent on one arm."""
+    if pays_for_the_clock(constraint) or means[0].shape[1] != getattr(
+        environment.spec, "arms", None
+    ):
+        return 1
+    action = _action(policy, environment)
+    return int(np.prod(action.shape)) if isinstance(action, jax.ShapeDtypeStruct) else 1
+
+
+def _best_rate(ready: Constraint, means: Means, size: int) -> np.ndarray:
+    """The constraint's ``best_rate`` of sets of so many arms, each set an action."""
+    reward, cost = means
+    if too_many := math.comb(reward.shape[1], size) > max(_MOST_SETS, reward.shape[1]):
+        # The best of all is enough where nobody asks what it costs.
+        reward = np.sort(np.nan_to_num(reward, nan=-np.inf), axis=1)[:, -size:].sum(axis=1)[:, None]
+        cost = cost[:, :1]
+    elif size > 1:
+        sets = np.array(list(itertools.combinations(range(reward.shape[1]), size)))
+        reward, cost = reward[:, sets].sum(axis=2), cost[:, sets].sum(axis=2)
+    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(reward, cost), np.float64))
+    if rate.shape != (len(reward),):
         raise bad(
-            f"{type(ready).__name__}.best_rate", rate, f"{len(means[0])} numbers, one per instance"
+            f"{type(ready).__name__}.best_rate", rate, f"{len(reward)} numbers, one per instance"
         )
-    return rate
+    return np.full_like(rate, np.nan) if too_many and not isinstance(ready, Horizon) else rate
 
 
 def _names(labels: Any, ids: np.ndarray) -> tuple[str | int, ...]:

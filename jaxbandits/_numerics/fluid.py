@@ -24,6 +24,11 @@ class FluidOptimum(NamedTuple):
     price: np.ndarray
 
 
+def _mean(rows: np.ndarray, share: np.ndarray | None) -> np.ndarray:
+    """The mean over requests, the first axis."""
+    return rows.mean(axis=0) if share is None else np.tensordot(share, rows, 1)
+
+
 def best_responses(
     reward: np.ndarray, cost: np.ndarray, price: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +53,11 @@ def dual(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.nda
 
 
 def optimum(
-    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, gap: float = _EXACT
+    reward: np.ndarray,
+    cost: np.ndarray,
+    budget: np.ndarray,
+    gap: float = _EXACT,
+    share: np.ndarray | None = None,
 ) -> FluidOptimum:
     """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by
     its dual
@@ -62,10 +71,12 @@ def optimum(
         reward: ``[N, K]``, −∞ where an arm is absent. cost: ``[N, K, J]``. budget: b ≥ 0, ``[J]``,
             for a request.
         gap: of the largest reward, between the value that is given and the bound from below.
+        share: how often each request comes, ``[N]``; None: all equally often.
     """
     largest = max(reward.max(), 0.0)
     if not budget.size:
-        return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
+        best_rewards = np.maximum(reward.max(axis=1), 0)
+        return FluidOptimum(float(_mean(best_rewards, share)), np.zeros(0))
     lowest_cost = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
     with np.errstate(divide="ignore"):
         # At the second nobody who pays is served
@@ -74,7 +85,7 @@ def optimum(
     gains: list[float] = []
     slopes: list[np.ndarray] = []
     for _ in range(_MOST_CUTS):
-        gain, paid = (x.mean(axis=0) for x in best_responses(reward, cost, price))
+        gain, paid = (_mean(x, share) for x in best_responses(reward, cost, price))
         value = float(price @ (budget - paid) + gain)
         if value < best:
             best, at = value, price
@@ -118,16 +129,16 @@ def _lowest_tangent(
     return float(solved.x[-1]), solved.x[:-1] * price_limit
 
 
-def best_ratio(reward: np.ndarray, cost: np.ndarray) -> float:
+def best_ratio(reward: np.ndarray, cost: np.ndarray, share: np.ndarray | None = None) -> float:
     """ρ* with E max_k (r − ρ c) = 0, every request served: what a unit of money can bring, by
     Dinkelbach's steps.
 
-    ``reward`` and ``cost`` are ``[N, K]``.
+    ``reward`` and ``cost`` are ``[N, K]``, ``share`` as of :func:`optimum`.
     """
     ratio, rows = 0.0, np.arange(len(reward))
     while True:
         arm = (reward - ratio * cost).argmax(axis=1)
-        gain, paid = reward[rows, arm].mean(), cost[rows, arm].mean()
+        gain, paid = (_mean(x[rows, arm], share) for x in (reward, cost))
         if paid <= 0:
             return np.inf
         if not gain / paid > ratio * (1 + 1e-14):
@@ -165,7 +176,9 @@ _Z = 1.959964
 
 
 def context_value(
-    samples: list[tuple[np.ndarray, np.ndarray]], budget: np.ndarray | None
+    samples: list[tuple[np.ndarray, np.ndarray]],
+    budget: np.ndarray | None,
+    share: np.ndarray | None = None,
 ) -> ContextValue:
     """The value of context on one exact table of means, or on two samples: prices from the first,
     values on the second.
@@ -177,14 +190,15 @@ def context_value(
     Args:
         samples: (reward ``[N, K]``, cost ``[N, K, J]``) each.
         budget: b ``[J]`` for a request; None: money is the clock.
+        share: of an exact table how often each of its requests comes; default equally often.
     """
     (r, c), (reward, cost) = samples[0], samples[-1]
     if budget is None:
-        return _value_by_ratio(r, c[..., 0], reward, cost[..., 0], exact=len(samples) == 1)
+        return _value_by_ratio(r, c[..., 0], reward, cost[..., 0], len(samples) == 1, share)
     if not budget.size:  # a horizon: money does not matter
         c, cost = c[..., :0], cost[..., :0]
-    best = optimum(r, c, budget, _EXACT if len(samples) == 1 else _SAMPLED)
-    fixed, mixture, price = _without_context(reward, cost, budget)
+    best = optimum(r, c, budget, _EXACT if len(samples) == 1 else _SAMPLED, share)
+    fixed, mixture, price = _without_context(reward, cost, budget, share)
     rows = dual(reward, cost, budget, best.price)
     if len(samples) == 1:
         value = max(best.value - fixed, 0.0)
@@ -202,11 +216,12 @@ def _mean_error(rows: np.ndarray) -> float:
 
 
 def _without_context(
-    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray
+    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, share: np.ndarray | None = None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(value, mixture ``[K]``, price ``[J]``) of the best mixture at the mean rewards and costs."""
     exists = np.isfinite(reward[0])
-    mean, paid = np.where(exists, reward.mean(axis=0), 0.0), cost.mean(axis=0)
+    mean, paid = (_mean(x, share) for x in (reward, cost))
+    mean = np.where(exists, mean, 0.0)
     rows = np.vstack([paid.T, np.ones(len(mean))])
     limit = np.append(np.maximum(budget, 1e-12), 1.0)
     value, mixture = best_basis(np.where(exists, mean, 0.0), rows, limit)
@@ -215,11 +230,16 @@ def _without_context(
 
 
 def _value_by_ratio(
-    r: np.ndarray, c: np.ndarray, reward: np.ndarray, cost: np.ndarray, exact: bool
+    r: np.ndarray,
+    c: np.ndarray,
+    reward: np.ndarray,
+    cost: np.ndarray,
+    exact: bool,
+    share: np.ndarray | None,
 ) -> ContextValue:
-    first, last = best_ratio(r, c), best_ratio(reward, cost)
+    first, last = best_ratio(r, c, share), best_ratio(reward, cost, share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = reward.mean(axis=0) / cost.mean(axis=0)
+        ratios = np.divide(*(_mean(x, share) for x in (reward, cost)))
     alone = int(np.nanargmax(ratios))
     fixed = float(ratios[alone])
     rows = np.arange(len(reward))

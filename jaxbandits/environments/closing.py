@@ -273,16 +273,37 @@ class Stocked(AddressedArms):
             ).item()
         )
 
+    def _most_pulls(self) -> np.ndarray:
+        """Host: the most pulls of each arm that can earn, in the mean, ``[instance, arm]``."""
+        stock = np.asarray(self.stock)
+        limit = np.where(stock == NEVER, np.inf, stock.astype(np.float64))
+        if self.purse is None:
+            return limit
+        _, cost = self.values()
+        purse = ticks.join(jax.tree.map(np.asarray, self.purse))
+        steps = getattr(self.arms, "cost_steps", lambda: (1, ticks.ONE))()
+        step, largest = (np.broadcast_to(np.maximum(x, 1), purse.shape) for x in steps)
+        # Before the last pull less than the purse is used, and both are whole numbers of steps.
+        used = (-(-purse // step) - 1) * step + largest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pulls = ticks.to_units(used) / cost
+        if self.last_pull == "forfeits":  # by the last pull, where costs are 0 or one step
+            pulls = pulls - ((largest == step) & (purse % step > 0))
+        return np.where(purse < 2**30 * ticks.ONE, np.minimum(limit, pulls), limit)
+
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: the most that could be bought, by the tangent of V at a mark.
 
         ``"moving"``: the value of
 
         .. math:: V(u) = \\max_{x \\ge 0} \\sum_{s,k} x_{sk} \\mu_k \\quad\\text{with}\\quad
-            \\sum_{s,k} x_{sk} c_k \\le u, \\quad \\sum_s x_{sk} \\le \\min(m_k, b_k / c_k), \\quad
+            \\sum_{s,k} x_{sk} c_k \\le u, \\quad \\sum_s x_{sk} \\le \\min(m_k, b'_k / c_k), \\quad
             \\sum_k x_{sk} \\le L_s,
 
-        :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed. Without
+        :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed, and
+        :math:`b'_k` the most of its money that can be used: by Wald's identity the mean number of
+        pulls is the mean money used by :math:`c_k`, and the last pull may go beyond
+        :math:`b_k`, by less than one cost. Without
         a schedule that is the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it
         is sold out; with rounds as the clock c = 1. ``"fixed"``: the best single arm. V is concave,
         and what a lane has pulled is one of its x, with the clock at its conditional mean: so no
@@ -291,24 +312,19 @@ class Stocked(AddressedArms):
 
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
-                :class:`~jaxbandits.TotalBudget` with one cost the values are NaN, and so are
-                regrets.
+                :class:`~jaxbandits.TotalBudget` with one cost, and where there are contexts, the
+                values are NaN, and so are regrets.
             clock: in units, ``[instance, mark]``.
         """
         money = isinstance(constraint, TotalBudget)
-        if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
+        by_context = getattr(self.spec, "context", None) is not None
+        solved = isinstance(constraint, (TotalBudget, Horizon)) and self.resources is None
+        if by_context or not solved:
             nothing = np.full((*clock.shape, 2), np.nan)
             return {
                 name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")
             }
-        reward, cost = self.values()
-        limit = np.where(
-            np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64)
-        )
-        if self.purse is not None:
-            purse = ticks.to_units(ticks.join(jax.tree.map(np.asarray, self.purse)))
-            with np.errstate(divide="ignore"):
-                limit = np.minimum(limit, np.where(purse < 2.0**30, purse / cost, np.inf))
+        (reward, cost), limit = self.values(), self._most_pulls()
         price = cost if money else np.ones_like(cost)
         tables: dict[str, list[np.ndarray]] = {"moving": [], "fixed": []}
         for i in range(self.instances):

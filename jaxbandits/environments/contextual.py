@@ -6,15 +6,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import constraints
-from jaxbandits._numerics import fluid
 from jaxbandits._numerics.arrays import ArrayLike, inner_product
 from jaxbandits._numerics.fluid import ContextValue as ContextValue
 from jaxbandits._numerics.means import LinearMeans as LinearMeans
@@ -29,7 +26,13 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, presence
 from jaxbandits.environments.finite import refuses_but_one_arm
 from jaxbandits.environments.noise import Bernoulli, Noise
-from jaxbandits.environments.table import DrawnRows, RowOrder, checked_features
+from jaxbandits.environments.table import (
+    DrawnRows,
+    RowOrder,
+    checked_features,
+    context_benchmarks,
+    context_values,
+)
 
 # No arm is pulled so often, so this address is free in the world's key
 _CONTEXTS = np.uint32(2**32 - 2)
@@ -502,27 +505,19 @@ class ContextualArms(Environment):
             >>> round(value.contextual, 4), round(value.fixed, 4), round(value.value, 4)
             (0.56, 0.535, 0.025)
         """
-        return self.context_values(constraint.prepare(self), samples) or []
-
-    def context_values(self, ready: Constraint, samples: int) -> list[ContextValue] | None:
-        """Host: :meth:`value_of_context` under a prepared constraint; None under one of a class of
-        one's own.
-        """
-        pace = constraints.a_round(ready)
-        costs = self.resources or 1
-        if pace is None or (pace.budget is not None and pace.budget.shape[1] not in (0, costs)):
-            return None
-        exact = self.contexts.table() is not None
-        tables = [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
-        values = []
-        for i in range(self.instances):
-            pair = [
-                (np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables
-            ]
-            values.append(
-                fluid.context_value(pair, pace.budget[i] if pace.budget is not None else None)
+        return (
+            context_values(
+                self.value_tables(samples),
+                constraint.prepare(self),
+                getattr(self.contexts, "order", None),
             )
-        return values
+            or []
+        )
+
+    def value_tables(self, samples: int = SAMPLE) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Host: means at all contexts, or at those of two samples."""
+        exact = self.contexts.table() is not None
+        return [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see
@@ -532,22 +527,9 @@ class ContextualArms(Environment):
         they are those of 2¹⁴ contexts, with their standard errors ``"moving_error"`` and
         ``"fixed_error"``.
         """
-        values, pace = self.context_values(constraint, SAMPLE), constraints.a_round(constraint)
-        rates = np.full((4, self.instances), np.nan)
-        if values is not None and pace is not None:
-            rows = [[x.contextual, x.fixed, x.error, x.fixed_error] for x in values]
-            rates = np.array(rows).T / pace.units
-        names = ("moving", "fixed", "moving_error", "fixed_error")
-        exact = self.contexts.table() is not None
-        return {
-            name: partial(_evenly, rate)
-            for name, rate in zip(names[: 2 if exact else 4], rates, strict=False)
-        }
-
-
-def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """What could have been gained, ``[lane, mark]``, at a rate for each instance."""
-    return rate[instance][:, None] * clock
+        return context_benchmarks(
+            self.value_tables(), constraint, getattr(self.contexts, "order", None)
+        )
 
 
 def sample_contexts(world: ContextualArms, rounds: jax.Array) -> jax.Array:

@@ -20,6 +20,7 @@ from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
+from jaxbandits.environments.closing import first_rounds
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
 _MOST_ROUND = 2**30
@@ -50,8 +51,8 @@ class Piecewise(AroundWorld):
     law of the round. With one segment it plays that world's own bits.
 
     A result's ``regret`` is against one who knows the means of every round and whose pulls cost as
-    much on average, ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`);
-    neither sees contexts. Played round by round: nothing that changes with the round can be leapt.
+    much on average, ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`).
+    Played round by round: nothing that changes with the round can be leapt.
 
     Args:
         segments: the worlds, leaves ``[instance, segment, …]``.
@@ -103,7 +104,7 @@ class Piecewise(AroundWorld):
                 "of one class, with leaves of the same shapes",
             )
         stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
-        return cls(stacked, _starts(at, segments[0].instances, len(segments)))
+        return cls(stacked, first_rounds(at, segments[0].instances, len(segments)))
 
     @classmethod
     def bernoulli(
@@ -152,7 +153,7 @@ class Piecewise(AroundWorld):
             )
         flat = FiniteArms.bernoulli(r.reshape(-1, arms), c.reshape(-1, arms))
         stacked = jax.tree.map(lambda x: x.reshape(instances, segments, *x.shape[1:]), flat)
-        return cls(stacked, _starts(at, instances, segments))
+        return cls(stacked, first_rounds(at, instances, segments))
 
     @property
     def world(self) -> Environment:
@@ -256,20 +257,53 @@ class Piecewise(AroundWorld):
         up to the last pull, if there is a null arm, since V is concave then. Without one V is
         convex where a better segment comes into reach, and luck with random costs reaches it: mean
         rewards may exceed V(B), but not the mean of V(x). So lanes that were lucky are measured by
-        more, and policies of such a world should be ranked by ``result.reward``.
+        more; where that is more for one policy than for another, ``regret`` warns, and
+        ``result.reward`` ranks.
 
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
                 :class:`~jaxbandits.TotalBudget` with one cost the values are NaN, and so are
-                regrets.
+                regrets; with contexts ``"moving"`` is known for a horizon alone.
             clock: that of the marks; V needs none of them.
         """
         is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
         by_money = money if is_solved else None
-        return {
-            name: functools.partial(self._benchmark, name, by_money) for name in ("moving", "fixed")
-        }
+        names, sees = ("moving", "fixed"), getattr(self.spec, "context", None) is not None
+        functions = {name: functools.partial(self._benchmark, name, by_money) for name in names}
+        if sees:
+            # Who sees contexts earns more than the best of the mean rewards.
+            functions["moving"] = functools.partial(self._benchmark, "moving", None)
+            if is_solved and not money and (found := self._best_by_context()) is not None:
+                best, exact = found
+                functions["moving"] = functools.partial(self._by_context, best)
+                unknown = functools.partial(self._benchmark, "moving_error", None)
+                functions |= {} if exact else {"moving_error": unknown, "fixed_error": unknown}
+        return functions
+
+    def _best_by_context(self) -> tuple[np.ndarray, bool] | None:
+        """What the best arm of each context brings on average, ``[instance, segment]``, and whether
+        that is exact; None where the worlds do not say.
+        """
+        segments: Any = self._by_segment()
+        while isinstance(segments, AroundWorld):
+            segments = segments.world
+        if not hasattr(segments, "value_tables"):
+            return None
+        tables = segments.value_tables()
+        best = np.nanmax(tables[-1][0], axis=2).mean(axis=1)
+        return best.reshape(np.shape(self.starts)), len(tables) == 1
+
+    def _by_context(self, best: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+        """The sum of these over rounds, ``[lane, mark]``."""
+        values = np.empty(clock.shape)
+        for i in np.unique(instance):
+            row = best[i][:, None]
+            start, lanes = np.asarray(self.starts[i], np.int64), instance == i
+            values[lanes] = _by_round(start, row, np.ones_like(row), clock[lanes].ravel()).reshape(
+                -1, clock.shape[1]
+            )
+        return values
 
     def _benchmark(
         self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray
@@ -328,24 +362,6 @@ class Piecewise(AroundWorld):
         filled = [plan + [plan[-1]] * (longest - len(plan)) for plan in plans]
         at, arms = np.moveaxis(np.asarray(filled, np.int64), -1, 0)
         return at[None], arms[None]
-
-
-def _starts(at: Any, instances: int, segments: int) -> np.ndarray:
-    """First rounds ``i32[instance, segment]`` from those of all segments but the first."""
-    changes = numbers("at", at) if np.size(at) else np.zeros((0,))
-    if (
-        changes.ndim not in (1, 2)
-        or changes.shape[-1] != segments - 1
-        or changes.shape[:-1] not in ((), (instances,))
-    ):
-        must = (
-            f"[{segments - 1}] or [{instances}, {segments - 1}], one for each segment but the first"
-        )
-        raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
-    first = np.concatenate([np.ones((*changes.shape[:-1], 1)), changes], axis=-1)
-    if ((np.diff(first) < 1) | (changes != np.rint(changes)) | ~(changes <= _MOST_ROUND)).any():
-        raise bad("at", at, "increasing whole numbers from 2 to 2**30")
-    return np.broadcast_to(first, (instances, segments)).astype(np.int32)
 
 
 # --- What could be gained: of one instance, on the host. ``start`` [S], rewards and costs of a pull [S, K], clocks [x]

@@ -55,6 +55,17 @@ class Law:
         for the cost.
         """
 
+    def cost_steps(self) -> tuple[Any, Any]:
+        """Host: each arm's costs are whole multiples of the first, and at most the second, ticks
+        that broadcast to ``[I, K]``; of one cost.
+        """
+        return 1, ticks.ONE
+
+
+def _steps_of(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """:meth:`Law.cost_steps` of costs that are listed on the last axis."""
+    return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
+
 
 @pytree
 class BernoulliLaw(Law):
@@ -70,6 +81,9 @@ class BernoulliLaw(Law):
         cost_words = words[1] if mean.ndim == 0 else words[1 : 1 + mean.shape[0]]
         return coin(self.reward[arm], words[0]), coin(mean, cost_words)
 
+    def cost_steps(self) -> tuple[Any, Any]:
+        return ticks.ONE, ticks.ONE
+
 
 @pytree
 class QuarterLaw(Law):
@@ -82,6 +96,9 @@ class QuarterLaw(Law):
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         return _quarters(self.reward, arm, words[0]), _quarters(self.cost, arm, words[1])
+
+    def cost_steps(self) -> tuple[Any, Any]:
+        return ticks.ONE // 4, ticks.ONE
 
 
 def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
@@ -126,6 +143,12 @@ class RowsLaw(Law):
         row = streams.below(words[0], self.rows[arm])
         return self.reward[arm, row], self.cost[arm, row]
 
+    def cost_steps(self) -> tuple[Any, Any]:
+        cost = np.asarray(self.cost, np.int64)
+        return _steps_of(
+            np.where(np.arange(cost.shape[-1]) < np.asarray(self.rows)[..., None], cost, 0)
+        )
+
 
 @pytree
 class ClickLaw(Law):
@@ -151,6 +174,10 @@ class ClickLaw(Law):
         pays = streams.uniform_ticks(cost_words) < self.paid[arm]
         return converts.astype(jnp.int32) * self.worth[arm], pays.astype(jnp.int32) * price
 
+    def cost_steps(self) -> tuple[Any, Any]:
+        price, spread = np.asarray(self.price, np.int64), np.asarray(self.spread, np.int64)
+        return np.where(spread == 0, price, 1), price + spread
+
 
 @pytree
 class WeightedRowsLaw(Law):
@@ -166,6 +193,9 @@ class WeightedRowsLaw(Law):
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         row = drawn_row(lambda at: self.cumulative[arm, at], self.cumulative.shape[-1], words[0])
         return self.reward[arm, row], self.cost[arm, row]
+
+    def cost_steps(self) -> tuple[Any, Any]:
+        return _steps_of(np.asarray(self.cost, np.int64))
 
 
 def drawn_row(
@@ -553,6 +583,10 @@ class FiniteArms(AddressedArms):
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
         mask = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
         return np.where(exists, reward, np.nan), np.where(mask, cost, np.nan)
+
+    def cost_steps(self) -> tuple[Any, Any]:
+        """Host: see :meth:`Law.cost_steps`."""
+        return self.law.cost_steps()
 
     def prices(self) -> np.ndarray | None:
         """Of arms all of whose rows, or clicks, cost the same."""

@@ -8,17 +8,21 @@ meet the same request in the same round, and whoever rests lets it pass.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import constraints
+from jaxbandits._numerics import fluid
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.fluid import ContextValue
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
-from jaxbandits.core.protocol import Environment, Feedback, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Domain
@@ -48,12 +52,22 @@ class RowOrder:
         [0, 0, 1, 1, 2, 2, 0]
     """
 
+    # Is each round's row drawn from all of them, whatever came before? Else what a pull is expected
+    # to bring is what it brings: rows that were met tell something of those that come.
+    independent: ClassVar[bool] = False
+
     @abstractmethod
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         """The row of this round, ``i32[]`` from 0 to ``rows`` − 1; ``key`` is the world's."""
 
     def check(self, rows: int) -> None:
         """Raise :class:`InputError` on an order that no table of so many rows has."""
+
+    def shares(self, rows: int, rounds: int) -> np.ndarray | None:
+        """Host: how often each row comes in so many rounds, in the mean, as shares ``[rows]``; None
+        (the default): all equally often.
+        """
+        return None
 
 
 @pytree
@@ -68,6 +82,8 @@ class DrawnRows(RowOrder):
         [0, 5, 1, 2, 0, 1, 3, 1, 2, 2, 4, 0]
     """
 
+    independent: ClassVar[bool] = True
+
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         return streams.below(streams.words(key, round, 0)[0], rows)
 
@@ -76,7 +92,9 @@ class DrawnRows(RowOrder):
 class RowsInOrder(RowOrder):
     """The rows as they stand, again and again: a log in the order of its time.
 
-    Every replicate meets the same rows, so replicates differ by a policy's own draws alone.
+    Every replicate meets the same rows, so replicates differ by a policy's own draws alone. With a
+    number of rounds the regret is against the means of the rows that come in them. With money alone
+    it is against those of all rows: a run may end after better or worse ones, all policies alike.
 
     Example:
         >>> import jax
@@ -87,6 +105,9 @@ class RowsInOrder(RowOrder):
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         return (round - 1) % rows
+
+    def shares(self, rows: int, rounds: int) -> np.ndarray | None:
+        return ShuffledRows((1,) * rows).shares(rows, rounds)
 
 
 @pytree
@@ -124,6 +145,14 @@ class ShuffledRows(RowOrder):
             sizes = [whole_number("parts", size, 1, rows) for size in self.parts]
             if sum(sizes) != rows:
                 raise bad("parts", self.parts, f"numbers whose sum is that of the rows, {rows}")
+
+    def shares(self, rows: int, rounds: int) -> np.ndarray | None:
+        sizes = np.array(self.parts or (rows,))
+        passes, rest = divmod(rounds, rows)
+        if len(sizes) == 1 or rest == 0:
+            return None
+        of_part = np.clip(rest - (np.cumsum(sizes) - sizes), 0, sizes) / sizes
+        return (passes + np.repeat(of_part, sizes)) / rounds
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         sizes = np.array(self.parts or (rows,), np.int32)
@@ -169,6 +198,82 @@ def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
     return table
 
 
+def _means(table: np.ndarray, features: np.ndarray | None) -> np.ndarray:
+    """Means in ticks of the columns, ``i32[instance, …]``; with features of the rows that have the
+    same, ``i32[instance, N, …]``.
+    """
+    if features is None:
+        return np.rint(table.mean(axis=1, dtype=np.float64)).astype(np.int32)
+    means = np.empty_like(table)
+    for into, rows, known in zip(means, table, features, strict=True):
+        flat = known.reshape(len(known), -1) + np.float32(0)  # −0 is 0
+        _, group = np.unique(flat, axis=0, return_inverse=True)
+        sums = np.zeros((group.max() + 1, *rows.shape[1:]))
+        np.add.at(sums, group.ravel(), rows)
+        counts = np.bincount(group.ravel()).reshape(-1, *[1] * (rows.ndim - 1))
+        into[...] = np.rint(sums / counts)[group.ravel()]
+    return means
+
+
+# --- What could be gained by who knows the means of a request before it is decided
+
+
+def context_values(
+    tables: list[tuple[np.ndarray, np.ndarray]], ready: Constraint, order: RowOrder | None = None
+) -> list[ContextValue] | None:
+    """Host: what contexts are worth under a prepared constraint, of each instance; None under one
+    of a class of one's own.
+
+    Args:
+        tables: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``, NaN
+            where absent: one that is exact, or two samples.
+        order: in which the rows of an exact one come.
+    """
+    pace = constraints.a_round(ready)
+    if pace is None or (
+        pace.budget is not None and pace.budget.shape[1] not in (0, tables[0][1].shape[-1])
+    ):
+        return None
+    values = []
+    for i in range(len(tables[0][0])):
+        pair = [(np.where(np.isnan(r[i]), -np.inf, r[i]), np.nan_to_num(c[i])) for r, c in tables]
+        budget = pace.budget[i] if pace.budget is not None else None
+        values.append(fluid.context_value(pair, budget, _share(order, pair[0][0], ready, i)))
+    return values
+
+
+def _share(
+    order: RowOrder | None, rows: np.ndarray, ready: Constraint, instance: int
+) -> np.ndarray | None:
+    """How often each of these rows comes in the rounds of a run, if that is known; None: equally."""
+    rounds = constraints.rounds_of(ready)
+    return (
+        None if order is None or rounds is None else order.shares(len(rows), int(rounds[instance]))
+    )
+
+
+def context_benchmarks(
+    tables: list[tuple[np.ndarray, np.ndarray]],
+    constraint: Constraint,
+    order: RowOrder | None = None,
+) -> Mapping[str, Possible]:
+    """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, growing evenly with the
+    clock; of samples with their standard errors. Arguments as of :func:`context_values`.
+    """
+    values, pace = context_values(tables, constraint, order), constraints.a_round(constraint)
+    rates = np.full((4, len(tables[0][0])), np.nan)
+    if values is not None and pace is not None:
+        rows = [[x.contextual, x.fixed, x.error, x.fixed_error] for x in values]
+        rates = np.array(rows).T / pace.units
+    names = ("moving", "fixed", "moving_error", "fixed_error")[: 2 * len(tables)]
+    return {name: partial(_evenly, rate) for name, rate in zip(names, rates, strict=False)}
+
+
+def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """What could have been gained, ``[lane, mark]``, at a rate for each instance."""
+    return rate[instance][:, None] * clock
+
+
 # --- The table
 
 
@@ -182,17 +287,20 @@ class RequestTable(Environment):
     whatever the policy does; a null arm or a skip (:class:`~jaxbandits.environments.WithNullArm`)
     lets it pass.
 
-    Regret is against the means of the whole table. Played round by round, since the n-th pull of an
-    arm has no address of its own.
+    Regret is against the means of the whole table; with features against who sees them and knows
+    the mean of each arm on the rows that have the same (``fixed_regret``: against the best mixture
+    that sees none), see :meth:`~jaxbandits.environments.ContextualArms.benchmarks`. Played round by
+    round, since the n-th pull of an arm has no address of its own.
 
     Args:
         reward, cost: ``i32[instance, N, K]`` in ticks.
-        mean_reward, mean_cost: of their columns, ``i32[instance, K]`` in ticks.
+        mean_reward, mean_cost: what a pull is expected to bring and cost, in ticks: of the columns,
+            ``i32[instance, K]``; with features of the rows that have the same, ``i32[instance, N,
+            K]``; in an order that is not :attr:`~RowOrder.independent` the cells themselves.
         order: which row comes in which round: :class:`DrawnRows`, :class:`ShuffledRows` or
             :class:`RowsInOrder`.
         features: ``f32[instance, N, d]`` or ``f32[instance, N, K, d]``: contexts; None: there are
-            none. The regret is against the best mixture all the same, so it is below 0 where a
-            policy gains by them.
+            none.
 
     Example:
         Two models, the second right where the first is wrong: half of the requests each, but not
@@ -247,20 +355,20 @@ class RequestTable(Environment):
             for column in np.moveaxis(x, 1, -1).reshape(-1, x.shape[1]):
                 check_unit(name, column, rows=True)
         reward_ticks, cost_ticks = ticks32(r), ticks32(c)
-        means = [
-            np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32)
-            for x in (reward_ticks, cost_ticks)
-        ]
         if features is not None:
             features = checked_features(features, np.shape(reward)[:-1])
             features = features if np.ndim(reward) == 3 else features[None]
-        return cls(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows(), features)
+        order = order or DrawnRows()
+        means = [reward_ticks, cost_ticks]
+        if order.independent:
+            means = [_means(x, features) for x in means]
+        return cls(reward_ticks, cost_ticks, means[0], means[1], order, features)
 
     @property
     def spec(self) -> FiniteSpec:
-        arms = int(self.mean_reward.shape[-1])
-        several = len(self.mean_cost.shape) - len(self.mean_reward.shape)
-        resources = int(self.mean_cost.shape[-1]) if several else None
+        arms = int(self.reward.shape[-1])
+        several = len(self.cost.shape) - len(self.reward.shape)
+        resources = int(self.cost.shape[-1]) if several else None
         if self.features is None:
             return FiniteSpec(arms, resources)
         # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner
@@ -268,6 +376,11 @@ class RequestTable(Environment):
         return FiniteSpec(
             arms, resources, context=tuple(self.features.shape[len(self.reward.shape) - 1 :])
         )
+
+    @property
+    def may_wait(self) -> bool:
+        """Do its benchmarks hold with a null arm, too?"""
+        return self.features is None
 
     def check(self) -> None:
         self.order.check(int(self.reward.shape[-2]))
@@ -292,8 +405,9 @@ class RequestTable(Environment):
         arm = jnp.clip(action, 0, width - 1)
         row = self.order.row(key, round, int(self.reward.shape[-2]))
         reward, cost = self.reward[row, arm], self.cost[row, arm]
+        cell = (row, arm) if self._by_row else (arm,)
         outcome = Outcome(
-            reward, cost, self.mean_reward[arm], self.mean_cost[arm], {}, valid=arm == action
+            reward, cost, self.mean_reward[cell], self.mean_cost[cell], {}, valid=arm == action
         )
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
@@ -304,10 +418,47 @@ class RequestTable(Environment):
     @property
     def present(self) -> np.ndarray:
         """``bool[instance, K]``: a table has all of its arms."""
-        return np.ones(self.mean_reward.shape, bool)
+        return np.ones((self.instances, self.spec.arms), bool)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+        """The means of the columns."""
+        reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+        return (reward.mean(axis=1), cost.mean(axis=1)) if self._by_row else (reward, cost)
+
+    @property
+    def _by_row(self) -> bool:
+        """Has each row means of its own?"""
+        return len(self.mean_reward.shape) == len(self.reward.shape)
+
+    def benchmarks(
+        self, constraint: Constraint, clock: np.ndarray
+    ) -> Mapping[str, Possible] | None:
+        """Host: with features those of :class:`~jaxbandits.environments.ContextualArms`, exact; else
+        the constraint's best rate of the rows that come in the rounds of a run, where these do not
+        come equally often.
+        """
+        if self.features is not None:
+            return context_benchmarks(self.value_tables(), constraint, self.order)
+        tables = [ticks.to_units(x) for x in (self.reward, self.cost)]
+        shares = [_share(self.order, x, constraint, i) for i, x in enumerate(tables[0])]
+        if any(share is None for share in shares):
+            return None
+        reward, cost = (
+            np.stack([np.tensordot(s, x, 1) for s, x in zip(shares, table, strict=True)])
+            for table in tables
+        )
+        return {"moving": partial(_evenly, constraint.best_rate(reward, cost))}
+
+    def value_tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Host: means at the features of each row, ``[instance, N, K]`` and ``[…, J]``."""
+        tables = (np.asarray(x) for x in (self.reward, self.cost))
+        reward, cost = (ticks.to_units(_means(x, self.features)) for x in tables)
+        return [(reward, cost if self.resources is not None else cost[..., None])]
+
+    def cost_steps(self) -> tuple[Any, Any]:
+        """Host: of the cells of each arm, see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
+        cost = np.moveaxis(np.asarray(self.cost, np.int64), 1, -1)
+        return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
 
     def rows(
         self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0

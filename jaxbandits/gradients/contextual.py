@@ -15,7 +15,7 @@ import numpy as np
 from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 from jaxbandits._numerics.means import LinearMeans
-from jaxbandits.constraints import a_round
+from jaxbandits.constraints import a_round, pays_for_the_clock
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Policy
@@ -24,6 +24,7 @@ from jaxbandits.core.ticks import Total
 from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, sample_contexts
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.environments.noise import Bernoulli
+from jaxbandits.environments.table import context_values
 from jaxbandits.gradients import estimates
 from jaxbandits.gradients.estimates import Scores
 
@@ -106,7 +107,7 @@ def score_runs(
     if isinstance(environment, WithNullArm):
         scored = dataclasses.replace(environment, arms=scored)
     ready = constraint.prepare(environment)
-    best = world.context_values(ready, SAMPLE)
+    best = context_values(world.value_tables(), ready)
     if not best or getattr(ready, "last_pull", "counts") != "counts":
         must = "a Horizon, an AverageCost or a TotalBudget with last_pull='counts' (with several costs and rounds)"
         raise bad("constraint", repr(constraint), f"{must} where arms have contexts")
@@ -118,7 +119,7 @@ def score_runs(
         theta = getattr(world, name).theta
         slope = -estimates.read(result, f"{name}_slope")
         if name == "cost":  # dearer pulls move the clock, where that is money
-            slope *= -rate[:, None, None, None, None] if ready.clock_name == "spent" else 0.0
+            slope *= -rate[:, None, None, None, None] if pays_for_the_clock(ready) else 0.0
         score[name] = estimates.read(result, f"{name}_score")
         explicit[name] = by_rate[name][:, None] * clock + slope
         exists[name] = np.zeros(theta.shape)

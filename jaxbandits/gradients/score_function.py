@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.scan import at_instance
+from jaxbandits.constraints import pays_for_the_clock
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.fingerprint import jit
@@ -224,7 +225,7 @@ def _explicit(
     replicate, K]``.
     """
     mean_r, mean_c = arms.values()
-    by_money = constraint.clock_name == "spent"
+    by_money = pays_for_the_clock(constraint.prepare(arms))
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
     rate_r, rate_c = _rate_gradients(arms, constraint, mean_r, mean_c)
     rate = np.asarray(result.best_rate)[:, None, None]

@@ -371,7 +371,7 @@ class SweepPlan:
                 sample = jax.tree.map(lambda x: np.full((1, *x.shape), 3, x.dtype), account)
                 host = [
                     ("cap", task.cap),
-                    ("rate", layout.best_rate),
+                    ("rate", np.stack(layout.best_rates)),
                     *scan.ledger_of(sample, task.constraint, np.zeros(1, np.int64)).items(),
                 ]
                 clock = ticks.join(task.marks)

@@ -626,10 +626,11 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
         ledger = book(constraint, ledger, plain)
         if bool(constraint.ended(ledger)):
             return
-        expected = host_constraint.expected_clock(
-            {name: x.astype(np.int64) for name, x in account_of(ledger).items()}
-        )
         clock = ticks.join(constraint.clock(ledger))
+        account = account_of(ledger) | {"clock": clock}
+        expected = host_constraint.expected_clock(
+            {name: x.astype(np.int64) for name, x in account.items()}
+        )
         assert np.array_equal(expected, clock), (
             f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
         )

@@ -31,7 +31,6 @@ from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Policy, Status
-from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import (
@@ -586,7 +585,7 @@ def _simulated(
     env_rows = list(np.repeat(rows, len(runs))) if draws_means else rows  # rows of the environment
     plain = plan.worlds.arms(plan.table, rows, runs) if draws_means else group.environment
     arms: Any = plain.arms if isinstance(plain, WithNullArm) else plain
-    environment, supply = plan.spending.supply.world(plain, env_rows), plan.spending.supply
+    environment = plan.spending.supply.world(plain, env_rows)
     lanes = [plan.table.instances[row] for row in env_rows]
     spec = group.environment.spec
     with warnings.catch_warnings():
@@ -625,17 +624,6 @@ def _simulated(
         for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
-    # A run may end with money left: against what all budgets, or money and requests, are together
-    # worth.
-    if len(plan.spending.budgets) > 1:
-        regret = result.budget_regret(plan.spending.scaled_budgets(lanes)[:, 0]).values
-    elif isinstance(environment, Stocked) and supply.requests:
-        limit = plan.spending.constraint(lanes).prepare(environment)
-        whole = plan.spending.scaled_budgets(lanes)[:, None]
-        best = environment.benchmarks(limit, whole)["moving"](np.arange(len(lanes)), whole)
-        regret = best[:, None] * np.asarray(result.marks) - ticks.to_units(
-            result.ledger["expected_reward"]
-        )
     earned, pulls = (
         by_run(result.reward.values) * reward,
         by_run(result.final["pulls"])[..., :width],
