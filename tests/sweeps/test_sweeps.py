@@ -385,11 +385,13 @@ def test_noise_is_called_clear_in_one_table_of_twenty(cells):
     regrets = [
         [xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise
     ]
-    wrong = sum(any(case.clear.any() for case in cases_of(table, "replicate")) for table in regrets)
+    wrong = sum(
+        any(case["clear"].any() for case in cases_of(table, "replicate")) for table in regrets
+    )
     assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
 
 
-@pytest.mark.parametrize(("shift", "share"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
+@pytest.mark.parametrize(("shift", "share"), [(3, 0.65), (-3, 0.65), (5, 0.95)])
 def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share):
     """The first of eight policies is so many standard errors of a difference worse, or better, than
     the others.
@@ -401,7 +403,8 @@ def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share
         x[0] += shift * np.sqrt(2 / runs)
         (case,) = cases_of([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
         best = int(x.mean(axis=1).argmin())
-        clear += bool(case.clear[0, best] if shift > 0 else case.clear[1:, 0].any())
+        worse = case["larger"].values
+        clear += bool(worse[0, best] if shift > 0 else worse[1:, 0].any())
     assert clear / 300 >= share
 
 
