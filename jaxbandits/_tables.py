@@ -189,7 +189,7 @@ class NumberStyle:
     def interval(self, value: float, low: float, high: float) -> str:
         """``+12.3 (−0.4 to +25.1)``, as many decimals as show two digits of half its width."""
         if math.isnan(low):
-            return self.written(f"{value:+,.5g}").replace("-", "−")
+            return self.written(f"{value:+{_digits_of(abs(value) / 10)}}").replace("-", "−")
         form = _digits_of((high - low) / 2)
         text = f"{value:+{form}} ({low:+{form}} to {high:+{form}})"
         return self.written(text).replace("-", "−")

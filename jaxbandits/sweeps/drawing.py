@@ -61,12 +61,10 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(in_greek(name), fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
-    bars = (
-        "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
-    )
     between = " " if len(cells) > 1 else "\n"
     figure.suptitle(
-        f"{bars};{between}hollow: the whole bar is above the best (dotted), clearly worse; star: recommended",
+        f"bars: difference to the best value, paired, all of the sweep at once (95 %);{between}"
+        "hollow: the bar is above the best (dotted), clearly worse; star: recommended",
         fontsize=8,
     )
     keys = axes[0].get_legend_handles_labels()

@@ -306,7 +306,7 @@ def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(
     style = NumberStyle(decimal=",", thousands=".")
     assert style.interval(1234.5, -0.5, 1235.1) == "+1.234 (−0 to +1.235)"
     assert style.interval(1234.5, 1233.9, 1235.1) == "+1.234,50 (+1.233,90 to +1.235,10)"
-    assert style.interval(-2.0, np.nan, np.nan) == "−2"
+    assert style.interval(-0.18675, np.nan, np.nan) == "−0,187"
 
 
 def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
