@@ -1,9 +1,10 @@
-"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until``
-gets wrong and saves.
+"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what is called clear, and is
+not; what ``compare --until`` gets wrong and saves.
 
-Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it called clear?), ads
-(runs that the shipped sample and the Facebook file need), adastop (the same with AdaStop's
-permutation test, and with t-tests over looks).
+Parts: level (how often ``dominance`` calls something clear in tables of equal means), power (how
+often it finds a difference), nulls (data sets in which a claim of ``--until`` is false: in how many
+of 1,000 is it called clear?), ads (runs that the shipped sample and the Facebook file need),
+adastop (the same with AdaStop's permutation test, and with t-tests over looks).
 """
 
 import itertools
@@ -17,7 +18,7 @@ from scipy import stats
 import jaxbandits as jb
 from benchmarks.common import run_parts
 from jaxbandits.apps.comparison import StoppingRule
-from jaxbandits.statistics import clear_pairs
+from jaxbandits.statistics import clear_pairs, dominance
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3
 SAMPLE = Path(jb.__file__).parent / "data/sample_ads.csv"
@@ -54,6 +55,92 @@ def equal_medians(rng, runs):
     first = np.where(rng.random(runs) < 0.5, 1.0, -9.0)
     rest = rng.normal(0, 0.1, (SETTINGS - 1, runs))
     return rng.normal(60, 3, (1, runs)) + np.vstack([first, rest])
+
+
+def loss(chance):
+    """A loss of 40 with a small chance, less its mean."""
+    return lambda rng, shape: 40 * (chance - (rng.random(shape) < chance)), chance
+
+
+# Laws of mean 0, and how often something happens without which a sample tells nothing of them (0:
+# no such thing)
+LAWS = {
+    "normal": (lambda rng, shape: rng.normal(size=shape), 0),
+    "exponential": (lambda rng, shape: rng.exponential(size=shape) - 1, 0),
+    "lognormal, σ = 1": (lambda rng, shape: rng.lognormal(0, 1, shape) - np.exp(0.5), 0),
+    "lognormal, σ = 1.5": (lambda rng, shape: rng.lognormal(0, 1.5, shape) - np.exp(1.125), 0),
+    "t, 3 d.o.f.": (lambda rng, shape: rng.standard_t(3, shape), 0),
+    "Bernoulli ½": (lambda rng, shape: (rng.random(shape) < 0.5) - 0.5, 0.5),
+    "loss of 40 in 10 %": loss(0.1),
+    "loss of 40 in 3 %": loss(0.03),
+    "loss of 40 in 1 %": loss(0.01),
+}
+
+
+def equal_means(rng, law, settings, runs):
+    """Settings of mean 0 in the same worlds: the first is quiet, the second has the law, the third
+    its mirror image, and so on, so that differences are as skewed as the law is.
+    """
+    sign = np.array([0, 1, -1])[np.arange(settings) % 3, None]
+    noise = rng.normal(0, 0.3, (settings, runs)) * ("Bernoulli" not in law)
+    return rng.normal(0, 3, runs) + noise + sign * LAWS[law][0](rng, (settings, runs))
+
+
+def t_tests_of_all(x, level=0.05):
+    """Which pairs differ by paired t-tests, at Bonferroni's level over all pairs."""
+    first, second = np.triu_indices(len(x), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = stats.ttest_rel(x[first], x[second], axis=1).pvalue
+    return p <= level / first.size
+
+
+def level(options):
+    """In how many of 100 tables of equal means is something called clear: any pair, one against the
+    least mean, any pair by t-tests?
+    """
+    sets = 100 if options.quick else 2000
+    print(f"\n{sets:,} tables in each cell\n\n| law | settings | n = 10 | 30 | 100 | 1000 |")
+    print("|---|---|---|---|---|---|")
+    for law, (_, chance) in LAWS.items():
+        for settings in (2, 8, 20):
+            cells = []
+            for runs in (10, 30, 100, 1000):
+                rng, count = np.random.default_rng(0), max(sets // (5 if runs > 100 else 1), 20)
+                wrong = np.zeros((count, 3), bool)
+                for table in range(count):
+                    x = equal_means(rng, law, settings, runs)
+                    clear = dominance(labelled(x), over="replicate")["clear"].values
+                    chosen = clear[:, x.mean(axis=1).argmin()].any()
+                    wrong[table] = clear.any(), chosen, t_tests_of_all(x).any()
+                unseen = 1 - (1 - (1 - chance) ** runs) ** (settings - -(-settings // 3))
+                any_pair, chosen, t = 100 * wrong.mean(axis=0)
+                sign = "<" if chance and unseen > 0.05 else ""
+                cells.append(f"{sign}{any_pair:.1f}, {chosen:.1f} ({t:.1f})")
+            print(f"| {law} | {settings} | {' | '.join(cells)} |", flush=True)
+
+
+def power(options):
+    """In how many of 100 tables is a setting of eight, or of two, that is worse called clearly worse
+    than the least mean? In brackets by t-tests.
+    """
+    sets, sizes = (100 if options.quick else 1000), (3, 4, 5, 6)
+    print(f"\n{sets:,} tables in each cell; worse by so many standard errors of the difference\n")
+    print(f"| law | settings | n | {' | '.join(map(str, sizes))} |\n|---|---|---|---|---|---|---|")
+    for law, settings, runs in itertools.product(
+        ("normal", "exponential", "t, 3 d.o.f."), (2, 8), (10, 30, 100)
+    ):
+        cells = []
+        for size in sizes:
+            rng, found = np.random.default_rng(1), np.zeros((sets, 2), bool)
+            for table in range(sets):
+                x = LAWS[law][0](rng, (settings, runs))
+                x[0] += size * np.sqrt(2 / runs) * (np.sqrt(3) if law.startswith("t") else 1)
+                least = x.mean(axis=1).argmin()
+                worse = dominance(labelled(x), over="replicate")["larger"].values[0, least]
+                by_t = t_tests_of_all(x)[: settings - 1]  # of the first against each other
+                found[table] = worse, least > 0 and by_t[least - 1]
+            cells.append("{:.0f} ({:.0f})".format(*100 * found.mean(axis=0)))
+        print(f"| {law} | {settings} | {runs} | {' | '.join(cells)} |", flush=True)
 
 
 # law, and which claims are false in it: (more in most runs, more on average)
@@ -225,6 +312,6 @@ if __name__ == "__main__":
     run_parts(
         "benchmarks.clear",
         __doc__,
-        {"nulls": nulls, "ads": ads, "adastop": false_differences},
+        {"level": level, "power": power, "nulls": nulls, "ads": ads, "adastop": false_differences},
         ads=ads_file,
     )

@@ -224,8 +224,8 @@ def difference_row(item: str, differences: Any, note: str) -> Row:
 def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
     """Mean regrets from least to largest, ``<`` where neighbours differ clearly, ``≈`` where not.
 
-    ``samples`` [run] of the policies in the same worlds; paired t-tests, Holm's correction over all
-    pairs, at 5 %.
+    ``samples`` [run] of the policies in the same worlds; the intervals of all differences hold at
+    once with 95 %.
     """
     runs = xarray.DataArray(
         np.stack([np.asarray(x, float) for x in samples.values()]),
@@ -239,7 +239,7 @@ def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
     text = order[0]
     for before, after in itertools.pairwise(order):
         text += f" {'<' if bool(clear.sel(setting=before, against=after)) else '≈'} {after}"
-    return row(item, text, note=f"Holm over all pairs, 5 %, paired{f'; {note}' if note else ''}")
+    return row(item, text, note=f"all pairs at once, 95 %, paired{f'; {note}' if note else ''}")
 
 
 def _text(value: Any, digits: str) -> str:

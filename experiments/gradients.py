@@ -625,14 +625,14 @@ def tuned(options: Options) -> list[Row]:
 
 
 def _tuning_rows(item: str, tunings: list[Any], best: str, fresh: int) -> list[Row]:
-    rhos = ", ".join(f"{tuning.values['rho']:.3g}" for tuning in tunings)
+    rhos = ", ".join(f"{tuning.tuned['rho']:.3g}" for tuning in tunings)
     on_grid = (
         "best grid value "
         + ", ".join(f"{tuning.best['rho']:.3g}" for tuning in tunings)
         + "; start 1"
     )
-    over_best = np.array([tuning.over_best.value / tuning.regret.value for tuning in tunings])
-    over_start = np.array([tuning.over_start.value / tuning.regret.value for tuning in tunings])
+    over_best = np.array([tuning.over_best.value / tuning.fresh_regrets[0] for tuning in tunings])
+    over_start = np.array([tuning.over_start.value / tuning.fresh_regrets[0] for tuning in tunings])
     share = max(tuning.rounds[0] / tuning.rounds[1] for tuning in tunings)
     seconds = max(tuning.seconds[0] for tuning in tunings)
     keys = f"{len(tunings)} keys, {fresh} fresh instances each"

@@ -127,6 +127,11 @@ def count_of(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def _digits_of(half: float) -> str:
+    """The format of two digits of a half width."""
+    return f",.{2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)}f"
+
+
 @dataclass(frozen=True)
 class NumberStyle:
     """How the file writes its numbers, so that answers can be written alike.
@@ -174,14 +179,20 @@ class NumberStyle:
         size = abs(value)
         return self.number(value, 0 if size >= 100 or size == 0 else 1 if size >= 1 else 2)
 
-    def plus_minus(self, value: float, half: float, sign: str = "") -> str:
-        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"``
-        shows a plus.
-        """
+    def plus_minus(self, value: float, half: float) -> str:
+        """``12.34 ± 0.56``, two digits of the half width; without one the value alone."""
         if math.isnan(half):
-            return self.written(f"{value:{sign},.5g}")
-        decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-        return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
+            return self.written(f"{value:,.5g}")
+        form = _digits_of(half)
+        return self.written(f"{value:{form}} ± {half:{form}}")
+
+    def interval(self, value: float, low: float, high: float) -> str:
+        """``+12.3 (−0.4 to +25.1)``, as many decimals as show two digits of half its width."""
+        if math.isnan(low):
+            return self.written(f"{value:+{_digits_of(abs(value) / 10)}}").replace("-", "−")
+        form = _digits_of((high - low) / 2)
+        text = f"{value:+{form}} ({low:+{form}} to {high:+{form}})"
+        return self.written(text).replace("-", "−")
 
     def money(self, value: float, cents: bool = True) -> str:
         """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1

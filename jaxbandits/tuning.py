@@ -123,13 +123,14 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 FILES = ("path.png", "path.csv", "run.json")
 
 
-def _less(gain: Estimate, clear: bool, reference: str) -> str:
+def _less(gain: Estimate, reference: str) -> str:
     """How much less, or more, than ``reference`` the tuned value's regret is."""
+    sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
     value, low, high = _ends(gain)
     if value < 0:  # a difference without a double negative
         value, low, high = -value, -high, -low
-    less, sure = "less" if gain.value >= 0 else "more", "clear" if clear else "not clear"
-    return f"{value:.4g} [{low:.4g}, {high:.4g}] {less} than {reference} (paired, {sure})"
+    less = "less" if gain.value >= 0 else "more"
+    return f"the tuned value's is {value:.4g} [{low:.4g}, {high:.4g}] {less} than {reference} (paired, {sure})"
 
 
 def _ends(estimate: Estimate) -> tuple[float, float, float]:
@@ -141,20 +142,21 @@ class Tuned:
     """What :func:`tune` found.
 
     Attributes:
-        policy: with the tuned values.
-        values: the tuned parameters by name.
+        policy: with ``values``.
+        values: the parameters to take: the tuned ones, unless the start or the best grid value has
+            clearly less regret.
+        tuned: the tuned parameters, by name as all others.
         path: parameters after every step, ``[step + 1, P]``, the start first.
         regrets: mean regret of each step's own instances, ``[step]``.
         slopes: gradient of ln(mean regret) by ln(parameter), ``[step, P]``.
         start, best: parameters of the start, and of the best grid value (None without a grid).
         grid, grid_regrets: grid values ``[G, P]`` and their mean regret on the grid's instances.
-        regret: of the tuned policy on fresh instances, with its 95 % interval, as
+        regret: of ``policy`` on fresh instances, with its 95 % interval, as
             :class:`jaxbandits.statistics.Estimate`.
-        over_start, over_best: how much less it is than that of the start, and of the best grid
-            value: paired, on the same fresh instances, and as an estimate too (None without a
-            grid).
-        clear: whether each of the two is clear, by :func:`jaxbandits.statistics.dominance` among
-            all that is compared.
+        fresh_regrets: mean regret of the tuned value, the start and the best grid value on them.
+        over_start, over_best: how much less the tuned value's is than that of the start, and of the
+            best grid value (None without a grid): paired, with the intervals of
+            :func:`jaxbandits.statistics.dominance`, which hold at once; clear if 0 is outside.
         rounds: simulated rounds of the tuning, and of the grid.
         seconds: of the tuning, compile included, and of the grid.
         estimator: which one was used.
@@ -162,6 +164,7 @@ class Tuned:
 
     policy: Policy
     values: dict[str, float]
+    tuned: dict[str, float]
     path: np.ndarray
     regrets: np.ndarray
     slopes: np.ndarray
@@ -171,9 +174,9 @@ class Tuned:
     grid_regrets: np.ndarray
     grid_errors: np.ndarray
     regret: Estimate
+    fresh_regrets: np.ndarray
     over_start: Estimate
     over_best: Estimate | None
-    clear: tuple[bool, ...]
     rounds: tuple[int, int]
     seconds: tuple[float, float]
     estimator: str
@@ -181,9 +184,15 @@ class Tuned:
     def lines(self) -> list[str]:
         """The report, line by line."""
         values = ", ".join(f"{name} = {value:.4g}" for name, value in self.values.items())
-        start = ", ".join(f"{value:.4g}" for value in self.start.values())
+        start, tuned = (
+            ", ".join(f"{x:.4g}" for x in of.values()) for of in (self.start, self.tuned)
+        )
+        head = f"tuned: {values} (start {start}"
+        if self.values != self.tuned:
+            kept = "keep the start" if self.values == self.start else "take the best grid value"
+            head = f"{kept}: {values} (tuned to {tuned}, which is clearly worse"
         lines = [
-            f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
+            f"{head}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
             *(
@@ -191,14 +200,14 @@ class Tuned:
                 for text in self.regret.warnings
                 if not text.startswith("skewed")
             ),
-            _less(self.over_start, self.clear[0], "the start's"),
+            _less(self.over_start, "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
             best = ", ".join(f"{value:.4g}" for value in self.best.values())
             lines += [
                 f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
                 f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
-                _less(self.over_best, self.clear[1], "the best grid value's"),
+                _less(self.over_best, "the best grid value's"),
             ]
         return [*lines, f"note: {invisible(self.regret.units, 'instance')}"]
 
@@ -221,6 +230,7 @@ class Tuned:
         table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
         facts = {
             "values": self.values,
+            "tuned": self.tuned,
             "start": self.start,
             "best_grid_value": self.best,
             "regret": _ends(self.regret),
@@ -246,7 +256,10 @@ class Tuned:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """The path of every parameter beside the grid's regrets, as a matplotlib figure.
+        """The path of every parameter, and the regret of what was compared, as a matplotlib figure.
+
+        Bars are the paired intervals of the difference to the tuned value: one that leaves out the
+        dotted line is clear.
 
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
@@ -254,8 +267,11 @@ class Tuned:
         """
         figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
         axes = figure.subplots(len(self.values), 2, squeeze=False)
-        value, low, high = _ends(self.regret)
-        for i, (name, tuned) in enumerate(self.values.items()):
+        rivals = [("start", self.start, "o", _plots.BLUE, self.over_start)]
+        if self.best is not None and self.over_best is not None:
+            rivals.append(("best of the grid", self.best, "s", _plots.BLACK, self.over_best))
+        reference = float(self.fresh_regrets[0])
+        for i, (name, tuned) in enumerate(self.tuned.items()):
             left_axes, right_axes = axes[i]
             left_axes.plot(
                 self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path"
@@ -267,19 +283,23 @@ class Tuned:
             left_axes.legend(frameon=False)
             right_axes.set(
                 xlabel=in_greek(name),
-                ylabel="mean regret",
+                ylabel="mean regret on fresh instances",
                 xscale="log",
-                title="grid and tuned value",
+                title="bars: difference to the tuned value",
             )
             if len(self.grid):
-                right_axes.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
-                               marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
-            right_axes.errorbar([tuned], [value], [[value - low], [high - value]], color=_plots.VERMILION, marker="D",
-                           capsize=3, label="tuned, fresh instances")  # fmt: skip
-            marks = {"share": 0.16} if len(self.grid) else {}
-            values = self.grid[:, i] if len(self.grid) else np.array([tuned])
-            _plots.label_grid(right_axes.xaxis, values, log=True, **marks)
-            right_axes.legend(frameon=False)
+                right_axes.plot(self.grid[:, i], self.grid_regrets, color=_plots.GREY, marker=".",
+                                label="grid, on its own instances")  # fmt: skip
+            for label, at, marker, colour, gain in rivals:
+                ends = [[gain.value - gain.low], [gain.high - gain.value]]
+                right_axes.errorbar(at[name], reference + gain.value, np.nan_to_num(ends), color=colour,
+                                    marker=marker, linestyle="", capsize=3, label=label)  # fmt: skip
+            right_axes.plot(tuned, reference, "D", color=_plots.VERMILION, label="tuned")
+            right_axes.axhline(reference, color=_plots.VERMILION, linestyle=":", linewidth=1)
+            compared = [tuned, *(at[name] for _, at, *_ in rivals), *self.grid[:, i]]
+            _plots.label_grid(right_axes.xaxis, np.unique(compared), log=True, share=0.16)
+            right_axes.margins(x=0.1)
+            right_axes.legend(frameon=False, fontsize=8)
         return finished(figure, path, width)
 
 
@@ -308,9 +328,9 @@ def tune(
 
     A randomised policy is differentiated by its own score (``gradients.policy_score``), any other
     by antithetic Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its
-    own. The result is the geometric mean of the second half of the path. It is then played, with
-    the start and the best grid value, on instances that none of them has seen, all in the same
-    worlds.
+    own. The tuned value is the geometric mean of the second half of the path. It is then played,
+    with the start and the best grid value, on instances that none of them has seen, all in the same
+    worlds; where one of these is clearly better, it is the result.
 
     Args:
         policy: where to start; its parameters named must be above 0 and scalar.
@@ -430,26 +450,31 @@ def tune(
     seconds = ended - began, time.perf_counter() - ended
     compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
     regret_table, _ = play(np.stack(compared), 2, fresh)
-    tuned_values, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
-    over_start, *over_best = (
-        mean(rival - regret_table[0], over="instance") for rival in regret_table[1:]
-    )
+    named = [dict(zip(names, x.tolist(), strict=True)) for x in compared]
     pairs = dominance(xarray.DataArray(regret_table, dims=("setting", "instance")), over="instance")
+    means, apart = regret_table.mean(axis=1), pairs.isel(against=0)
+    better = apart["smaller"].values  # clearly, than the tuned value, which is not among them
+    taken = int(np.where(better, means, np.inf).argmin())
+    ends = np.stack([apart[x].values for x in ("difference", "low", "high")], axis=1)[1:]
+    over_start, *over_best = (
+        Estimate(value, low, high, fresh, ()) for value, low, high in ends.tolist()
+    )
     return Tuned(
-        policy=policy_with(tuned),
-        values=tuned_values,
+        policy=policy_with(compared[taken]),
+        values=named[taken],
+        tuned=named[0],
         path=np.stack(path_taken),
         regrets=np.array(regrets),
         slopes=np.stack(slopes),
-        start=first,
-        best=best[0] if best else None,
+        start=named[1],
+        best=named[2] if len(values) else None,
         grid=values,
         grid_regrets=samples.mean(axis=1),
         grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
-        regret=mean(regret_table[0], over="instance"),
+        regret=mean(regret_table[taken], over="instance"),
+        fresh_regrets=means,
         over_start=over_start,
-        over_best=over_best[0] if best else None,
-        clear=tuple(pairs["clear"].values[0, 1:].tolist()),
+        over_best=over_best[0] if over_best else None,
         rounds=(rounds, grid_rounds),
         seconds=seconds,
         estimator="policy_score" if isinstance(policy, RandomisedPolicy) else "smoothed",

@@ -70,6 +70,56 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
         assert words in repr(altered)  # a difference without a double negative
 
 
+def test_a_value_that_is_clearly_worse_than_the_start_is_no_headline() -> None:
+    """An optimiser that climbs: the result is the start, and the picture says the same."""
+    import optax
+
+    tuning = tune(
+        OmegaUCB(rho=0.25), random_problem("bernoulli", arms=5, budget=200.0), wrt="rho", key=KEY,
+        steps=3, instances=8, fresh=200, optimizer=optax.sgd(-6.0),
+    )  # fmt: skip
+    assert tuning.tuned["rho"] > 0.5 and tuning.over_start.high < 0
+    assert tuning.values == tuning.start == {"rho": 0.25}
+    assert float(tuning.policy.rho) == 0.25
+    assert tuning.regret.value == pytest.approx(tuning.fresh_regrets[1])
+    first, second, *_ = tuning.lines()
+    assert first.startswith("keep the start: rho = 0.25 (tuned to ") and "clearly worse" in first
+    assert f"{tuning.regret.value:.5g}" in second
+    assert any("more than the start's (paired, clear)" in line for line in tuning.lines())
+    assert tuning.fresh_regrets[1] - tuning.fresh_regrets[0] == pytest.approx(
+        tuning.over_start.value
+    )
+
+
+@pytest.mark.parametrize("grid", [(), (0.1, 1.0, 4.0)])
+def test_the_picture_shows_all_that_was_compared_and_cuts_nothing(grid: tuple) -> None:
+    tuning = tune(
+        OmegaUCB(rho=1.0), random_problem("bernoulli", arms=3, budget=50.0), wrt="rho", key=KEY,
+        steps=2, instances=4, fresh=20, grid=grid, grid_instances=20,
+    )  # fmt: skip
+    figure = tuning.picture()
+    right = figure.axes[1]
+    figure.canvas.draw()  # type: ignore[attr-defined]
+    markers = {id(line): line for box in right.containers for line in [box.lines[0]]}
+    markers |= {id(line): line for line in right.lines}
+    points = [x.get_xydata()[0] for x in markers.values() if x.get_marker() in {"o", "s", "D"}]
+    bars = [x for box in right.containers for x in box.lines[2][0].get_segments()]
+    assert len(points) == len(bars) + 1 == 2 + bool(grid)
+    low, high = right.get_window_extent().intervalx
+    for point in points:
+        x, _ = right.transData.transform(point)
+        assert low + 5 < x < high - 5  # a marker is four points wide
+    reference = tuning.fresh_regrets[0]
+    gains = [x for x in (tuning.over_start, tuning.over_best) if x is not None]
+    for (start, end), gain in zip(bars, gains, strict=True):
+        np.testing.assert_allclose(
+            [start[1], end[1]], [reference + gain.low, reference + gain.high]
+        )
+    for title in (axes.title for axes in figure.axes):
+        box = title.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+
+
 @pytest.mark.parametrize(
     "options",
     [

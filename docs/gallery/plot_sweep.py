@@ -31,7 +31,7 @@ print(curve.recommendation())
 # mean.
 
 rho, mean = curve.parameters["rho"], curve.regret.value.values
-middle, low, high = curve.apart.value, curve.apart.low, curve.apart.high
+middle, low, high = (curve.apart[end].values for end in ("difference", "low", "high"))
 figure, axes = plt.subplots()
 axes.errorbar(rho, mean, yerr=[middle - low, high - middle], fmt="-", color="C0")
 alike = curve.indistinguishable

@@ -15,7 +15,6 @@ from .estimates import paired as paired
 from .estimates import quantile as quantile
 from .estimates import tail_share as tail_share
 from .pairs import dominance as dominance
-from .pairs import holm as holm
 from .pairs import runs_needed as runs_needed
 from .sequential import ClearPairs as ClearPairs
 from .sequential import clear_pairs as clear_pairs

@@ -61,11 +61,12 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(in_greek(name), fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
-    bars = (
-        "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
-    )
     between = " " if len(cells) > 1 else "\n"
-    figure.suptitle(f"{bars};{between}filled: not clearly worse; star: recommended", fontsize=8)
+    figure.suptitle(
+        f"bars: difference to the best value, paired, all of the sweep at once (95 %);{between}"
+        "hollow: the bar is above the best (dotted), clearly worse; star: recommended",
+        fontsize=8,
+    )
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
@@ -76,9 +77,7 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     x, mean = values[order], curve.regret.value.values[order]
     colour, marker, dashes = nth_look(number)
     axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
-    middle, low, high = (
-        part.values[order] for part in (curve.apart.value, curve.apart.low, curve.apart.high)
-    )
+    middle, low, high = (curve.apart[end].values[order] for end in ("difference", "low", "high"))
     if np.isfinite(low).all():
         axis.errorbar(
             x,
@@ -89,6 +88,8 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
             elinewidth=0.9,
             capsize=2,
         )
+    # A bar that stays above this line is a value that is clearly worse
+    axis.axhline(mean.min(), color=colour, linestyle=":", linewidth=0.8, zorder=1)
     not_worse = curve.indistinguishable[order]
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~not_worse], mean[~not_worse], markerfacecolor="white", **look)

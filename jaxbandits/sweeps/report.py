@@ -5,6 +5,7 @@ bytes.
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
 from jaxbandits.sweeps.drawing import cases, curves
 from jaxbandits.sweeps.result import AXES, LEVEL, Curve, SweepResult
+
+if TYPE_CHECKING:
+    import xarray
 
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
@@ -65,11 +69,8 @@ def sensitivity(result: SweepResult) -> Table:
     rows = []
     for (environment, budget), policy in itertools.product(result.cells(), result.policies):
         curve = result.curve(policy, environment, budget)
-        of_setting = [
-            getattr(x, end).values
-            for x in (curve.regret, curve.apart)
-            for end in ("value", "low", "high")
-        ]
+        of_setting = [getattr(curve.regret, end).values for end in ("value", "low", "high")]
+        of_setting += [curve.apart[end].values for end in ("difference", "low", "high")]
         for i in range(curve.indistinguishable.size):
             values = (
                 curve.parameters[name][i] if name in curve.parameters else None for name in names
@@ -108,8 +109,8 @@ def _head(result: SweepResult) -> list[str]:
         spec.title or "Sweep",
         f"{plan.lanes:,} runs; seed {spec.seed}; {randomness}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
-        f"All that is called clear, or clearly worse, is so with {100 * LEVEL:.0f} % confidence, in all cases at once "
-        "(Holm over all pairs of settings); so do the intervals of differences hold.",
+        f"All intervals of differences, in all cases, hold at once with {100 * LEVEL:.0f} % confidence. "
+        "A difference is clear, or clearly worse, if its interval leaves out 0.",
         f"{unseen[0].upper()}{unseen[1:]}.",
     ]
     for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
@@ -151,15 +152,18 @@ def _about(curve: Curve) -> list[str]:
     worst = int(np.argmax(curve.regret.value.values))
     if not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
-        apart, low, high = (
-            float(part[worst]) for part in (curve.apart.value, curve.apart.low, curve.apart.high)
-        )
-        lines.append(f"    worst is {values}: {apart:+,.4g} ({low:+,.4g} to {high:+,.4g})")
+        lines.append(f"    worst is {values}: {_written(curve.apart.isel(setting=worst))}")
     if curve.at_edge:
         lines.append(
             f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it"
         )
     return lines
+
+
+def _written(apart: xarray.Dataset) -> str:
+    """A difference with its interval: ``+1.9 (+0.4 to +3.2)``."""
+    value, low, high = (float(apart[end]) for end in ("difference", "low", "high"))
+    return f"{value:+,.4g} ({low:+,.4g} to {high:+,.4g})"
 
 
 def _against(result: SweepResult, curves: list[Curve], environment: str, budget: int) -> list[str]:
@@ -169,9 +173,9 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
     best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
     lines = []
     for curve in (curve for curve in curves if curve is not best):
-        apart, clear = result.difference(curve, best, environment, budget)
-        by = f"{apart.value:+,.4g} ({apart.low:+,.4g} to {apart.high:+,.4g}), {'' if clear else 'not '}clear"
-        by = "the same in every run" if apart.low == apart.high == 0 else by
+        apart = result.difference(curve, best, environment, budget)
+        by = f"{_written(apart)}, {'' if apart['clear'] else 'not '}clear"
+        by = "the same in every run" if apart["low"] == apart["high"] == 0 else by
         lines.append(f"{curve.policy} minus {best.policy}, each at its best: {by}")
     return lines
 

@@ -21,7 +21,7 @@ from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
 from jaxbandits.result import Result
 from jaxbandits.simulation import labelled, origin_of
-from jaxbandits.statistics import Estimate, dominance, holm, mean, paired
+from jaxbandits.statistics import Estimate, dominance, mean
 from jaxbandits.sweeps.spec import SweepPlan
 
 if TYPE_CHECKING:
@@ -41,63 +41,15 @@ _NAMES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """All settings of all policies in one environment with one budget, and which are clearly worse
-    than which.
+def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[xarray.Dataset]:
+    """All differences between the settings of each of several cases, ``[setting, against]``, and
+    the ``regret`` of every run that they are of.
 
-    Attributes:
-        regret: at the end, ``[setting, instance, replicate]``.
-        clear: is the row's regret clearly larger than the column's, ``bool[setting, setting]``?
-            With a confidence of at least 95 % no such claim is false, in all cases that were
-            compared together: Holm's correction counts all pairs of settings in all of them, so the
-            least mean may be looked for first.
-        over: what was sampled.
-        level: of a single interval of a difference; as many as there are pairs hold together with
-            95 %.
+    With a confidence of at least 95 % all intervals hold at once, in all cases
+    (:func:`~jaxbandits.statistics.dominance`), so the least mean may be looked for first.
     """
-
-    regret: xarray.DataArray
-    clear: np.ndarray
-    over: str
-    level: float
-
-    def difference(self, x: Any, y: int) -> Estimate:
-        """Regret of a setting, or of several, minus that of another, run by run."""
-        return mean(
-            paired(self.regret.isel(setting=x), self.regret.isel(setting=y)),
-            over=self.over,
-            level=self.level,
-        )
-
-
-def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
-    """Which settings are clearly worse than which, from the regret of every run in each of several
-    cases.
-
-    Paired t-tests between all settings of a case (:func:`~jaxbandits.statistics.dominance`), and
-    Holm's correction over the pairs of all cases. Nothing is clear from one run.
-    """
-    counts = [x.sizes["setting"] for x in regrets]
-    pairs = sum(count * (count - 1) // 2 for count in counts)
-    level = 1 - (1 - LEVEL) / max(pairs, 1)
-    if min(x.sizes[over] for x in regrets) < 2:
-        return [
-            Case(x, np.zeros((n, n), bool), over, level)
-            for x, n in zip(regrets, counts, strict=True)
-        ]
-    tables = [dominance(x, over=over) for x in regrets]
-    upper = [np.triu_indices(count, 1) for count in counts]
-    adjusted = holm(
-        np.concatenate([table["p"].values[at] for table, at in zip(tables, upper, strict=True)])
-    )
-    parts = np.split(adjusted <= 1 - LEVEL, np.cumsum([at[0].size for at in upper])[:-1])
-    cases = []
-    for x, table, at, part in zip(regrets, tables, upper, parts, strict=True):
-        clear = np.zeros(table["p"].shape, bool)
-        clear[at] = part
-        cases.append(Case(x, (clear | clear.T) & (table["difference"].values > 0), over, level))
-    return cases
+    level = 1 - (1 - LEVEL) / len(regrets)
+    return [dominance(x, over=over, level=level).assign(regret=x) for x in regrets]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,15 +58,14 @@ class Curve:
 
     The settings that ``indistinguishable`` names contain the truly best one of the grid with a
     confidence of at least 95 %: a setting is left out only if it is clearly worse than the least
-    mean, by the test of the whole report (:class:`Case`).
+    mean.
 
     Attributes:
         parameters: values of each swept parameter, ``[setting]``.
         regret: means, each interval by itself, ``[setting]``.
         best: the setting with the least mean.
-        apart: paired differences to the best, all intervals of the report at once, ``[setting]``.
-        indistinguishable: settings that are not clearly worse than the best, ``bool[setting]``; all
-            of them if there is one run.
+        apart: the paired ``difference`` to the best, its ``low`` and ``high``, ``[setting]``; all
+            intervals of the report hold at once.
         warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says
             them.
     """
@@ -123,32 +74,37 @@ class Curve:
     parameters: Mapping[str, np.ndarray]
     regret: Estimate
     best: int
-    apart: Estimate
-    indistinguishable: np.ndarray
+    apart: xarray.Dataset
     warnings: tuple[str, ...] = ()
 
     @staticmethod
     def of(
         policy: str,
-        case: Case,
+        case: xarray.Dataset,
         parameters: Mapping[str, np.ndarray],
         rows: Sequence[int] | None = None,
     ) -> Curve:
         """From the settings ``rows`` of a case (all of them), whose swept ``parameters`` are
         ``[setting]`` each.
         """
-        at = np.arange(len(case.clear)) if rows is None else np.asarray(rows)
-        regret = mean(case.regret.isel(setting=at), over=case.over, level=LEVEL)
+        own = case if rows is None else case.isel(setting=rows, against=rows)
+        regret = mean(own["regret"], over=case.attrs["over"], level=LEVEL)
         best = int(np.argmin(regret.value.values))
         return Curve(
             policy=policy,
             parameters=parameters,
             regret=regret,
             best=best,
-            apart=case.difference(at, at[best]),
-            indistinguishable=~case.clear[at, at[best]],
-            warnings=mean(case.regret.isel(setting=at[best]), over=case.over).warnings,
+            apart=own.isel(against=best),
+            warnings=mean(own["regret"].isel(setting=best), over=case.attrs["over"]).warnings,
         )
+
+    @property
+    def indistinguishable(self) -> np.ndarray:
+        """Settings that are not clearly worse than the best, ``bool[setting]``; all of them if there
+        is one run.
+        """
+        return ~self.apart["larger"].values
 
     @property
     def has_intervals(self) -> bool:
@@ -158,7 +114,7 @@ class Curve:
     @property
     def all_equal(self) -> bool:
         """Does every run have the same regret with every value?"""
-        ends = self.apart.low.values, self.apart.high.values
+        ends = self.apart["low"].values, self.apart["high"].values
         return (
             self.has_intervals
             and self.indistinguishable.size > 1
@@ -265,9 +221,9 @@ class SweepResult:
         return _files.of_dataset(self.data, [*AXES, "policy"])
 
     @functools.cached_property
-    def cases(self) -> Mapping[tuple[str, int], Case]:
-        """For each (environment, number of the budget) all settings, one policy after the other,
-        and what is clear.
+    def cases(self) -> Mapping[tuple[str, int], xarray.Dataset]:
+        """For each (environment, number of the budget) the differences between all settings, one
+        policy after the other, and what is clear.
         """
         import xarray
 
@@ -303,15 +259,12 @@ class SweepResult:
 
     def difference(
         self, first: Curve, second: Curve, environment: str, budget: int = 0
-    ) -> tuple[Estimate, bool]:
-        """Regret of one policy at its best value minus that of another at its own, paired, and
-        whether it is clear.
+    ) -> xarray.Dataset:
+        """Regret of one policy at its best value minus that of another at its own, paired: the
+        ``difference``, its ``low`` and ``high``, and whether it is ``clear``.
         """
-        case = self.cases[environment, budget]
         row, column = (self._rows(curve.policy)[curve.best] for curve in (first, second))
-        return case.difference(row, column), bool(
-            case.clear[row, column] or case.clear[column, row]
-        )
+        return self.cases[environment, budget].isel(setting=row, against=column)
 
     def _rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""
@@ -336,8 +289,9 @@ class SweepPlots:
         """Regret over a parameter, of every policy that sweeps it alone, a panel for each
         environment and budget.
 
-        Bars are the paired intervals of the difference to the best value, all of the sweep at once;
-        filled points are not clearly worse than the best, and a star is the recommended value.
+        Bars are the paired intervals of the difference to the best value, all of the sweep at once.
+        A point is hollow if its whole bar lies above the best mean (dotted), which is clearly worse;
+        a star is the recommended value.
 
         Args:
             parameter: its name; None: the only one there is.

@@ -185,6 +185,12 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
         InputError: a parameter that no chosen policy has, or that is needed and missing; a policy
             for another constraint; a file or class that cannot be used.
     """
+    if isinstance(arguments.budget, list) and "cost2" not in (arguments.columns or {}):
+        amounts = " and ".join(f"{amount:g}" for amount in arguments.budget)
+        may_be = (
+            "one number, with no comma between thousands: two are for two costs (--columns cost2=…)"
+        )
+        raise bad("--budget", amounts, may_be)
     choices: Mapping[str, type[Policy]] = (
         TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
     )

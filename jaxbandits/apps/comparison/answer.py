@@ -18,7 +18,7 @@ from jaxbandits.apps.comparison.comparison import Comparison, run_plan
 from jaxbandits.apps.comparison.plan import ComparisonPlan, block_size
 from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
-from jaxbandits.statistics import dominance, mean
+from jaxbandits.statistics import dominance
 
 if TYPE_CHECKING:
     import xarray
@@ -64,54 +64,41 @@ class Gain(NamedTuple):
     """How much more one earns than another in the same worlds."""
 
     mean: float  # run by run
-    half: float  # half the width of its 95 % interval (statistics.mean); NaN for one run
+    low: float  # its interval, which holds with all others of its table; NaN for one run
+    high: float
     share: float  # that mean / mean of the other; NaN where that is 0
     better: float  # in what share of the runs it is more (an equal one counts half)
-    clear: bool | None = (
-        None  # by Holm's test over all pairs of its table; None where none was made
-    )
 
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
 
-def gains(
-    reward: xarray.DataArray, rival: xarray.DataArray, clear: bool | None = None
-) -> tuple[Gain, tuple[Gain, ...]]:
-    """How much a ``reward`` is above that of a ``rival``, ``[instance, replicate]``: in all
-    instances, and in each.
-    """
-
-    def gain(
-        ends: Sequence[float], earned: FloatArray, base: FloatArray, clear: bool | None = None
-    ) -> Gain:
-        value, low, high = map(float, ends)
+    @staticmethod
+    def of(pair: xarray.Dataset, earned: FloatArray, base: FloatArray, times: int = 1) -> Gain:
+        """``times`` an entry of :func:`~jaxbandits.statistics.dominance`; what each run earned."""
+        value, low, high = (times * float(pair[x]) for x in ("difference", "low", "high"))
         share = value / float(base.mean()) if base.mean() else np.nan
-        return Gain(
-            value,
-            (high - low) / 2,
-            share,
-            float((earned > base).mean() + (earned == base).mean() / 2),
-            clear,
-        )
-
-    apart = reward - rival
-    average, by_instance = (
-        mean(apart, over="replicate"),
-        mean(apart.rename(instance="each"), over="replicate"),
-    )
-    summed = [reward.sizes["instance"] * x for x in (average.value, average.low, average.high)]
-    ends = zip(
-        by_instance.value.values, by_instance.low.values, by_instance.high.values, strict=True
-    )
-    alone = tuple(gain(*row) for row in zip(ends, reward.values, rival.values, strict=True))
-    return gain(summed, reward.values.sum(axis=0), rival.values.sum(axis=0), clear), alone
+        better = float((earned > base).mean() + (earned == base).mean() / 2)
+        return Gain(value, low, high, share, better)
 
 
-def clearly_apart(reward: xarray.DataArray) -> NDArray[np.bool_]:
-    """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in
-    the ranking.
+def gains(reward: NDArray) -> list[tuple[Gain, tuple[Gain, ...]]]:
+    """How much the first of several settings, ``[setting, instance, run]``, earns more than each
+    other: in all instances, and in each.
     """
-    if reward.sizes["replicate"] < 2:
-        return np.zeros((reward.sizes["setting"],) * 2, bool)
-    return dominance(reward, over="replicate")["clear"].values
+    import xarray
+
+    def of(part: NDArray) -> list[Gain]:
+        table = xarray.DataArray(part, dims=("setting", "instance", "replicate"))
+        pairs, totals = dominance(table, over="replicate").isel(setting=0), part.sum(axis=1)
+        return [
+            Gain.of(pairs.isel(against=i), totals[0], totals[i], part.shape[1])
+            for i in range(1, len(part))
+        ]
+
+    by_instance = zip(*(of(reward[:, [i]]) for i in range(reward.shape[1])), strict=True)
+    return list(zip(of(reward), by_instance, strict=True))
 
 
 # --- Robustness checks: another noise, and smaller budgets
@@ -174,10 +161,9 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
         order[eligible[order]]
         for order in (np.argsort(-x, kind="stable") for x in (means, plan_means))
     )
-    average = reward.mean("instance").expand_dims("instance", axis=1)
-    ahead, _ = gains(
-        average[order[0]], average[first[0]], bool(clearly_apart(reward)[order[0], first[0]])
-    )
+    average = reward.mean("instance").values
+    pair = dominance(reward, over="replicate").isel(setting=order[0], against=first[0])
+    ahead = Gain.of(pair, average[order[0]], average[first[0]])
     ranking = tuple((names[i], float(means[i])) for i in order)
     return NoiseCheck(
         noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead
@@ -241,8 +227,9 @@ def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
     if plan.played.cadence.size:
         at = list(plan.played.labels).index(part.setting)
         alone = dataclasses.replace(plan.played.only(at), cadence=plans.Cadence())
-        reward = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"][0]
-        per_click, _ = gains(reward, comparison.data["reward"][at, :, :runs])
+        reward = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"]
+        as_played = comparison.data["reward"].values[at, :, :runs]
+        ((per_click, _),) = gains(np.stack([reward.values[0], as_played]))
     return NextSplit(
         row=lineup.labels[0],
         fixed=top is not None and not top.name.endswith(plans.FROM_NOTHING),
@@ -382,7 +369,7 @@ class Answer:
     baselines: Comparison  # of the fixed splits, and of the answered settings without the file
     # The best of those that kept the constraint, then those that were asked for
     settings: tuple[SettingAnswer, ...]
-    # Of each instance, the position of the arm with the best ratio by the file
+    # Of each instance, the position of the arm that alone brings most, by the file
     best_arms: tuple[int, ...]
     # What another noise makes of the ranking, or why none was played
     check: NoiseCheck | str | None
@@ -474,13 +461,12 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     that runs draw from.
 
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given,
-    1 for the best.
+    1 for the best. How many requests there are is no part of a ratio.
     """
-    worlds, probabilities = plan.worlds, []
+    worlds, price, probabilities = plan.worlds, plan.spending.price, []
     if worlds.posterior is None:
-        best_arms = plans.best_by_file(plan.table, worlds, plan.spending)
-        arms = zip(plan.table.instances, best_arms, strict=True)
-        return [np.eye(len(instance.arms))[best] for instance, best in arms]
+        means = plans.file_means(plan.table, worlds)
+        return [np.eye(len(r))[np.argmax(r / price(cost))] for r, cost in means]
     posteriors = zip(plan.table.instances, worlds.posterior.instances, strict=True)
     for number, (instance, posterior) in enumerate(posteriors):
         size = (
@@ -494,7 +480,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         for first in range(0, runs, at_once):
             draws = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = draws.reward / plan.spending.in_money(draws.cost, number)
+                ratio = draws.reward / price(draws.cost)
                 best = np.argmax(np.nan_to_num(ratio, nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         probabilities.append(wins / runs)
@@ -508,8 +494,6 @@ def _setting_answer(
     rank: int,
     best: Sequence[FloatArray],
 ) -> SettingAnswer:
-    import xarray
-
     plan, accounts, instances = (
         comparison.plan,
         comparison.accounts,
@@ -521,8 +505,6 @@ def _setting_answer(
         at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)
     ]
     earned, splits = comparison.data["reward"][setting], baselines.data["reward"][positions]
-    every = np.concatenate([earned.values[None], splits.values])
-    clear = clearly_apart(xarray.DataArray(every, dims=splits.dims))[0, 1:]
     paid = accounts.money(setting)
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
@@ -548,7 +530,7 @@ def _setting_answer(
                 )
             )
         )
-    advantages = [gains(earned, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
+    advantages = gains(np.concatenate([earned.values[None], splits.values]))
     return SettingAnswer(
         setting=label,
         rank=rank,

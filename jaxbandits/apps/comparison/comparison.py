@@ -190,14 +190,13 @@ class Comparison:
 
         A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of
         ``reward``, ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval
-        (``reward``, ``reward_low``, ``reward_high``), and ``difference`` with its interval: the
-        reward minus that of rank 1 in the same world, run by run. These intervals are those of
-        :func:`~jaxbandits.statistics.mean`, each by itself.
+        (``reward``, ``reward_low``, ``reward_high``), each by itself
+        (:func:`~jaxbandits.statistics.mean`).
 
-        With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of
-        that difference after Holm's correction for all pairs of settings
-        (:func:`~jaxbandits.statistics.dominance`), and ``difference_clear`` whether it is at most 5
-        %. ``more_runs`` says how many more runs would probably (80 %) make it clear if it is what
+        ``difference`` is the reward minus that of rank 1 in the same world, run by run; the
+        intervals of all differences in a scope hold at once with 95 %
+        (:func:`~jaxbandits.statistics.dominance`), and ``difference_clear`` says whether it leaves
+        out 0. ``more_runs`` says how many more runs would probably (80 %) make it clear if it is what
         it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
         pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and
         ``more_runs_most`` for the ends of the interval of the difference.
@@ -251,14 +250,12 @@ class Comparison:
         reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
         estimates = {name: mean(x, over="replicate") for name, x in last.items()}
         best = estimates["reward"].value.argmax("setting")
-        against = reward.isel(setting=best).drop_vars("setting")
-        estimates["difference"] = mean(reward - against, over="replicate")
         columns = {
             f"{name}{end}": getattr(estimate, part).values.reshape(len(settings), -1)
             for name, estimate in estimates.items()
             for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
-        columns |= self._tested(reward, against, np.atleast_1d(best.values))
+        columns |= self._apart(reward, best)
         return [
             dict(zip(("scope", "instance", "arms"), scope, strict=True))
             | {"rank": rank, "setting": settings[at], "runs": runs}
@@ -267,44 +264,34 @@ class Comparison:
             for rank, at in enumerate(np.argsort(-columns["reward"][:, n], kind="stable"), start=1)
         ]
 
-    def _tested(
-        self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray
-    ) -> dict[str, NDArray]:
-        """Whether differences to the best are clear, and how many more runs would make them so,
-        ``[setting, scope]``.
-
-        Here and in the answer a difference is called clear by one test: Holm's, over all pairs of
-        its table.
+    def _apart(self, reward: xarray.DataArray, best: xarray.DataArray) -> dict[str, NDArray]:
+        """Differences to the best, whether they are clear, and how many more runs would make them
+        so, ``[setting, scope]``.
         """
-        runs, count = self.plan.runs, reward.sizes["setting"]
-        unknown, ends = np.full((count, best.size), np.nan), ("more", "least", "most")
-        if runs < 2:
-            more = {name: unknown for name in ends}
-            p, clear = unknown, np.zeros(unknown.shape, bool)
-        else:
-            alone = (
-                [reward.isel(each=i) for i in range(best.size)]
-                if "each" in reward.dims
-                else [reward]
+        runs, count, places = self.plan.runs, reward.sizes["setting"], np.atleast_1d(best.values)
+        tables = [
+            dominance(
+                reward.isel(each=i) if "each" in reward.dims else reward, over="replicate"
+            ).isel(against=at)
+            for i, at in enumerate(places)
+        ]
+        columns = {
+            f"difference_{x}".removesuffix("_difference"): np.stack(
+                [t[x].values for t in tables], -1
             )
-            tables = [
-                (dominance(part, over="replicate"), at)
-                for part, at in zip(alone, best, strict=True)
-            ]
-            p, clear = (
-                np.stack([table[x].values[:, at] for table, at in tables], -1)
-                for x in ("adjusted", "clear")
-            )
-            needed = runs_needed(
-                reward, against, over="replicate", level=1 - 0.05 / max(1, count * (count - 1) // 2)
-            )
-            total = {name: needed[name].values.reshape(unknown.shape) for name in ends}
-            more = {x: n if x == "more" else np.maximum(n - runs, 1.0) for x, n in total.items()}
-        more = {
-            f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n)
-            for name, n in more.items()
+            for x in ("difference", "low", "high", "clear")
         }
-        return {"difference_p": p, "difference_clear": clear, **more}
+        total = dict.fromkeys(("more", "least", "most"), np.full((count, places.size), np.nan))
+        if runs > 1:
+            against = reward.isel(setting=best).drop_vars("setting")
+            level = 1 - 0.05 / max(1, count * (count - 1) // 2)
+            needed = runs_needed(reward, against, over="replicate", level=level)
+            total = {x: needed[x].values.reshape(count, -1) for x in total}
+        for name, n in total.items():
+            n = n if name == "more" else np.maximum(n - runs, 1.0)
+            more = np.where(columns["difference_clear"], 0.0, n)
+            columns[f"more_runs_{name}".removesuffix("_more")] = more
+        return columns
 
     def drawing(self) -> Drawing:
         """A picture of the mean regret against the money spent, not drawn yet; a band holds its

@@ -167,20 +167,20 @@ class Spending:
         budgets, supply = tuple(budget * share for budget in self.budgets), self.supply.part(share)
         return dataclasses.replace(self, budgets=budgets, rounds=rounds, supply=supply)
 
-    def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
-        """What a pull takes of the budget, or requests, that it takes most of, in money: ``[…, K(,
-        d)]`` to ``[…, K]``.
-
-        Reward over this, times the budget, is what an arm brings if it alone is pulled, and does
-        not sell out. Of one cost it is that cost.
+    def price(self, cost: np.ndarray) -> np.ndarray:
+        """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…,
+        K]``. Of one cost it is that cost.
         """
         if len(self.budgets) == 1:
-            return (
-                np.maximum(cost, self.budget / self.supply.requests[row])
-                if self.supply.requests
-                else cost
-            )
+            return cost
         return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
+
+    def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
+        """The same of the budget or of the requests: reward over this, times the budget, is what an
+        arm brings if it alone is pulled, and does not sell out.
+        """
+        least = self.budget / self.supply.requests[row] if self.supply.requests else 0.0
+        return np.maximum(self.price(cost), least if len(self.budgets) == 1 else 0.0)
 
     def pulls(self, instance: Instance, row: int) -> float:
         """How many pulls the budgets pay for, about, if spread over all arms."""
@@ -794,7 +794,7 @@ def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.nda
 
 
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
-    """The arm with the best ratio by the file, of each instance: known beforehand, the same in
+    """The arm that alone brings most by the file, of each instance: known beforehand, the same in
     every run.
     """
     means = file_means(table, world)
@@ -821,9 +821,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
         None if table.wide else (instance.evidence or NO_EVIDENCE).clicks for instance in instances
     ]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    splits[EVEN] = [
-        x.min() / x for x in (spending.in_money(cost, row) for row, (_, cost) in enumerate(means))
-    ]
+    splits[EVEN] = [x.min() / x for x in (spending.price(cost) for _, cost in means)]
     several = any(np.count_nonzero(x) > 1 for x in mixed)
     if not (several and spending.supply.stock):
         splits[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]

@@ -56,7 +56,7 @@ GLOSSARY = (
     ),
     (
         "clear",
-        "a difference that chance explains in fewer than 5 of 100 tables, all pairs of its table counted",
+        "a difference whose interval (a to b) leaves out 0; those of a whole table hold at once in 95 of 100 cases",
     ),
     (
         "instance",
@@ -249,7 +249,8 @@ def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
     plan, rows = answer.comparison.plan, []
     for name, earned, gain, _ in part.baselines:
         row = [_named(answer, part, name), Cell(plan.table.style.amount(earned.mean), earned.mean)]
-        row += [Cell(_plus_minus(plan, gain), gain.mean), Cell(f"({_percent(gain)})", gain.share)]
+        sure = "" if gain.clear else ", not clear"
+        row += [Cell(_gain(plan, gain), gain.mean), Cell(f"({_percent(gain)}{sure})", gain.share)]
         rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
     return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
 
@@ -283,9 +284,8 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
     """What each instance brings, and where most of its money goes."""
     plan, split, rows = answer.comparison.plan, part.baselines[0], []
     against = "against the file's split" if split.name == SEEN else "against even"
-    columns = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
-    for earned, gain, arms, best_arm in columns:
-        first, best = _by_money(arms)[0], arms[best_arm]
+    for earned, gain, arms in zip(part.by_instance, split.by_instance, part.arms, strict=True):
+        first, best = _by_money(arms)[0], _best_by_ratio(arms)
         row = [
             line(first.instance),
             len(arms),
@@ -312,11 +312,15 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
 
 def _sure_of_the_best(answer: Answer) -> str:
     """Which arm has the best ratio, and how sure the file is of that."""
-    (arms,), unit = answer.settings[0].arms, answer.comparison.plan.table.reward_unit
-    best = arms[answer.best_arms[0]]
-    rivals = sorted((arm for arm in arms if arm is not best), key=lambda arm: -arm.best)[:2]
+    (arms,), plan = answer.settings[0].arms, answer.comparison.plan
+    best, *rivals = sorted(arms, key=lambda arm: -arm.best)[:3]
     rest = ", ".join(f"{arm.name} {arm.best:.0%}" for arm in rivals)
-    return f"{best.name} has the best ratio of {unit} to cost: the file is {best.best:.0%} sure of that (then {rest})."
+    text = f"{best.name} has the best ratio of {plan.table.reward_unit} to cost: "
+    text += f"the file is {best.best:.0%} sure of that (then {rest})."
+    most = arms[answer.best_arms[0]]
+    if most is not best and plan.spending.supply.requests:
+        text += f" All on {most.name} would bring more, for the requests are fewer than the money could buy."
+    return text
 
 
 def _assumptions(answer: Answer) -> list[str]:
@@ -418,6 +422,7 @@ def next_sections(answer: Answer) -> list[Section]:
         )
     if (gain := split.per_click) is not None:
         less = f"{abs(gain.share):.1%} {'less' if gain.mean > 0 else 'more'}"
+        sure = "" if gain.clear else f" (not clear: {_gain(plan, gain)} the other way round)"
         seldom = f"once a {cadence.unit}" if cadence.unit else "so seldom"
         late = (
             f", with results {count_of(cadence.later, cadence.unit or 'decision')} late,"
@@ -425,7 +430,7 @@ def next_sections(answer: Answer) -> list[Section]:
             else ""
         )
         blocks.append(
-            f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}."
+            f"Deciding {seldom}{late} brings {part.setting} {less} than deciding after every {pull}{sure}."
         )
     when = (
         f"on the first {cadence.unit}"
@@ -472,7 +477,7 @@ def check_of(answer: Answer) -> list[str]:
         )
         verdict = f"the {stays} ({runs})"
     else:
-        lead = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+        lead = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_gain(plan, check.ahead)}, {runs})"
         verdict = f"there {check.ranking[0][0]} is ahead, {lead}: the ranking depends on the noise"
     return [f"Check: {_noise(plan, check.noise)}: {verdict}."]
 
@@ -498,23 +503,27 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
 def closing(answer: Answer) -> str:
     """The last sentence."""
     plan, part, check = answer.comparison.plan, answer.settings[0], answer.check
-    split, relation = part.baselines[0], "about as much as"
+    split = part.baselines[0]
+    relation = f"{_gain(plan, split.gain)} against {split.name}, which is not clear"
     if split.gain.clear:
-        relation = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
+        more = "more" if split.gain.mean > 0 else "less"
+        relation = f"{abs(split.gain.share):.0%} {more} than {split.name}"
     doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
     depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
     headline = _most_of_all(answer)
     if headline:
         return f"In short: {headline[0].removesuffix('.')}{depends}."
     brought = f"{part.setting} would have brought {_results(plan, part.earned)}"
-    return f"In short: {brought}, {relation} {split.name}{depends}."
+    return f"In short: {brought}, {relation}{depends}."
 
 
 # --- The comparison: ranking, instances, what was read
 
 
 ANY_TIME = "at 5 % over all looks, all pairs and both claims; the ± are those of a number of runs fixed beforehand"
-HOLM = "Holm's test over all pairs, at 5 % for the whole table"
+AT_ONCE = (
+    "the interval of the difference leaves out 0; all intervals of a table hold at once with 95 %"
+)
 _CLAIMED = {
     "any": "in most runs or on average",
     "most runs": "in most runs",
@@ -570,7 +579,7 @@ def _ranking(comparison: Comparison) -> list[str | Table]:
     notes = [
         f"({average}± 95 % interval over {count_of(plan.runs, 'run')}, each interval by itself"
     ]
-    notes += [] if alone else [f" clear: {HOLM if comparison.clear is None else ANY_TIME}"]
+    notes += [] if alone else [f" clear: {AT_ONCE if comparison.clear is None else ANY_TIME}"]
     notes += (
         [" the instances are given, not sampled: the intervals say nothing about others"]
         if count > 1
@@ -587,10 +596,11 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
     """How much more than the best it earns, and whether that is clear, or would be after how many
     more runs.
 
-    ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs
-    (clear after 50)``.
+    ``−2 (−3 to −1), clear``, ``−2 (−5 to +1), not clear (about 50 more runs; …)``; while runs were
+    added, the claims that decided: ``−2, less in most runs (clear after 50)``.
     """
     more, low_end, high_end = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
+    style, ends = comparison.plan.table.style, (row["difference_low"], row["difference_high"])
     if comparison.clear is not None:
         best, name = comparison.ranking()[0]["setting"], row["setting"]
         after = [
@@ -604,6 +614,7 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
             ", ".join(f"{finding} (clear after {runs:,})" for finding, runs in after if runs)
             or "not clear"
         )
+        ends = math.nan, math.nan  # of a number of runs fixed beforehand
     elif row["difference_clear"]:
         verdict = "clear"
     elif not more < 1e6:
@@ -616,7 +627,7 @@ def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
             else f"{low_end} at least, perhaps never"
         )
         verdict = f"not clear (about {_rounded(more)} more runs; {between})"
-    return f"{with_interval(comparison, row, 'difference')}, {verdict}"
+    return f"{style.interval(row['difference'], *ends)}, {verdict}"
 
 
 def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
@@ -729,9 +740,9 @@ def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> 
     return comparison.plan.table.style.plus_minus(row[name], half)
 
 
-def _plus_minus(plan: ComparisonPlan, gain: Gain) -> str:
-    """``+12.3 ± 0.4``."""
-    return plan.table.style.plus_minus(gain.mean, gain.half, sign="+").replace("-", "−")
+def _gain(plan: ComparisonPlan, gain: Gain) -> str:
+    """``+12.3 (+11.9 to +12.8)``."""
+    return plan.table.style.interval(gain.mean, gain.low, gain.high)
 
 
 def _percent(gain: Gain) -> str:
@@ -761,6 +772,10 @@ def _best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> Cell:
     """The probability that it has the best ratio; where means are taken as given, whether it has."""
     mark = "yes" if arm.best == 1 else ""
     return Cell(mark if plan.worlds.posterior is None else f"{arm.best:.0%}", arm.best)
+
+
+def _best_by_ratio(arms: Sequence[ArmAnswer]) -> ArmAnswer:
+    return max(arms, key=lambda arm: arm.best)
 
 
 def _by_money(arms: Sequence[ArmAnswer]) -> list[ArmAnswer]:
@@ -917,7 +932,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         | ({"spent": part.spent} if len(part.spent) > 1 else {})
         for part in answer.settings
     ]
-    best = [arms[at] for arms, at in zip(answer.settings[0].arms, answer.best_arms, strict=True)]
+    best = [_best_by_ratio(arms) for arms in answer.settings[0].arms]
     facts = {
         "budget": spending.budget,
         **(several if len(spending.budgets) > 1 else {}),
@@ -951,7 +966,6 @@ def _plain(value: Any) -> Any:
     """What JSON can hold: names and values of a tuple with names, NaN as None."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
-        value.pop("clear", None)
     if isinstance(value, dict):
         return {key: _plain(x) for key, x in value.items()}
     if isinstance(value, (list, tuple)):

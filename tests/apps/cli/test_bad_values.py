@@ -18,6 +18,11 @@ TUNE = "tune --policy omega_ucb"
 # (the words of the command, what its line on stderr says)
 COMMANDS: list[tuple[str, str]] = [
     (f"{COMPARE} --budget 0", "--budget: 0.0 given; it must be"),
+    (
+        f"{COMPARE} --budget 1,000",
+        "--budget: '1 and 0' given; it must be one number, with no comma",
+    ),
+    (f"{COMPARE} --budget 300,500", "--budget: '300 and 500' given; it must be one number"),
     (f"{COMPARE} --budget nan", "--budget: 'nan' given; it must be"),
     (f"{COMPARE} --budget 1_0", "--budget: '1_0' given; it must be"),
     (f"{COMPARE} --budget 1e12", "--budget: 1000000000000.0 given; it must be"),

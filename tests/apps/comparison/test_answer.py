@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.apps._cli.compare import chosen_policies, parser
@@ -65,7 +66,7 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         for split in part.baselines:
             of = splits.sel(setting=split.name).values
             assert split.gain.mean == pytest.approx(reward.mean() - of.mean())
-            assert split.by_instance[0].half == split.gain.half
+            assert split.by_instance[0] == split.gain
     np.testing.assert_allclose(accounts.earned[..., -1], comparison.data["reward"].values[:, 0])
     assert sum(arm.best for arm in answer.settings[0].arms[0]) == pytest.approx(1)
 
@@ -302,42 +303,95 @@ def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(
         "1,234.50 ± 0.60",
         "1.234,50 ± 0,60",
     ]
-    assert (
-        NumberStyle(decimal=",", thousands=".").plus_minus(1234.5, 0.6, sign="+")
-        == "+1.234,50 ± 0,60"
-    )
+    style = NumberStyle(decimal=",", thousands=".")
+    assert style.interval(1234.5, -0.5, 1235.1) == "+1.234 (−0 to +1.235)"
+    assert style.interval(1234.5, 1233.9, 1235.1) == "+1.234,50 (+1.233,90 to +1.235,10)"
+    assert style.interval(-0.18675, np.nan, np.nan) == "−0,187"
 
 
 def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
-    """Holm's over all pairs of the table; what the answer calls more is what the ranking's test
-    would call clear.
+    """What the answer calls more is what the ranking's test would call clear, and its interval is
+    what is said.
     """
     reward, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
         at = list(answer.comparison.plan.played.labels).index(part.setting)
-        places = [0, 0, 1, 2, 3 + at]
-        table = splits.copy(data=splits.values).isel(setting=places).copy()
-        table.values[0] = reward.values[at]
-        clear = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
-        assert [split.gain.clear for split in part.baselines] == clear.tolist()
-    unsure = answer.settings[0].baselines[0]._replace(gain=Gain(1.0, 0.5, 0.1, 0.9, False))
-    part = dataclasses.replace(answer.settings[0], baselines=(unsure,))
-    assert "about as much as" in report.closing(dataclasses.replace(answer, settings=(part,)))
+        beside = splits.sel(setting=[split.name for split in part.baselines])
+        table = xarray.concat([reward[[at]], beside], "setting").drop_vars("setting")
+        pairs = dominance(table, over="replicate").isel(setting=0)
+        for i, split in enumerate(part.baselines, start=1):
+            pair = pairs.isel(against=i)
+            assert split.gain.clear == bool(pair["clear"])
+            count = reward.sizes["instance"]
+            ends = [count * float(pair[x]) for x in ("difference", "low", "high")]
+            assert list(split.gain[:3]) == pytest.approx(ends)
+
+
+def test_a_difference_that_is_not_clear_is_said_with_its_interval(answer: Answer) -> None:
+    """Not "about as much", however large it is."""
+    for gain, words in (
+        (Gain(-50.0, -120.0, 3.0, -0.5, 0.4), "−50 (−120 to +3) against {}, which is not clear"),
+        (Gain(-50.0, -90.0, -3.0, -0.5, 0.1), "50% less than {}"),
+    ):
+        split = answer.settings[0].baselines[0]._replace(gain=gain)
+        part = dataclasses.replace(answer.settings[0], baselines=(split,))
+        altered = dataclasses.replace(answer, settings=(part,))
+        assert f" conversions, {words.format(split.name)}" in report.closing(altered)
+        table = report.text_of(answer.comparison, altered)
+        assert ("(−50%, not clear)" in table) == (not gain.clear)
 
 
 def test_the_row_that_brings_clearly_most_is_the_headline(answer: Answer) -> None:
     part = answer.settings[0]
     best = part.baselines[2]
     top = best._replace(
-        earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, 0.5, -0.33, 0.2, True)
+        earned=best.earned._replace(mean=9.0, low=3.0), gain=Gain(-3.0, -3.5, -2.5, -0.33, 0.2)
     )
     sentence = "all on the file's best, Autumn brings most if the file is right, 9.0 conversions, more than "
     sentence += f"{part.setting} in 80% of runs; {part.setting} brings 33% less and no more if it is wrong: "
     sentence += f"{part.earned.low:.1f} against 3.0 in a bad run (1 in 41)."
     for clear in (True, False):
-        rows = (*part.baselines[:2], top._replace(gain=top.gain._replace(clear=clear)))
+        gain = top.gain if clear else top.gain._replace(high=0.5)
+        rows = (*part.baselines[:2], top._replace(gain=gain))
         altered = dataclasses.replace(answer, settings=(dataclasses.replace(part, baselines=rows),))
         assert (
             report.text_of(answer.comparison, altered).split("\n")[1] == f"  {sentence}"
         ) == clear
         assert report.closing(altered).startswith(f"In short: {sentence[:-1]}") == clear
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """A log in which the dear arm is the better one and the cheap one has by far the best ratio; the
+    money would buy more requests than there are.
+    """
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("log") / "log.csv"
+    rows = [
+        f"{arm},{int(rng.random() < right)},{price * rng.uniform(0.9, 1.1):.5f}"
+        for arm, right, price in (("gemini", 0.93, 0.015), ("deepseek", 0.88, 0.0005))
+        for _ in range(60)
+    ]
+    path.write_text("\n".join(["model,correct,cost", *rows]) + "\n")
+    return answer_of(compare(str(path), 3.0, OmegaUCB(), runs=30, marks=2), check=False)
+
+
+def test_the_best_ratio_is_one_of_reward_to_cost_however_few_the_requests(log: Answer) -> None:
+    (arms,) = log.settings[0].arms
+    ratios = {arm.name: arm.file_reward / arm.file_cost for arm in arms}
+    best = max(ratios, key=lambda name: ratios[name])
+    assert best == "deepseek" and {arm.name: arm.best for arm in arms}[best] == 1.0
+    text = report.text_of(log.comparison, log)
+    assert "deepseek has the best ratio of correct to cost: the file is 100% sure of that" in text
+    assert log.comparison.plan.spending.supply.requests
+    alone = arms[log.best_arms[0]].name
+    assert (f"All on {alone} would bring more, for the requests are fewer" in text) == (
+        alone != best
+    )
+
+
+def test_an_even_split_of_a_log_is_even_in_money(log: Answer) -> None:
+    labels = list(log.baselines.plan.played.labels)
+    money = log.baselines.accounts.money(labels.index("an even split"))[0].mean(axis=0)
+    share = money / money.sum()
+    # the dear arm is pulled once in thirty rounds: a pull more or less is a part of its money
+    np.testing.assert_allclose(share, 0.5, atol=0.15)

@@ -157,7 +157,6 @@ def test_rows_of_the_table(together: Comparison) -> None:
         ]
         assert block[0]["difference"] == block[0]["difference_low"] == 0
         assert not block[0]["difference_clear"]
-        assert block[0]["difference_p"] == 1
         for row in block:
             assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
             assert row["reward_low"] <= row["reward"] <= row["reward_high"]
@@ -172,8 +171,10 @@ def test_rows_of_the_table(together: Comparison) -> None:
         best = list(reward["setting"].values).index(block[0]["setting"])
         for row in block:
             at = list(reward["setting"].values).index(row["setting"])
-            assert row["difference_p"] == pytest.approx(float(table["adjusted"][at, best]))
-            assert row["difference_clear"] == (row["difference_p"] <= 0.05)
+            for end in ("low", "high"):
+                assert row[f"difference_{end}"] == pytest.approx(float(table[end][at, best]))
+            outside = row["difference_low"] > 0 or row["difference_high"] < 0
+            assert row["difference_clear"] == outside == bool(table["clear"][at, best])
             assert (row["more_runs"] == 0) == row["difference_clear"]
     by_setting = {row["setting"]: row for row in together.ranking()}
     means = together.data["reward"].mean(("instance", "replicate"))
@@ -186,7 +187,6 @@ def test_rows_as_data_frames(together: Comparison) -> None:
     assert pandas.to_dict("records") == together.table()
     units = pandas.attrs["units"]
     assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit
-    assert "difference_p" not in units
     assert set(units) <= set(pandas.columns)
 
 
@@ -235,7 +235,9 @@ def test_more_runs_have_a_range(together: Comparison) -> None:
         "setting": "x",
     }
     text = report.against_the_best(together, row)
-    assert text == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
+    assert (
+        text == "−1.0 (−3.0 to +1.0), not clear (about 3,300 more runs; 87 at least, perhaps never)"
+    )
     assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith(
         "; 87 to 9,000)"
     )
