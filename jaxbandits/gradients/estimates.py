@@ -11,12 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import get, leaves_of, put
-from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms, WithNullArm
 from jaxbandits.policies.wrappers import Around
 from jaxbandits.result import Result
@@ -125,6 +123,9 @@ def play_copies(
         )
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
+    if invalid := np.count_nonzero(result.ended == Status.INVALID):
+        cause = "a score is NaN, or the action is none that the world has"
+        raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
         raise InputError(
             "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
@@ -174,6 +175,8 @@ def certain(
     value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any
 ) -> GradientEstimate:
     """A :class:`GradientEstimate` in which nothing is random."""
+    for name, slopes in gradient.items():
+        refuse_endless(name, slopes, "places")
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
     return GradientEstimate(value, dict(gradient), none, about)
 
@@ -191,7 +194,7 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
     return regret - (regret.sum(axis=axis, keepdims=True) - regret) / (regret.shape[axis] - 1)
 
 
-# --- Policies that act as another one and report what they saw, in exact totals.
+# --- Policies that act as another one and report what they saw, in sums without a unit.
 
 
 class Watching(Around):
@@ -212,21 +215,56 @@ class Watching(Around):
         return key
 
 
-def add_floats(total: Total, x: jax.Array) -> Total:
-    """``total + x``, x rounded to 2⁻²⁴ and cut to ±2²⁴; nothing else is ever rounded."""
-    largest = np.float32(2.0**24)
-    x = jnp.clip(x.astype(jnp.float32), -largest, largest)
-    whole = jnp.floor(x)
-    part = jnp.rint((x - whole) * ticks.ONE).astype(jnp.int32)  # up to 2²⁴: plus carries it
-    return ticks.plus(total, Total(whole.astype(jnp.int32), part))
+def scale(values: Any) -> Any:
+    """A parameter's own size, 1 for 0: slopes by shares of it are the same in every unit."""
+    size = abs(values)
+    return size + (size == 0)
 
 
-def reported(name: str, total: Total) -> dict[str, jax.Array]:
-    """The total's two limbs as named final values."""
-    return {f"{name}_whole": total.whole, f"{name}_part": total.part}
+def moved(policy: Policy, paths: Sequence[str], shares: Sequence[jax.Array]) -> Policy:
+    """The policy, each parameter moved by a share of its :func:`scale`."""
+    values = [get(policy, path) for path in paths]
+    steps = [v + scale(v) * share for v, share in zip(values, shares, strict=True)]
+    return put(policy, dict(zip(paths, steps, strict=True)))
+
+
+class FloatSum(NamedTuple):
+    """``whole + rest``, two float32 that hold a sum of any size to some 45 bits; NaN if a term is
+    not finite.
+    """
+
+    whole: jax.Array
+    rest: jax.Array
+
+
+def no_floats(shape: tuple[int, ...]) -> FloatSum:
+    """The empty sum, of any shape."""
+    return FloatSum(jnp.zeros(shape, jnp.float32), jnp.zeros(shape, jnp.float32))
+
+
+def add_floats(total: FloatSum, x: jax.Array) -> FloatSum:
+    """``total + x``, with what the larger number rounds away kept in ``rest`` (Knuth's sum)."""
+    near = total.whole + x
+    part = near - total.whole
+    rest = total.rest + ((total.whole - (near - part)) + (x - part))
+    whole = near + rest
+    return FloatSum(whole, rest - (whole - near))
+
+
+def reported(name: str, total: FloatSum) -> dict[str, jax.Array]:
+    """The sum's two parts as named final values."""
+    return {f"{name}_{part}": x for part, x in total._asdict().items()}
 
 
 def read(result: Result, name: str) -> np.ndarray:
     """Host: what :func:`reported` gave, float64."""
-    whole, part = (np.asarray(result.final[f"{name}_{limb}"]) for limb in ("whole", "part"))
-    return ticks.to_units(ticks.join(Total(whole, part)))  # type: ignore[arg-type]
+    return sum(np.asarray(result.final[f"{name}_{part}"], np.float64) for part in FloatSum._fields)
+
+
+def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
+    """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
+    if endless := np.count_nonzero(~np.isfinite(slopes)):
+        cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
+        raise InputError(
+            f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
+        )

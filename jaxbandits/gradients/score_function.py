@@ -104,6 +104,8 @@ def estimate(
     for name in names:
         score = runs.score[name]
         samples = _broadly(advantage, score) * score + runs.explicit[name]
+        is_absent = np.isnan(_broadly(runs.exists[name][:, None], samples[0]))
+        estimates.refuse_endless(name, np.where(is_absent, 0.0, samples))
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
         gradient[name], errors[name] = (
