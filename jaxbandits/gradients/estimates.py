@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import get, leaves_of, put
@@ -23,6 +26,7 @@ from jaxbandits.simulation import simulate
 MEANS = ("mean_reward", "mean_cost")
 BASELINES = ("leave_one_out", "self_play", "none")
 SHAPES = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+P, R = ParamSpec("P"), TypeVar("R")
 
 
 class GradientEstimate(NamedTuple):
@@ -60,6 +64,20 @@ class Scores(NamedTuple):
     rounds: int
 
 
+def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
+    """The estimator, which refuses arguments that are traced, and runs as ever where none is."""
+    names = tuple(inspect.signature(estimate).parameters)
+
+    @functools.wraps(estimate)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():
+            refuse_traced(name, value)
+        with jax.ensure_compile_time_eval():
+            return estimate(*args, **kwargs)
+
+    return checked
+
+
 def beside_null(environment: Environment) -> Environment:
     """The world without its null arm, if it has one."""
     return environment.arms if isinstance(environment, WithNullArm) else environment
@@ -90,6 +108,30 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
     """Refuse fewer than two replicates, and a baseline that does not exist."""
     whole_number("replicates", replicates, 2)
     one_of("baseline", baseline, BASELINES)
+
+
+def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
+    """By how much the nearest of the named means must move, alone, until another arm is the best,
+    ``[I]`` under the name ``"next_kink"``.
+
+    There the regret has a kink, and differences that reach across it are no slopes. Nothing where
+    the benchmark is not one arm.
+    """
+    if arms.resources is not None or not isinstance(constraint, (Horizon, TotalBudget)):
+        return {}
+    reward, cost = arms.values()
+    by_money = constraint.clock_name == "spent"
+    cost = cost if by_money else np.ones_like(cost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(np.isnan(reward), -np.inf, reward / cost)
+        is_best = np.arange(ratio.shape[1]) == ratio.argmax(axis=1)[:, None]
+        rival = np.where(is_best, -np.inf, ratio).max(axis=1, keepdims=True)
+        rival = np.where(is_best, rival, ratio.max(axis=1, keepdims=True))
+        ways = {"reward": np.abs(rival * cost - reward)}
+        if by_money:
+            ways["cost"] = np.abs(np.where(rival > 0, reward / rival, np.inf) - cost)
+    moving = [x for kind, x in ways.items() if any(kind in name for name in names)]
+    return {"next_kink": np.fmin.reduce(np.hstack(moving), axis=1)} if moving else {}
 
 
 # --- From runs to an estimate.
@@ -152,7 +194,7 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
         warnings.warn(
-            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=3
+            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
         )
 
 

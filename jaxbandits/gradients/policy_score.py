@@ -64,6 +64,7 @@ def slopes(
     return jax.jacfwd(log_probability)(jnp.zeros(len(paths), jnp.float32))
 
 
+@estimates.of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,

@@ -97,6 +97,7 @@ class Softened(Watching):
         return estimates.reported("pulls_by", estimates.add_floats(state.pulls, state.choice))
 
 
+@estimates.of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,

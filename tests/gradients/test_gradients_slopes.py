@@ -80,7 +80,7 @@ def test_a_slope_that_is_not_finite_is_named(policy: Any, estimator: str) -> Non
 
 def test_an_index_and_a_score_inside_another_policy_are_named_too() -> None:
     options = {"wrt": "theta", "key": KEY, "replicates": 8}
-    with pytest.raises(jb.InputError, match="the slope by theta is not finite in . of 8 runs"):
+    with pytest.raises(jb.InputError, match=r"the slope by theta is not finite in . of 8 runs"):
         gradients.straight_through.estimate(RootedIndex(4.0), ARMS, HORIZON, **options)
     soft = jb.policies.SoftIndex(RootedIndex(4.0), temperature=0.5)
     with pytest.raises(jb.InputError, match=r"the slope by policy.theta is not finite in"):
@@ -156,3 +156,84 @@ def test_a_score_that_is_nan_is_not_blamed_on_the_rounds() -> None:
         gradients.straight_through.estimate(
             negative, ARMS, HORIZON, wrt="theta", key=KEY, replicates=8
         )
+
+
+# --- Whole replicates, no tracers, kinks
+
+
+def test_smoothing_plays_the_replicates_that_it_is_given() -> None:
+    options: dict[str, Any] = {"wrt": "rho", "key": KEY}
+    with pytest.raises(
+        jb.InputError, match=r"replicates: 200 given; it must be a multiple of directions \(64\)"
+    ):
+        gradients.smoothed.estimate(
+            jb.policies.OmegaUCB(), ARMS, HORIZON, **options, replicates=200
+        )
+    found = gradients.smoothed.estimate(
+        jb.policies.OmegaUCB(), ARMS, HORIZON, **options, replicates=200, directions=50
+    )
+    assert found.about["replicates"] == 200 and found.about["rounds"] == 2 * 200 * 10
+
+
+TRACED = {
+    "exact": lambda x, **_: gradients.exact.estimate(
+        jb.policies.SoftElim(theta=x), ARMS, HORIZON, wrt="theta"
+    ),
+    "exact, budget": lambda x, **_: gradients.exact.estimate(
+        jb.policies.SoftElim(), ARMS, jb.TotalBudget(x, last_pull="counts"), wrt="theta"
+    ),
+    "smoothed": lambda x, **more: gradients.smoothed.estimate(
+        jb.policies.OmegaUCB(rho=x), ARMS, HORIZON, wrt="rho", **more
+    ),
+    "policy_score": lambda x, **more: gradients.policy_score.estimate(
+        jb.policies.SoftElim(theta=x), ARMS, HORIZON, wrt="theta", **more
+    ),
+    "tune": lambda x, **_: tune(jb.policies.SoftElim(theta=x), ARMS, HORIZON, wrt="theta").regret,
+}
+
+
+@pytest.mark.parametrize("call", TRACED)
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad])
+def test_a_traced_argument_is_one_clear_line(call: str, transform: Any) -> None:
+    with pytest.raises(jb.InputError, match=r"^(policy|constraint): a traced value given"):
+        transform(lambda x: TRACED[call](x, key=KEY, replicates=64).value.sum())(0.5)
+
+
+@pytest.mark.parametrize("call", ["exact", "smoothed"])
+def test_inside_of_jit_nothing_traced_gives_the_same(call: str) -> None:
+    value = TRACED[call](0.5, key=KEY, replicates=64).value.item()
+    inside = jax.jit(lambda x: x + TRACED[call](0.5, key=KEY, replicates=64).value.item())
+    assert inside(0.0) == np.float32(value)
+
+
+@pytest.mark.parametrize("wrt", ["mean_reward", "mean_cost"])
+@pytest.mark.parametrize("limit", [HORIZON, jb.TotalBudget(3.0, last_pull="counts")])
+def test_the_next_kink_is_where_the_best_arm_changes(wrt: str, limit: Any) -> None:
+    rng = np.random.default_rng(5)
+    means = dict(zip(("mean_reward", "mean_cost"), rng.uniform(0.2, 0.8, (2, 4, 3)), strict=True))
+    means["mean_reward"][3, :2] = 0.75, 0.75
+    means["mean_cost"][3] = 0.5
+    present = [[True] * 3, [True] * 3, [True, True, False], [True] * 3]
+    arms = FiniteArms.bernoulli(*means.values(), present=present)
+    found = gradients.score_function.estimate(
+        jb.policies.CUCB(), arms, limit, wrt=wrt, key=KEY, replicates=4
+    )
+    if wrt == "mean_cost" and limit is HORIZON:
+        assert "next_kink" not in found.about
+        return
+    by_money = limit is not HORIZON
+
+    def best(instance: int, moved: np.ndarray) -> int:
+        at = {name: x[instance] for name, x in (means | {wrt: moved}).items()}
+        rate = at["mean_reward"] / (at["mean_cost"] if by_money else 1.0)
+        return int(np.where(present[instance], rate, -1).argmax())
+
+    def changes(instance: int, step: float) -> bool:
+        steps = np.concatenate([np.eye(3), -np.eye(3)]) * step
+        ends = [means[wrt] + by for by in steps]
+        return any(best(instance, x) != best(instance, means[wrt]) for x in ends)
+
+    for instance, far in enumerate(found.about["next_kink"]):
+        assert (instance < 3) == (far > 1e-6)  # of equals it is at once
+        assert not changes(instance, far - 1e-6) or far < 1e-6
+        assert changes(instance, far + 1e-6)
