@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+import jaxbandits as jb
 from jaxbandits._numerics import fluid
+from jaxbandits.environments import ContextualArms, Gaussian
 
 Z, N = 1.959964, 400
 
@@ -126,3 +128,25 @@ def test_with_money_as_the_clock_the_rule_is_tried_on_the_other_sample(
     assert abs(found.fixed - fixed) < 1e-12
     assert abs((tried - fixed - found.low) - (found.high - (best[1] - fixed))) < 1e-9
     assert found.low < tried - fixed < found.value < found.high
+
+
+@pytest.mark.parametrize("money", [True, False])
+def test_a_world_takes_prices_and_values_from_contexts_of_their_own(money: bool) -> None:
+    theta = np.random.default_rng(3).normal(size=(2, 3, 3))
+    world = ContextualArms.logistic(theta[0], theta[1], Gaussian(2))
+    first, second = world.sampled(N), world.sampled(N, 1 + N)
+    every = world.sampled(2 * N)[0]
+    np.testing.assert_array_equal(every[:, N:], second[0])  # none is in both
+    assert np.unique(every).size == every.size
+    limit = jb.TotalBudget(40.0, last_pull="counts") if money else jb.AverageCost(c=0.45, rounds=99)
+    found = world.value_of_context(limit, N)[0]
+    samples = [(r[0], c[0]) for r, c in (first, second)]
+    if money:  # the rule of the first sample, and the best one of the second
+        best = fluid.best_ratio(samples[1][0], samples[1][1][..., 0])
+        other = fluid.best_ratio(samples[0][0], samples[0][1][..., 0])
+        assert abs(found.contextual - best) < 1e-9 < abs(best - other)
+        return
+    budget = np.array([0.45])
+    first_value, price = solved(*samples[0], budget)
+    value = gains(*samples[1], budget, price).mean()
+    assert abs(found.contextual - value) < 1e-4 < abs(value - first_value)
