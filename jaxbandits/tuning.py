@@ -31,7 +31,7 @@ from jaxbandits.environments import (
     random_generalised_bernoulli,
 )
 from jaxbandits.gradients import policy_score, smoothed
-from jaxbandits.gradients.estimates import centred
+from jaxbandits.gradients.estimates import centred, of_numbers
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import Estimate, dominance, invisible, mean
@@ -306,6 +306,7 @@ class Tuned:
 # --- The search.
 
 
+@of_numbers
 def tune(
     policy: Policy,
     problem: Problem,

@@ -130,10 +130,11 @@ def beta_from_words(
 
 # --- Tabulated Beta laws: an arm's outcome, in whole ticks, is a piecewise linear function of one uniform word
 #
-# Knots lie on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32
-# cells an octave over 7 octaves towards either end, then 32 equal cells for the last 2**-11. The
-# lookup is integer arithmetic, the same on every device and in every compilation, and the law's
-# mean is an exact integer sum. Its error is derived and measured in docs/randomness-and-money.md.
+# Knots lie on ``CELLS`` = 1022 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32
+# cells an octave over 7 octaves towards either end, then 31 equal cells of 2**-16, and two an octave
+# in the last 2**-16, down to single words. The lookup is integer arithmetic, the same on every
+# device and in every compilation, and the law's mean is an exact integer sum. Its error is derived
+# and measured in docs/randomness-and-money.md.
 
 TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
@@ -151,17 +152,20 @@ exact.
 """
 
 # The grid, in words: v = min(w, ~w) < 2**31 has its leading bit at e, clipped to [_E_MIN, _E_MAX];
-# cells are 2**(e - _SUB_BITS) words wide, and the two sides mirror each other.
+# cells are 2**(e - _SUB_BITS) words wide, and the two sides mirror each other. In place of the
+# outermost cell, v < 2**_TAIL, stand the _TAIL_CELLS of the same grid with e >= 1 and one sub-bit.
 _E_MIN = 21
 _E_MAX = 28
 _SUB_BITS = 5
-_SIDE = ((_E_MAX - _E_MIN) << _SUB_BITS) + (1 << (31 - _E_MAX + _SUB_BITS))
+_TAIL = _E_MIN - _SUB_BITS
+_TAIL_CELLS = 2 * _TAIL
+_SIDE = ((_E_MAX - _E_MIN) << _SUB_BITS) + (1 << (31 - _E_MAX + _SUB_BITS)) + _TAIL_CELLS - 1
 
 CELLS = 2 * _SIDE
-"""Interpolation cells of a quantile table (960)."""
+"""Interpolation cells of a quantile table (1022)."""
 
 KNOTS = CELLS + 1
-"""Knots of a quantile table (961): cell c lies between knots c and c + 1."""
+"""Knots of a quantile table (1023): cell c lies between knots c and c + 1."""
 
 
 def cell_of(word: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -173,9 +177,12 @@ def cell_of(word: jax.Array) -> tuple[jax.Array, jax.Array]:
     """
     upper = word >= np.uint32(1 << 31)
     v = jnp.where(upper, ~word, word)
-    e = jnp.clip(31 - lax.clz(v).astype(jnp.int32), _E_MIN, _E_MAX)
-    width_bits = (e - _SUB_BITS).astype(jnp.uint32)
-    side = ((e - _E_MIN) << _SUB_BITS) + lax.shift_right_logical(v, width_bits).astype(jnp.int32)
+    in_tail, e = v < np.uint32(1 << _TAIL), 31 - lax.clz(v).astype(jnp.int32)
+    least, sub_bits = jnp.where(in_tail, 1, _E_MIN), jnp.where(in_tail, 1, _SUB_BITS)
+    e = jnp.clip(e, least, _E_MAX)
+    width_bits = (e - sub_bits).astype(jnp.uint32)
+    side = ((e - least) << sub_bits) + lax.shift_right_logical(v, width_bits).astype(jnp.int32)
+    side = jnp.where(in_tail, side, side + (_TAIL_CELLS - 1))
     cell = jnp.where(upper, CELLS - 1 - side, side)
     fraction = lax.shift_left(word, np.uint32(32) - width_bits) >> np.uint32(32 - FRACTION_BITS)
     return cell, fraction
@@ -206,12 +213,21 @@ def quantile_of_word(knots: jax.Array, word: jax.Array) -> jax.Array:
 
 def cell_bits() -> NDArray[np.int64]:
     """log2 of the number of words in each cell, int64[CELLS]."""
-    tail = np.repeat(np.arange(_E_MIN, _E_MAX), 1 << _SUB_BITS)
-    side = (
-        np.concatenate([np.full(1 << _SUB_BITS, _E_MIN), tail, np.full(_SIDE, _E_MAX)])[:_SIDE]
-        - _SUB_BITS
-    )
+    tail = np.repeat(np.arange(-1, _TAIL - 1), 2).clip(0)
+    octaves = np.repeat(np.arange(_E_MIN, _E_MAX), 1 << _SUB_BITS) - _SUB_BITS
+    side = np.full(_SIDE, _E_MAX - _SUB_BITS)
+    inner = np.concatenate([tail, np.full((1 << _SUB_BITS) - 1, _TAIL), octaves])
+    side[: inner.size] = inner
     return np.concatenate([side, side[::-1]]).astype(np.int64)
+
+
+def boundaries() -> NDArray[np.float64]:
+    """u at each knot, float64[KNOTS]: multiples of 2**-32, and half a word at both ends, where a
+    law may have no bounds.
+    """
+    words = np.concatenate([[0.5], np.cumsum(np.left_shift(1, cell_bits()))])
+    words[-1] -= 0.5
+    return words / 2.0**32
 
 
 def _log_sigmoid(y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -227,7 +243,7 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
     """Quantiles x(u) in [0, 1] of Beta(alpha[i], beta[i]) at the cell boundaries, float64[i,
     KNOTS].
 
-    betaincinv costs about 1 us, so only every 8th boundary (and each of the 32 outermost) is solved
+    betaincinv costs about 1 us, so only every 8th boundary (and each of the 63 outermost) is solved
     for. Between them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the exact slopes
     dy/du = 1 / (x (1 - x) f(x)), limited to three secants where a solution has underflowed.  Nodes
     are at most a quarter of their distance to the nearer end apart; CDF error of the interpolant:
@@ -235,12 +251,11 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
     """
     from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
-    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, cell_bits()))])
-    outer = 1 << _SUB_BITS
-    u = edges / 2.0**32
-    v = (edges[-1] - edges) / 2.0**32
+    outer = (1 << _SUB_BITS) + _TAIL_CELLS - 1
+    u = boundaries()
+    v = 1 - u  # exact
     inner = np.arange(outer, CELLS - outer + 1, _STRIDE)
-    nodes = np.concatenate([np.arange(1, outer), inner, np.arange(CELLS - outer + 1, CELLS)])
+    nodes = np.concatenate([np.arange(outer), inner, np.arange(CELLS - outer + 1, KNOTS)])
     a, b = alpha[:, None], beta[:, None]
     lower = nodes[nodes <= _SIDE]
     upper = nodes[nodes > _SIDE]
@@ -253,8 +268,7 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
         y = np.maximum.accumulate(y, axis=1)
         log_slope = special.betaln(a, b) - a * _log_sigmoid(y) - b * _log_sigmoid(-y)
         slope = np.exp(np.minimum(log_slope, 600.0))
-        x = np.zeros((alpha.size, KNOTS))
-        x[:, -1] = 1.0
+        x = np.empty((alpha.size, KNOTS))
         x[:, nodes] = special.expit(y)
         first = int(np.searchsorted(nodes, outer))
         y, slope = y[:, first : first + inner.size], slope[:, first : first + inner.size]
@@ -354,7 +368,7 @@ def quantile_table(
     """Tabulated Beta(alpha, beta) laws (host side, float64 numpy and scipy).
 
     alpha, beta: broadcastable positive shape parameters; accuracy is measured for 1e-3 to 1e3.
-    Returns (knots, mean_ticks): int32[..., KNOTS] in ticks, nondecreasing from 0 to 2**TICK_BITS,
+    Returns (knots, mean_ticks): int32[..., KNOTS] in ticks, nondecreasing in [0, 2**TICK_BITS],
     and float64[...] in ticks, the *exact* mean of the tabulated law (this, not alpha / (alpha +
     beta), is the arm's true mean; the two differ by less than 1e-5 x 2**TICK_BITS ticks unless both
     shapes are below 0.1).  About 230 us a law on one core.

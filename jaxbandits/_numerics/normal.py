@@ -34,6 +34,5 @@ def _knots(clip: float) -> np.ndarray:
     """(x + clip) / 2 clip in ticks at the boundaries of the cells."""
     from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
-    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))]) / 2.0**32
-    x = np.clip(special.ndtri(edges), -clip, clip)
+    x = np.clip(special.ndtri(beta.boundaries()), -clip, clip)
     return np.rint((x + clip) / (2 * clip) * ticks.ONE).astype(np.int32)

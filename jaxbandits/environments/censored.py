@@ -321,9 +321,7 @@ def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
 def _normal_knots() -> np.ndarray:
     from scipy import special  # slow to import
 
-    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))]) / 2.0**32
-    z = np.clip(special.ndtri(edges), -6.3, 6.3)
-    return np.rint(z * 2**_Z_BITS).astype(np.int32)
+    return np.rint(special.ndtri(beta.boundaries()) * 2**_Z_BITS).astype(np.int32)
 
 
 def copula_arms(

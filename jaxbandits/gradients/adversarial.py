@@ -16,7 +16,7 @@ from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.core.settings import names_of
 from jaxbandits.environments import FiniteArms
 from jaxbandits.gradients import score_function
-from jaxbandits.gradients.estimates import MEANS
+from jaxbandits.gradients.estimates import MEANS, of_numbers
 from jaxbandits.simulation import simulate
 
 
@@ -43,6 +43,7 @@ class Worst(NamedTuple):
     start: np.ndarray
 
 
+@of_numbers
 def search(
     policy: Policy,
     constraint: Constraint,

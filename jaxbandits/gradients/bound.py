@@ -14,7 +14,7 @@ from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, names_of
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
-from jaxbandits.gradients.estimates import GradientEstimate, certain
+from jaxbandits.gradients.estimates import GradientEstimate, certain, of_numbers
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
@@ -22,6 +22,7 @@ Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 """A function of one instance, its arguments by name with a leading instance axis, and the theorem."""
 
 
+@of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,

@@ -20,13 +20,12 @@ from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Policy
 from jaxbandits.core.pytrees import pytree, static
-from jaxbandits.core.ticks import Total
 from jaxbandits.environments.contextual import SAMPLE, ContextualArms, ContextValue, sample_contexts
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.environments.noise import Bernoulli
 from jaxbandits.environments.table import context_values
 from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import Scores
+from jaxbandits.gradients.estimates import FloatSum, Scores
 
 NAMES = ("reward", "cost")
 _TIE = 1e-9  # of the largest reward: means are whole ticks, prices good to 1e-12
@@ -36,8 +35,8 @@ class ScoreState(NamedTuple):
     """A world's state, and by name of θ the sums over its pulls, shaped as θ of an instance."""
 
     arms: Any
-    score: dict[str, Total]  # of ∂ ln p(outcome)
-    slope: dict[str, Total]  # of ∂ mean (of costs, of resource 0)
+    score: dict[str, FloatSum]  # of ∂ ln p(outcome)
+    slope: dict[str, FloatSum]  # of ∂ mean (of costs, of resource 0)
 
 
 @pytree
@@ -47,8 +46,9 @@ class ScoredArms(ContextualArms):
     wrt: tuple[str, ...] = static(default=())
 
     def start(self) -> Any:
-        def empty() -> dict[str, Total]:
-            return {name: ticks.zero(getattr(self, name).theta.shape[-3:]) for name in self.wrt}
+        def empty() -> dict[str, FloatSum]:
+            shapes = {name: getattr(self, name).theta.shape[-3:] for name in self.wrt}
+            return {name: estimates.no_floats(shape) for name, shape in shapes.items()}
 
         return ScoreState(super().start(), empty(), empty())
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import get, leaves_of, put
-from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms, WithNullArm
 from jaxbandits.policies.wrappers import Around
 from jaxbandits.result import Result
@@ -25,6 +26,7 @@ from jaxbandits.simulation import simulate
 MEANS = ("mean_reward", "mean_cost")
 BASELINES = ("leave_one_out", "self_play", "none")
 SHAPES = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+P, R = ParamSpec("P"), TypeVar("R")
 
 
 class GradientEstimate(NamedTuple):
@@ -62,6 +64,20 @@ class Scores(NamedTuple):
     rounds: int
 
 
+def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
+    """The estimator, which refuses arguments that are traced, and runs as ever where none is."""
+    names = tuple(inspect.signature(estimate).parameters)
+
+    @functools.wraps(estimate)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():
+            refuse_traced(name, value)
+        with jax.ensure_compile_time_eval():
+            return estimate(*args, **kwargs)
+
+    return checked
+
+
 def beside_null(environment: Environment) -> Environment:
     """The world without its null arm, if it has one."""
     return environment.arms if isinstance(environment, WithNullArm) else environment
@@ -92,6 +108,30 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
     """Refuse fewer than two replicates, and a baseline that does not exist."""
     whole_number("replicates", replicates, 2)
     one_of("baseline", baseline, BASELINES)
+
+
+def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
+    """By how much the nearest of the named means must move, alone, until another arm is the best,
+    ``[I]`` under the name ``"next_kink"``.
+
+    There the regret has a kink, and differences that reach across it are no slopes. Nothing where
+    the benchmark is not one arm.
+    """
+    if arms.resources is not None or not isinstance(constraint, (Horizon, TotalBudget)):
+        return {}
+    reward, cost = arms.values()
+    by_money = constraint.clock_name == "spent"
+    cost = cost if by_money else np.ones_like(cost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(np.isnan(reward), -np.inf, reward / cost)
+        is_best = np.arange(ratio.shape[1]) == ratio.argmax(axis=1)[:, None]
+        rival = np.where(is_best, -np.inf, ratio).max(axis=1, keepdims=True)
+        rival = np.where(is_best, rival, ratio.max(axis=1, keepdims=True))
+        ways = {"reward": np.abs(rival * cost - reward)}
+        if by_money:
+            ways["cost"] = np.abs(np.where(rival > 0, reward / rival, np.inf) - cost)
+    moving = [x for kind, x in ways.items() if any(kind in name for name in names)]
+    return {"next_kink": np.fmin.reduce(np.hstack(moving), axis=1)} if moving else {}
 
 
 # --- From runs to an estimate.
@@ -125,6 +165,9 @@ def play_copies(
         )
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
+    if invalid := np.count_nonzero(result.ended == Status.INVALID):
+        cause = "a score is NaN, or the action is none that the world has"
+        raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
         raise InputError(
             "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
@@ -151,7 +194,7 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
         warnings.warn(
-            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=3
+            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
         )
 
 
@@ -174,6 +217,8 @@ def certain(
     value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any
 ) -> GradientEstimate:
     """A :class:`GradientEstimate` in which nothing is random."""
+    for name, slopes in gradient.items():
+        refuse_endless(name, slopes, "places")
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
     return GradientEstimate(value, dict(gradient), none, about)
 
@@ -191,7 +236,7 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
     return regret - (regret.sum(axis=axis, keepdims=True) - regret) / (regret.shape[axis] - 1)
 
 
-# --- Policies that act as another one and report what they saw, in exact totals.
+# --- Policies that act as another one and report what they saw, in sums without a unit.
 
 
 class Watching(Around):
@@ -212,21 +257,56 @@ class Watching(Around):
         return key
 
 
-def add_floats(total: Total, x: jax.Array) -> Total:
-    """``total + x``, x rounded to 2⁻²⁴ and cut to ±2²⁴; nothing else is ever rounded."""
-    largest = np.float32(2.0**24)
-    x = jnp.clip(x.astype(jnp.float32), -largest, largest)
-    whole = jnp.floor(x)
-    part = jnp.rint((x - whole) * ticks.ONE).astype(jnp.int32)  # up to 2²⁴: plus carries it
-    return ticks.plus(total, Total(whole.astype(jnp.int32), part))
+def scale(values: Any) -> Any:
+    """A parameter's own size, 1 for 0: slopes by shares of it are the same in every unit."""
+    size = abs(values)
+    return size + (size == 0)
 
 
-def reported(name: str, total: Total) -> dict[str, jax.Array]:
-    """The total's two limbs as named final values."""
-    return {f"{name}_whole": total.whole, f"{name}_part": total.part}
+def moved(policy: Policy, paths: Sequence[str], shares: Sequence[jax.Array]) -> Policy:
+    """The policy, each parameter moved by a share of its :func:`scale`."""
+    values = [get(policy, path) for path in paths]
+    steps = [v + scale(v) * share for v, share in zip(values, shares, strict=True)]
+    return put(policy, dict(zip(paths, steps, strict=True)))
+
+
+class FloatSum(NamedTuple):
+    """``whole + rest``, two float32 that hold a sum of any size to some 45 bits; NaN if a term is
+    not finite.
+    """
+
+    whole: jax.Array
+    rest: jax.Array
+
+
+def no_floats(shape: tuple[int, ...]) -> FloatSum:
+    """The empty sum, of any shape."""
+    return FloatSum(jnp.zeros(shape, jnp.float32), jnp.zeros(shape, jnp.float32))
+
+
+def add_floats(total: FloatSum, x: jax.Array) -> FloatSum:
+    """``total + x``, with what the larger number rounds away kept in ``rest`` (Knuth's sum)."""
+    near = total.whole + x
+    part = near - total.whole
+    rest = total.rest + ((total.whole - (near - part)) + (x - part))
+    whole = near + rest
+    return FloatSum(whole, rest - (whole - near))
+
+
+def reported(name: str, total: FloatSum) -> dict[str, jax.Array]:
+    """The sum's two parts as named final values."""
+    return {f"{name}_{part}": x for part, x in total._asdict().items()}
 
 
 def read(result: Result, name: str) -> np.ndarray:
     """Host: what :func:`reported` gave, float64."""
-    whole, part = (np.asarray(result.final[f"{name}_{limb}"]) for limb in ("whole", "part"))
-    return ticks.to_units(ticks.join(Total(whole, part)))  # type: ignore[arg-type]
+    return sum(np.asarray(result.final[f"{name}_{part}"], np.float64) for part in FloatSum._fields)
+
+
+def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
+    """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
+    if endless := np.count_nonzero(~np.isfinite(slopes)):
+        cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
+        raise InputError(
+            f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
+        )

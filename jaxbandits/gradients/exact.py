@@ -20,7 +20,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import get, names_of, parameter_path, put
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
-from jaxbandits.gradients.estimates import MEANS, GradientEstimate, certain
+from jaxbandits.gradients.estimates import MEANS, GradientEstimate, certain, next_kink, of_numbers
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, base
 from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
@@ -28,6 +28,7 @@ from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
 _ROWS = 1 << 12
 
 
+@of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,
@@ -52,7 +53,8 @@ def estimate(
             largest probability of a longer run.
 
     Returns:
-        A :class:`GradientEstimate` with standard errors of 0.
+        A :class:`GradientEstimate` with standard errors of 0. By means, ``about["next_kink"]``
+        says how far one must move until another arm is the best, ``[I]``.
 
     Raises:
         InputError: another policy, environment or constraint; a parameter of an argmax policy, of
@@ -102,9 +104,8 @@ def estimate(
     gradient = {"mean_reward": solution.by_mean_reward, "mean_cost": solution.by_mean_cost}
     gradient |= dict(zip(paths, solution.by_parameter.T, strict=True))
     selected = {name: gradient[name][None] for name in names}
-    return certain(
-        solution.regret[None], selected, estimator="exact", missing=float(solution.missing.max())
-    )
+    about = {"estimator": "exact", "missing": float(solution.missing.max())}
+    return certain(solution.regret[None], selected, **about, **next_kink(arms, constraint, names))
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:

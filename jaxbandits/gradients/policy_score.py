@@ -9,15 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.core import streams, ticks
+from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
-from jaxbandits.core.settings import Settings, get, names_of, put, real_parameters
+from jaxbandits.core.settings import Settings, get, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.core.ticks import Total
 from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import GradientEstimate, Watching
+from jaxbandits.gradients.estimates import FloatSum, GradientEstimate, Watching
 from jaxbandits.policies.base import chooses_by_logits
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
@@ -27,7 +26,7 @@ class Watched(NamedTuple):
     """A policy's state, and the score of its actions."""
 
     policy: Pytree
-    score: Total  # [P]
+    score: FloatSum  # [P], by a share of each parameter
 
 
 @pytree
@@ -39,27 +38,33 @@ class ScoredPolicy(Watching):
     wrt: tuple[str, ...] = static()
 
     def init(self, spec: FiniteSpec) -> Watched:
-        return Watched(self.policy.init(spec), ticks.zero((len(self.wrt),)))
+        return Watched(self.policy.init(spec), estimates.no_floats((len(self.wrt),)))
 
     def own_key(self, key: jax.Array) -> jax.Array:
         return streams.at(key, self.run, jnp.uint32(_RUN << 24))
 
     def select(self, state: Watched, key: jax.Array, view: View) -> tuple[Watched, Any]:
         inner, action = self.policy.select(state.policy, self.own_key(key), view)
-
-        def log_probability(values: list[jax.Array]) -> jax.Array:
-            policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
-            return policy.log_probabilities(state.policy, view).at[action].get(mode="clip")
-
-        score = jnp.stack(
-            jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt])
-        )
+        score = slopes(self.policy, self.wrt, state.policy, view, action)
         return Watched(inner, estimates.add_floats(state.score, score)), action
 
     def summary(self, state: Watched) -> dict[str, jax.Array]:
         return self.policy.summary(state.policy) | estimates.reported("score", state.score)
 
 
+def slopes(
+    policy: Policy, paths: Sequence[str], state: Pytree, view: View, action: jax.Array
+) -> jax.Array:
+    """∂ ln p(action) by a share of each parameter, ``f32[P]``."""
+
+    def log_probability(shares: jax.Array) -> jax.Array:
+        there = estimates.moved(policy, paths, shares)
+        return there.log_probabilities(state, view).at[action].get(mode="clip")
+
+    return jax.jacfwd(log_probability)(jnp.zeros(len(paths), jnp.float32))
+
+
+@estimates.of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,
@@ -150,6 +155,9 @@ def play_runs(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds
     played.
+
+    Raises:
+        InputError: a score that is not finite.
     """
     settings = Settings.of(policy, environment.instances, environment.spec)
     copies = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), settings.policy)
@@ -161,4 +169,10 @@ def play_runs(
     def by_run(x: np.ndarray) -> np.ndarray:
         return np.moveaxis(x.reshape(settings.count, runs, *x.shape[1:]), 1, 3)
 
-    return by_run(regret), by_run(estimates.read(result, "score")), rounds
+    score = by_run(estimates.read(result, "score"))
+    for i, path in enumerate(paths):
+        estimates.refuse_endless(path, score[..., i])
+        score[..., i] /= estimates.scale(np.asarray(get(settings.policy, path), np.float64))[
+            ..., None, None
+        ]
+    return by_run(regret), score, rounds

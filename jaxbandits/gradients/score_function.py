@@ -25,6 +25,7 @@ from jaxbandits.gradients.estimates import MEANS, GradientEstimate, Scores
 from jaxbandits.result import Result
 
 
+@estimates.of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,
@@ -68,7 +69,8 @@ def estimate(
     Returns:
         A :class:`GradientEstimate`. Gradients are ``[setting, instance, K]``, those by
         ``mean_cost`` of d resources ``[setting, instance, K, d]``, and with contexts ``[setting,
-        instance, …]`` with the axes of θ of one instance. NaN for absent arms.
+        instance, …]`` with the axes of θ of one instance. NaN for absent arms. For one cost,
+        ``about["next_kink"]`` says how far a mean must move until another arm is the best, ``[I]``.
 
     Warns of arms whose outcomes are so rare that a few runs carry the standard error.
 
@@ -105,12 +107,16 @@ def estimate(
     for name in names:
         score = runs.score[name]
         samples = _broadly(advantage, score) * score + runs.explicit[name]
+        is_absent = np.isnan(_broadly(runs.exists[name][:, None], samples[0]))
+        estimates.refuse_endless(name, np.where(is_absent, 0.0, samples))
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
         gradient[name], errors[name] = (
             x + _broadly(runs.exists[name], mean[0]) for x in (mean, error)
         )
     about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+    if isinstance(arms := estimates.beside_null(environment), FiniteArms):
+        about |= estimates.next_kink(arms, constraint, names)
     return GradientEstimate(
         value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates}
     )

@@ -11,15 +11,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.core.checks import positive_number, whole_number
+from jaxbandits.core.checks import bad, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, leaves_of, names_of, positive_parameters, put
-from jaxbandits.gradients.estimates import GradientEstimate, estimated, play_copies
+from jaxbandits.gradients.estimates import GradientEstimate, estimated, of_numbers, play_copies
 
 _EPSILON = 0x5160  # folded into the key for the directions
 _FEW = 10
 
 
+@of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,
@@ -27,7 +28,7 @@ def estimate(
     *,
     wrt: str | Sequence[str],
     key: Any,
-    replicates: int = 1000,
+    replicates: int = 960,
     sigma: float = 0.3,
     directions: int = 64,
     **options: Any,
@@ -59,7 +60,8 @@ def estimate(
         A :class:`GradientEstimate` of R_σ and ∂R_σ/∂θ, ``[setting, instance]``.
 
     Raises:
-        InputError: a parameter that is not above 0, a whole number, or one per arm.
+        InputError: a parameter that is not above 0, a whole number, or one per arm; replicates that
+            are no multiple of ``directions``.
 
     Source: Nesterov and Spokoiny, Found. Comput. Math. 2017; Salimans et al., arXiv 1703.03864.
 
@@ -77,8 +79,9 @@ def estimate(
     whole_number("directions", directions, 2)
     if directions < _FEW:
         coverage = f"with fewer than {_FEW} of them ± 1.96 standard errors cover less than 92 %"  # of Student's t
-        warnings.warn(f"directions: {directions} given; {coverage}", stacklevel=2)
-    whole_number("replicates", replicates, directions)
+        warnings.warn(f"directions: {directions} given; {coverage}", stacklevel=3)
+    if whole_number("replicates", replicates, directions) % directions:
+        raise bad("replicates", replicates, f"a multiple of directions ({directions})")
     sigma = positive_number("sigma", sigma)
     leaves = Settings.of(policy, environment.instances, environment.spec).policy
     worlds = replicates // directions

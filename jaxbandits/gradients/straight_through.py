@@ -16,12 +16,11 @@ from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.checks import InputError, bad, positive_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
-from jaxbandits.core.settings import Settings, get, names_of, put, real_parameters
+from jaxbandits.core.settings import Settings, get, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.gradients import estimates
-from jaxbandits.gradients.estimates import GradientEstimate, Watching
+from jaxbandits.gradients.estimates import FloatSum, GradientEstimate, Watching
 from jaxbandits.policies import RandomisedPolicy, SoftIndex
 from jaxbandits.policies.base import chooses_by_logits, chooses_by_score, gumbel
 
@@ -31,9 +30,9 @@ class Tangents(NamedTuple):
 
     policy: Pytree
     choice: jax.Array  # f32[P, K]: tangents of the last soft choice
-    pulls: Total  # [P, K]
-    reward: Total  # [P, K]
-    cost: Total  # [P, K]
+    pulls: FloatSum  # [P, K]
+    reward: FloatSum  # [P, K]
+    cost: FloatSum  # [P, K]
 
 
 @pytree
@@ -46,7 +45,7 @@ class Softened(Watching):
 
     def init(self, spec: FiniteSpec) -> Tangents:
         shape = (len(self.wrt), spec.arms)
-        none = ticks.zero(shape)
+        none = estimates.no_floats(shape)
         return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
 
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
@@ -79,31 +78,26 @@ class Softened(Watching):
             else 0.0
         )
 
-        def soft(values: list[jax.Array], arms: Arms) -> jax.Array:
-            policy = put(self.policy, dict(zip(self.wrt, values, strict=True)))
+        def soft(shares: jax.Array, arms: Arms) -> jax.Array:
+            policy = estimates.moved(self.policy, self.wrt, shares)
             if isinstance(policy, RandomisedPolicy):
                 return jax.nn.softmax((policy.logits(arms, available) + noise) / self.relax)
             return jax.nn.softmax(SoftIndex(policy, self.relax).logits(arms, available))
 
-        values = [get(self.policy, path) for path in self.wrt]
         moves = []
-        for i in range(len(values)):
-            unit = [jnp.ones_like(v) if i == j else jnp.zeros_like(v) for j, v in enumerate(values)]
-            n, reward, cost = (
-                ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost)
-            )
+        for i, share in enumerate(jnp.eye(len(self.wrt), dtype=jnp.float32)):
+            n, reward, cost = (x.whole[i] for x in (state.pulls, state.reward, state.cost))
             none = jnp.zeros_like(n)
             spread = None if arms.reward_spread is None else none
             tangent = Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
-            moves.append(jax.jvp(soft, (values, arms), (unit, tangent))[1])
-        choice = jnp.stack(moves)
-        choice = jnp.where(jnp.isfinite(choice), choice, 0)
-        return state._replace(policy=inner, choice=choice), action
+            moves.append(jax.jvp(soft, (0 * share, arms), (share, tangent))[1])
+        return state._replace(policy=inner, choice=jnp.stack(moves)), action
 
     def summary(self, state: Tangents) -> dict[str, jax.Array]:
         return estimates.reported("pulls_by", estimates.add_floats(state.pulls, state.choice))
 
 
+@estimates.of_numbers
 def estimate(
     policy: Policy,
     environment: Environment,
@@ -172,6 +166,11 @@ def estimate(
     loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)
     moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
     slopes = np.einsum("sirpk,ik->sirp", moves, loss)
+    for i, path in enumerate(paths):
+        estimates.refuse_endless(path, slopes[..., i])
+        slopes[..., i] /= estimates.scale(np.asarray(get(settings.policy, path), np.float64))[
+            ..., None
+        ]
     about: dict[str, Any] = {"estimator": "straight_through", "unbiased_for": "nothing"}
     about |= {"relax": relax, "replicates": replicates, "rounds": rounds}
     return estimates.estimated(regret, names, slopes, **about)

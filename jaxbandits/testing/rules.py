@@ -24,11 +24,14 @@ from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
+from jaxbandits.core.settings import leaves_of
 from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
+from jaxbandits.gradients import estimates, policy_score
 from jaxbandits.policies.base import (
     IndexPolicy,
     and_null,
+    chooses_by_logits,
     chooses_by_score,
     evaluate_state,
     margin,
@@ -500,6 +503,26 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
         )
 
 
+def slopes_are_finite(subject: Subject) -> None:
+    """A randomised policy's ln p of what it draws has a finite slope by each real parameter, in
+    every round.
+    """
+    if not chooses_by_logits(subject.policy):
+        return
+    declared = leaves_of(subject.policy).items()
+    paths = [path for path, x in declared if not (x.get("integer") or x.get("core", 0))]
+    for instance in range(subject.environment.instances):
+        steps = subject.episodes(instance)
+        leaves = one_setting(subject.first, subject.environment, instance)
+        of_lane = jax.vmap(functools.partial(policy_score.slopes, leaves, paths))
+        found = jax.jit(jax.vmap(of_lane))(steps.after, steps.observation.view, steps.action)
+        for i, path in enumerate(paths):
+            try:
+                estimates.refuse_endless(path, np.asarray(found)[..., i], "rounds")
+            except InputError as problem:
+                raise AssertionError(f"instance {instance}: {problem}") from problem
+
+
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
     agrees_without_jit,
@@ -516,6 +539,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     keys_are_addressed_by_the_round,
     draws_change_from_round_to_round,
     totals_go_on_beyond_128_units,
+    slopes_are_finite,
 )
 """The contract of a policy, one function for each rule."""
 

@@ -4,14 +4,19 @@ sums.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from jaxbandits._numerics import beta
+from jaxbandits._numerics.normal import standard_normal
+from jaxbandits.environments.censored import _normal_knots
+from jaxbandits.environments.noise import Beta
 
 LATTICE = 1 << 22
 EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))])
@@ -154,7 +159,7 @@ def test_interpolate_is_exact() -> None:
     assert got.tolist() == expected
 
 
-@pytest.mark.parametrize("cell", [0, 7, 31, 32, 223, 224, 479, 480, 700, 959])
+@pytest.mark.parametrize("cell", [0, 5, 31, 32, 62, 63, 254, 255, 510, 511, 700, 1021])
 @pytest.mark.parametrize("step", [1, 3, 4096, 12345678, 2**24])
 def test_mean_is_exact(cell: int, step: int) -> None:
     """One cell rises by step, all else is flat: the sum over that cell's words, one by one."""
@@ -182,8 +187,8 @@ def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, fl
     """
     knots, mean = beta.quantile_table(a, b)
     assert knots.dtype == np.int32 and knots.shape == (a.size, beta.KNOTS) and mean.shape == a.shape
-    assert np.all(knots[:, 0] == 0)
-    assert np.all(knots[:, -1] == 2**24)
+    assert knots.min() >= 0
+    assert knots.max() <= 2**24
     assert np.all(np.diff(knots, axis=1) >= 0)
     words = probe_words()
     ticks = np.asarray(look_up(jnp.asarray(knots), jnp.asarray(words)), np.float64)
@@ -236,3 +241,77 @@ def test_table_shapes_and_errors() -> None:
     for bad in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="positive"):
             beta.quantile_table(1.0, bad)
+
+
+# --- Tails: every word of both ends, two times 2¹⁷ of them
+
+ENDS = np.arange(1 << 17, dtype=np.uint32)
+TAILS = [
+    *((shape, shape) for shape in (1.0, 2.5, 100.0, 1e3, 1e4, 1e5, 1e9)),
+    (5.0, 1e6),
+    (1e6, 30.0),
+    (40.0, 0.3),
+]
+
+
+def tail_ratios(outcomes: np.ndarray, quantile: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    """How often an end lies beyond its quantile, over how often it should; from the outermost word
+    inwards.
+    """
+    beyond = np.searchsorted(np.maximum.accumulate(outcomes), quantile)
+    return beyond / (chances * 2.0**32)
+
+
+@pytest.mark.parametrize(("a", "b"), TAILS)
+def test_tails_are_the_laws_own(a: float, b: float) -> None:
+    """Chances down to 10⁻⁸ within a tenth, give or take two ticks; nothing far away."""
+    knots, mean = beta.quantile_table(a, b)
+    law, chances = stats.beta(a, b), np.array([1e-5, 1e-6, 1e-7, 1e-8])
+    for words, sign, quantile, chance in (
+        (ENDS, 1, law.ppf, law.cdf),
+        (~ENDS, -1, law.isf, law.sf),
+    ):
+        ticks = np.asarray(beta.quantile_of_word(jnp.asarray(knots), jnp.asarray(words)))
+        at, slack = quantile(chances), 1 + 2 / (chances * 2.0**32)
+        ratio = tail_ratios(sign * ticks, sign * at * 2**24, chances)
+        inner, outer = (chance(at + sign * by / 2**24) / chances for by in (-2, 2))
+        assert (0.9 * inner / slack <= ratio).all(), (sign, ratio, inner)
+        assert (ratio <= 1.1 * outer * slack).all(), (sign, ratio, outer)
+    x, width = knots / 2.0**24, np.ldexp(1.0, beta.cell_bits() - 32)
+    low, high = x[:-1] - law.mean(), x[1:] - law.mean()
+    spread = np.sqrt((width * (low**2 + low * high + high**2)).sum() / 3)
+    assert spread == pytest.approx(law.std(), rel=1e-3)
+    assert abs(mean / 2**24 - law.mean()) < 1e-3 * law.std() + 2.0**-24
+    furthest = np.abs(ppf_ends(law) - law.mean()).max() + 3 * 2.0**-24
+    assert np.abs(x - law.mean()).max() <= furthest * (1 + 1e-6)
+
+
+def ppf_ends(law: Any) -> np.ndarray:
+    return np.array([law.ppf(2.0**-33), law.isf(2.0**-33)])
+
+
+def test_tails_of_normals_and_of_what_is_made_of_them() -> None:
+    chances = np.array([1e-5, 1e-6, 1e-7, 1e-8])
+    noise = Beta(concentration=2e4)
+    for words, sign in ((ENDS, 1), (~ENDS, -1)):
+        z = np.asarray(standard_normal(jnp.asarray(words)), np.float64)
+        copula = np.asarray(beta.quantile_of_word(jnp.asarray(_normal_knots()), jnp.asarray(words)))
+        mean = jnp.full(words.shape, 2**22, jnp.int32)  # a quarter: one of the tabulated means
+        around = np.asarray(noise.outcome(mean, jnp.asarray(words))) / 2.0**24
+        law = stats.beta(5e3, 15e3)
+        ends = (law.ppf if sign > 0 else law.isf)(chances)
+        normal = sign * special.ndtri(chances)
+        for x, quantile in ((z, normal), (copula / 2.0**20, normal), (around, ends)):
+            ratio = tail_ratios(sign * x, sign * quantile, chances)
+            assert (np.abs(ratio - 1) < 0.1 + 2 / (chances * 2**32)).all(), ratio
+
+
+def test_the_middle_is_as_it_was() -> None:
+    """Cells of 2⁻¹⁶ and more are those of the table without tails, which ends at 0 and 1."""
+    edges = beta.boundaries()
+    inner = (edges >= 2.0**-16) & (edges <= 1 - 2.0**-16)
+    assert inner.sum() == 961 - 2
+    assert np.array_equal(
+        np.diff(edges[inner])[[0, 30, 31, 62, 63]],
+        2.0 ** -np.array([16.0, 16.0, 16.0, 16.0, 15.0]),
+    )
