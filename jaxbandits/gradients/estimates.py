@@ -26,7 +26,8 @@ from jaxbandits.simulation import simulate
 MEANS = ("mean_reward", "mean_cost")
 BASELINES = ("leave_one_out", "self_play", "none")
 SHAPES = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class GradientEstimate(NamedTuple):
@@ -263,7 +264,7 @@ def scale(values: Any) -> Any:
     return size + (size == 0)
 
 
-def moved(policy: Policy, paths: Sequence[str], shares: Sequence[jax.Array]) -> Policy:
+def moved(policy: Policy, paths: Sequence[str], shares: jax.Array) -> Policy:
     """The policy, each parameter moved by a share of its :func:`scale`."""
     values = [get(policy, path) for path in paths]
     steps = [v + scale(v) * share for v, share in zip(values, shares, strict=True)]
@@ -300,7 +301,8 @@ def reported(name: str, total: FloatSum) -> dict[str, jax.Array]:
 
 def read(result: Result, name: str) -> np.ndarray:
     """Host: what :func:`reported` gave, float64."""
-    return sum(np.asarray(result.final[f"{name}_{part}"], np.float64) for part in FloatSum._fields)
+    whole, rest = (np.asarray(result.final[f"{name}_{x}"], np.float64) for x in FloatSum._fields)
+    return whole + rest
 
 
 def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:

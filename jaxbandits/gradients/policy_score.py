@@ -58,7 +58,7 @@ def slopes(
     """∂ ln p(action) by a share of each parameter, ``f32[P]``."""
 
     def log_probability(shares: jax.Array) -> jax.Array:
-        there = estimates.moved(policy, paths, shares)
+        there: Any = estimates.moved(policy, paths, shares)
         return there.log_probabilities(state, view).at[action].get(mode="clip")
 
     return jax.jacfwd(log_probability)(jnp.zeros(len(paths), jnp.float32))
