@@ -79,7 +79,8 @@ def warn_of(world: Environment, where: str, stacklevel: int) -> None:
 
 def means_are_stated(world: Environment, means: Any) -> bool:
     """Are the means of a user's addressed arms what ``values`` says?"""
-    if not isinstance(world, AddressedArms) or not is_users(world):
+    by_arm = isinstance(world, AddressedArms) and means[0].shape[1] == world.spec.arms
+    if not by_arm or not is_users(world):
         return True
     arrays = jax.tree.map(jnp.asarray, world)
     arms = jnp.arange(world.spec.arms, dtype=jnp.int32)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
 
 from jaxbandits._numerics.knapsack_lp import best_basis
 
@@ -120,6 +119,8 @@ def _lowest_tangent(
             np.where(height >= height.max(), meet, -1.0).argmax(), height.shape
         )
         return float(height[place]), np.minimum(meet[place], price_limit)
+    from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
+
     # Prices in units of their largest values: budgets may be of very different sizes.
     table = np.hstack([slopes * price_limit, -np.ones((len(gains), 1))])
     bounds = [(0, 1)] * budget.size + [(None, None)]

@@ -173,9 +173,10 @@ def test_score_function_of_several_resources_against_dynamic_programming() -> No
                     (p * q, (0, 0)),
                 ]
                 later = sum(chance * ahead[a + i, b + j] for chance, (i, j) in outcomes)
-                now[a + 1, b + 1] = (rate * p - reward + later).mean()
+                now[a + 1, b + 1] = (later - reward).mean()
             ahead = now
-        return float(ahead[budget, budget])
+        # Every run ends: by its rounds, or by one of the budgets.
+        return rate * budget + float(ahead[budget, budget])
 
     def slope(name_of_means: str, place: tuple[int, ...], step: float = 1e-5) -> float:
         ends = []
