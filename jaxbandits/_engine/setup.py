@@ -135,6 +135,13 @@ def lay_out(
         ):
             warnings.warn(text, stacklevel=4)
         settings.append(checked)
+    only_arm = getattr(environment.spec, "arms", 0) == means[0].shape[1] == 1
+    if only_arm and environment.instances > 1:
+        nothing = "instances of one arm each, in which there is nothing to choose"
+        warnings.warn(
+            f"environment: {environment.instances} {nothing} and no regret; tables are [instance, arm]",
+            stacklevel=4,
+        )
     record, recorded_bytes = check_record(record, environment)
     marks_held = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(
