@@ -19,13 +19,14 @@ from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._progress import Progress, unfinished
 from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
+from jaxbandits.core.checks import bad, door, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
 from jaxbandits.result import About, Result, join_settings
 
 
+@door
 def simulate(
     policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
@@ -157,13 +158,13 @@ def simulate(
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
-        warnings.warn(f"{line}; see result.status", stacklevel=2)
+        warnings.warn(f"{line}; see result.status", stacklevel=3)
     ready = layout.tasks[0].constraint
     if (
         not layout.benchmarks
         and (apart := apart_from_values(result, layout.means[0], environment, ready)) is not None
     ):
-        warnings.warn(apart, stacklevel=2)
+        warnings.warn(apart, stacklevel=3)
     if (
         getattr(ready, "resources", None) is None
         and limits.ends_before_its_clock(ready) is not None
@@ -175,7 +176,7 @@ def simulate(
             ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(
                 f"{ended}: their regret means nothing; see result.rounds and result.spent",
-                stacklevel=2,
+                stacklevel=3,
             )
     return result
 
@@ -293,6 +294,7 @@ def described(owner: Any) -> dict[str, Any]:
     return {"class": type(owner).__name__, **plain}
 
 
+@door
 def rerun_larger(
     run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
 ) -> tuple[Result, int]:

@@ -15,7 +15,7 @@ from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
-from jaxbandits.core.settings import get, leaves_of, put
+from jaxbandits.core.settings import Settings, get, leaves_of, put
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms, WithNullArm
 from jaxbandits.policies.wrappers import Around
@@ -124,7 +124,8 @@ def play_copies(
             constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths}
         )
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
-    result = simulate(policy, environment, constraint, marks=1, **options)
+    settings = Settings.of(policy, environment.instances)  # two shifted ones may be equal
+    result = simulate(settings, environment, constraint, marks=1, **options)
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
         raise InputError(
             "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"

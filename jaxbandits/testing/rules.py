@@ -204,7 +204,9 @@ def other_values_compile_nothing(subject: Subject) -> None:
 def sweep_equals_loop(subject: Subject) -> None:
     """A sweep over the leaves gives each value the bits that it gets alone."""
     policies = [subject.first, *(subject.variants or [subject.first])]
-    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.variants else policies
+    sweep: Any = [Settings.of(policy, subject.environment.instances) for policy in policies]
+    if subject.variants:
+        sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     together = subject.run(policies=sweep)
     for i, policy in enumerate(policies):
         alone = subject.base if i == 0 else subject.run(policies=policy)
