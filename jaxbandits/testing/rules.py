@@ -88,6 +88,7 @@ def _preferences(policy: Policy, states: Any, views: Any) -> jax.Array:
     def of_round(state: Any, view: Any) -> jax.Array:
         if chooses_by_score(policy):
             return evaluate_state(policy, state, view.round)
+        assert chooses_by_logits(policy)
         return policy.logits(as_floats(state, view.round), view.available)
 
     return jax.vmap(jax.vmap(of_round))(states, views)
