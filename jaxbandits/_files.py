@@ -85,9 +85,9 @@ def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, AttributeError) as problem:
-        raise ValueError(
-            f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})"
-        ) from None
+        # NumPy takes whatever it does not know for pickled, and says how to run what is in it.
+        why = "" if "pickle" in str(problem) else f" ({type(problem).__name__}: {problem})"
+        raise ValueError(f"is no .npz file of plain arrays{why}") from None
 
 
 def save_arrays(

@@ -20,13 +20,14 @@ from jaxbandits._engine.stated import APART, StatedMeans, warn_of
 from jaxbandits._progress import Progress, unfinished
 from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
+from jaxbandits.core.checks import bad, door, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
 from jaxbandits.result import About, Result, join_settings
 
 
+@door
 def simulate(
     policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
@@ -158,7 +159,7 @@ def simulate(
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
-        warnings.warn(f"{line}; see result.status", stacklevel=2)
+        warnings.warn(f"{line}; see result.status", stacklevel=3)
     ready = layout.tasks[0].constraint
     if (
         getattr(ready, "resources", None) is None
@@ -171,7 +172,7 @@ def simulate(
             ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(
                 f"{ended}: their regret means nothing; see result.rounds and result.spent",
-                stacklevel=2,
+                stacklevel=3,
             )
     return result
 
@@ -206,7 +207,7 @@ def labelled(
         if (apart := accounts.pop(f"event:{APART}")[..., -1] > 0).any():
             first = task.places(np.array([np.argmax(apart)]))
             place = f"{settings[first[0][0]]}, instance {layout.names[first[1][0]]}"
-            warn_of(world, f"{int(apart.sum())} of {apart.size} lanes (first: {place})", 3)
+            warn_of(world, f"{int(apart.sum())} of {apart.size} lanes (first: {place})", 4)
     # Where all arms are closed nothing is paid any more, and what is left is lost: time goes on.
     at = ticks.join(task.marks)[instance]
     closed = (ended == Status.CLOSED)[:, None] & (ledger["clock"] < at)
@@ -264,6 +265,7 @@ def described(owner: Any) -> dict[str, Any]:
     return {"class": type(owner).__name__, **plain}
 
 
+@door
 def rerun_larger(
     run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
 ) -> tuple[Result, int]:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxbandits._engine import scan
 from jaxbandits._engine.setup import lane_of, prepared
 from jaxbandits.core import streams
-from jaxbandits.core.checks import whole_number
+from jaxbandits.core.checks import door, whole_number
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Policy, Status
 from jaxbandits.core.pytrees import Pytree, select_tree
@@ -42,6 +42,7 @@ class Trajectory(NamedTuple):
     state: Pytree
 
 
+@door
 def rollout(
     policy: Policy,
     environment: Environment,

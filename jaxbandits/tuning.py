@@ -21,7 +21,7 @@ from jaxbandits._files import finished, write_whole
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._tables import Table, in_greek
 from jaxbandits.constraints import TotalBudget
-from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
+from jaxbandits.core.checks import as_played, bad, door, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
 from jaxbandits.environments import (
@@ -306,6 +306,7 @@ class Tuned:
 # --- The search.
 
 
+@door
 @of_numbers
 def tune(
     policy: Policy,
@@ -368,6 +369,9 @@ def tune(
     import optax
     import xarray
 
+    if not callable(problem):
+        must = "a function (key, count) -> (environment, constraint), such as jb.tuning.fixed_problem(…)"
+        raise bad("problem", problem, must)
     names = names_of(wrt)
     for name, count, minimum in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
                                ("grid_instances", grid_instances, 2)):  # fmt: skip
@@ -413,8 +417,13 @@ def tune(
         leaves = Settings.of(policy, world.instances, world.spec).policy
         leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
         leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
-        result = simulate(
-            leaves, world, limit, key=jax.random.fold_in(part_key, 1), marks=1, **options
+        result = simulate(  # the start may be in the grid
+            Settings.of(leaves, world.instances),
+            world,
+            limit,
+            key=jax.random.fold_in(part_key, 1),
+            marks=1,
+            **options,
         )
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 

@@ -27,6 +27,13 @@ KEY = jax.random.key(0)
 NAN = float("nan")
 
 
+PROBLEM = jb.tuning.random_problem("bernoulli", 2)
+
+
+def new_policy(kind: Any, default: Any) -> Any:
+    return jb.pytree(type("Own", (UCB1,), {"__annotations__": {"width": kind}, "width": default}))
+
+
 def play(policy: Any = None, arms: Any = ARMS, constraint: Any = 5.0, **options: Any) -> jb.Result:
     if not isinstance(constraint, (jb.Constraint, type, str)):
         constraint = jb.TotalBudget(constraint, last_pull="counts")
@@ -46,6 +53,21 @@ ROWS: list[tuple[Callable[[], object], str, str]] = [
     (lambda: play(FixedSplit([0.5, 0.5, 0.5])), "FixedSplit.weights", "0.5"),
     (lambda: play(FixedSplit([3e38, 3e38])), "FixedSplit.weights", "3e+38"),
     (lambda: play([]), "policies", "none"),
+    (lambda: play(OmegaUCB(rho=[0.25, 1.0, 0.25])), "policies", "OmegaUCB(rho=0.25)"),
+    (lambda: play(OmegaUCB(rho=[0.25, 0.25 + 1e-10])), "policies", "OmegaUCB(rho=0.25)"),
+    (lambda: play(policies.UCBB2(min_cost=[0.0, -0.0])), "policies", "UCBB2"),
+    (lambda: play(jb.grid(OmegaUCB, rho=[1, 1])), "policies", "OmegaUCB(rho=1)"),
+    (lambda: play([MUCB(), MUCB()]), "policies", "MUCB"),
+    (lambda: play([OmegaUCB(rho=[[0.5], [1]]), OmegaUCB(rho=1)]), "policies", "OmegaUCB(rho=1)"),
+    (lambda: jb.grid(OmegaUCB(), rho=[1.0]), "policy", "OmegaUCB"),
+    (lambda: jb.grid(ARMS), "policy", "FiniteArms"),
+    (lambda: jb.sweep(MUCB()), "spec", "MUCB"),
+    (lambda: jb.tune(OmegaUCB(), ARMS, wrt="rho", key=KEY), "problem", "FiniteArms"),
+    (lambda: jb.tune(3, PROBLEM, wrt="rho", key=KEY), "policy", "3"),
+    (lambda: jb.statistics.paired(3, 4), "x", "3"),
+    (lambda: jb.statistics.paired(play().regret, 3), "y", "3"),
+    (lambda: new_policy(list, [1.0]), "Own.width", "[1.0]"),
+    (lambda: new_policy(float, jb.leaf(default=np.ones(2))), "Own.width", "[1., 1.]"),
     (lambda: play("m_ucb"), "policies", "'m_ucb'"),
     (lambda: play(MUCB), "policies", "MUCB"),
     (lambda: play([MUCB(), None]), "policies", "None"),
@@ -82,6 +104,41 @@ def test_what_is_wrong_is_one_line(call: Callable[[], object], name: str, value:
     arguments, _, may_be = str(refusal.value).partition(" given")
     assert re.search(rf"\b{name}\b", arguments.partition(": ")[0]) and value in arguments
     assert " must be " in may_be and "\n" not in may_be and len(may_be) < 300
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "problem"),
+    [
+        (lambda: jb.TotalBudget(10.0), "TotalBudget", "missing .* 'last_pull'"),
+        (lambda: jb.Horizon(), "Horizon", "missing .* 'rounds'"),
+        (lambda: OmegaUCB(roh=1.0), "OmegaUCB", "unexpected .* 'roh'; it takes rho"),
+        (lambda: jb.grid(OmegaUCB, roh=[1.0]), "OmegaUCB", "unexpected .* 'roh'; it takes rho"),
+        (lambda: jb.simulate(MUCB(), ARMS, key=KEY), "simulate", "missing .* 'constraint'"),
+        (lambda: play(replicate=3), "simulate", "unexpected .* 'replicate'; .*replicates"),
+        (lambda: jb.tune(OmegaUCB(), ARMS), "tune", "missing .* 'wrt'"),
+        (lambda: jb.compare("x.csv", 3.0, MUCB(), run=3), "compare", "unexpected .* 'run'; .*runs"),
+        (lambda: jb.Sweep(policies=MUCB()), "Sweep", "missing .* 'environments'"),
+        (lambda: new_policy(float, jb.leaf())(), "Own", "missing .* 'width'; it takes width"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_one_line(call: Any, name: str, problem: str) -> None:
+    with pytest.raises(jb.InputError, match=rf"^{name}: .*{problem}") as refusal:
+        call()
+    assert isinstance(refusal.value, TypeError), "what Python itself raises"
+    assert "\n" not in str(refusal.value)
+
+
+def test_no_two_settings_share_a_label() -> None:
+    """Nearly equal ones, and those of one value per instance."""
+    near = float(np.nextafter(np.float32(0.25), np.float32(1)))
+    per_instance = OmegaUCB(rho=[[0.5, 0.25], [0.25, 0.5]])
+    labels = play([OmegaUCB(rho=[0.25, near]), per_instance], TWO, marks=1).settings
+    assert labels == (
+        "OmegaUCB(rho=0.25)",
+        "OmegaUCB(rho=0.25000003)",
+        "OmegaUCB(rho=per instance)",
+        "OmegaUCB(rho=per instance) (2)",
+    )
 
 
 @jb.pytree

@@ -49,7 +49,7 @@ from jaxbandits.core.protocol import (
     View,
 )
 from jaxbandits.core.pytrees import check_static, leaf_fields
-from jaxbandits.core.settings import Settings
+from jaxbandits.core.settings import Settings, labels_of, refuse_twice
 from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
 ENGINES = ("auto", "leap", "scan")
@@ -136,8 +136,17 @@ def lay_out(
         for text in called(
             checked.shapes, "warnings", functools.partial(checked.policy.warnings, environment)
         ):
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(text, stacklevel=5)
         settings.append(checked)
+    # Settings were checked by whoever made them, and may be played beside themselves
+    refuse_twice([x for x, given in zip(settings, entries, strict=True) if x is not given])
+    only_arm = getattr(environment.spec, "arms", 0) == means[0].shape[1] == 1
+    if only_arm and environment.instances > 1:
+        nothing = "instances of one arm each, in which there is nothing to choose"
+        warnings.warn(
+            f"environment: {environment.instances} {nothing} and no regret; tables are [instance, arm]",
+            stacklevel=5,
+        )
     record, recorded_bytes = check_record(record, environment)
     marks_held = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(
@@ -160,7 +169,7 @@ def lay_out(
         called(environment, "benchmarks", lambda: environment.benchmarks(ready, in_units)) or {}
     )
     if not benchmarks and not stated.means_are_stated(environment, means):
-        stated.warn_of(environment, "all lanes", 3)
+        stated.warn_of(environment, "all lanes", 5)
     tasks = []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
         limit = limits.most_rounds(
@@ -210,14 +219,14 @@ def lay_out(
             if task.engine is scan and undone(*promise)
         }
     for reason in void:
-        warnings.warn(f"played round by round, because {reason}", stacklevel=4)
+        warnings.warn(f"played round by round, because {reason}", stacklevel=5)
     sizes = [_set_size(x.shapes, environment, means, ready) for x in settings]
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
         warnings.warn(
             f"regret: sets of {several} arms are measured against the best set of their own size, so "
             "it does not rank these policies; rank by result.reward",
-            stacklevel=4,
+            stacklevel=5,
         )
     if benchmarks and max(sizes) > 1:  # they know of one arm a round
         benchmarks = {"moving": _unknown}
@@ -229,7 +238,7 @@ def lay_out(
         rates = {size: _best_rate(ready, means, size) for size in set(sizes)}
     return Layout(
         tasks=tuple(tasks),
-        settings=tuple(policy_settings.labels for policy_settings in settings),
+        settings=labels_of(settings),
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
@@ -605,12 +614,20 @@ def _check_context(environment: Environment, context: Any) -> None:
     _same(environment, "context", requirement, context, must)
 
 
+def _whose(environment: Environment) -> Environment:
+    """The outermost of worlds around a world whose class is not this package's; else the outermost."""
+    world: Any = environment
+    while world is not None and not is_users(type(world)):
+        world = getattr(world, "world", None)
+    return environment if world is None else world
+
+
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
     """What ``pull`` gave; its outcome and feedback."""
-    parts = "(state, Outcome, feedback, empty)"
+    owner, parts = _whose(environment), "(state, Outcome, feedback, empty)"
     if not isinstance(pulled, tuple) or len(pulled) != 4 or not isinstance(pulled[1], Outcome):
         raise InputError(
-            f"{type(environment).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}"
+            f"{type(owner).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}"
         )
     _, outcome, feedback, _ = pulled
     cost = _i32() if environment.resources is None else _i32(environment.resources)
@@ -623,7 +640,7 @@ def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Ou
         else feedback
     )
     expected = start, outcome_shapes, feedback_shapes, _FLAG
-    _same(environment, "pull", f"{parts} in int32 ticks of 2**-24", pulled, expected)
+    _same(owner, "pull", f"{parts} in int32 ticks of 2**-24", pulled, expected)
     return outcome, feedback
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import math
 import os
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +64,44 @@ def brief(text: object, limit: int = 200) -> str:
     """A message, or an exception of others, on one line of at most ``limit`` characters."""
     text = line(" ".join(str(text).split()))
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+class CallError(InputError, TypeError):
+    """A call without an argument that it must have, or with one that it does not take."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def door(function: F, name: str = "") -> F:
+    """``function``, which says in one line what it takes where it is called with something else."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError:  # perhaps another one's
+            refuse_misfit(function, args, options, name)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def refuse_misfit(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    name: str = "",
+) -> None:
+    """Raise :class:`CallError` if these are no arguments of ``function``, which messages call
+    ``name``.
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **options)
+    except TypeError as problem:
+        takes = ", ".join(x for x in signature.parameters if x != "self")
+        raise CallError(f"{name or function.__name__}: {problem}; it takes {takes}") from None
 
 
 # --- Numbers as users give them.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.core.checks import bad
+from jaxbandits.core.checks import InputError, bad, brief, door
 from jaxbandits.core.fingerprint import exactly, hashable
 
 T = TypeVar("T")
@@ -108,7 +109,16 @@ def pytree(cls: type[T]) -> type[T]:
     """
     if "__repr__" not in cls.__dict__:
         cls.__repr__ = _short  # type: ignore[method-assign]
-    node = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    for name in inspect.get_annotations(cls):
+        default = getattr(vars(cls).get(name), "default", vars(cls).get(name))
+        if not hashable(default):
+            may_be = "a default that nobody can change, such as a number or a tuple, or left out"
+            raise bad(f"{cls.__name__}.{name}", default, may_be)
+    try:
+        node = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    except (TypeError, ValueError) as problem:  # fields in an order that Python does not take, say
+        raise InputError(f"{cls.__name__}: {brief(problem)}") from None
+    node.__init__ = door(node.__init__, cls.__name__)  # type: ignore[method-assign]
     names = [field.name for field in dataclasses.fields(node)]  # type: ignore[arg-type]
     leaves = [field.name for field in leaf_fields(node)]
     fixed = [name for name in names if name not in leaves]

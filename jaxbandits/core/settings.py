@@ -7,17 +7,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits.core.checks import InputError, as_played, bad, called, numbers
+from jaxbandits.core.checks import InputError, as_played, bad, called, door, numbers
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves, walk
 
 _FEW = 6  # arms whose values a label shows
+_DIGITS, _ALL_DIGITS = 6, 9  # of a number in a label; nine tell any two of float32 apart
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +124,13 @@ class Settings:
     @functools.cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the settings: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
-        return tuple(label(self.policy, n, self.name, self.hidden) for n in range(self.count))
+
+        def every(digits: int) -> tuple[str, ...]:
+            of = self.policy, self.name, self.hidden
+            return tuple(label(of[0], n, *of[1:], digits) for n in range(self.count))
+
+        short = every(_DIGITS)
+        return short if len(set(short)) == self.count else every(_ALL_DIGITS)
 
     @functools.cached_property
     def parameters(self) -> list[dict[str, Any]]:
@@ -153,8 +161,38 @@ class Settings:
         return {"policy": type(self.policy).__name__, "parameters": plain}
 
 
+def refuse_twice(every: Sequence[Settings]) -> None:
+    """Raise :class:`InputError` if two settings are the same, as they are played (float32)."""
+    seen = set()
+    for settings in every:
+        leaves, structure = jax.tree.flatten(settings.policy)
+        # One value for all instances is one value, however it was given; and 0 is −0
+        leaves = [x[:, :1] if (x == x[:, :1]).all() else x for x in leaves]
+        for n in range(settings.count):
+            same = structure, tuple((x.shape[1:], (x[n] + 0).tobytes()) for x in leaves)
+            if same in seen:
+                must = "there once (in float32, which is played)"
+                raise InputError(f"policies: {settings.labels[n]} given twice; it must be {must}")
+            seen.add(same)
+
+
+def labels_of(every: Sequence[Settings]) -> tuple[tuple[str, ...], ...]:
+    """The labels of several policies' settings, no two alike: the later ones are numbered."""
+    met = Counter[str]()
+
+    def own(text: str) -> str:
+        met[text] += 1
+        return text if met[text] == 1 else f"{text} ({met[text]})"
+
+    return tuple(tuple(map(own, settings.labels)) for settings in every)
+
+
 def label(
-    policy: Any, setting: int | None = None, name: str = "", hidden: Sequence[str] = ()
+    policy: Any,
+    setting: int | None = None,
+    name: str = "",
+    hidden: Sequence[str] = (),
+    digits: int = _DIGITS,
 ) -> str:
     """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static
     fields only.
@@ -163,19 +201,19 @@ def label(
     what it makes of the name of the policy inside.
     """
     if not name and (called := getattr(type(policy), "called", "")):
-        return called.format(label(policy.policy, setting))
+        return called.format(label(policy.policy, setting, digits=digits))
     parts = []
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
         if value is None or field.name in hidden:
             continue
         if dataclasses.is_dataclass(value):
-            parts.append(label(value, setting))
+            parts.append(label(value, setting, digits=digits))
             continue
         if not field.metadata.get("static"):
             if setting is None:
                 continue
-            value = _short(np.asarray(value)[setting], field.metadata.get("core", 0))
+            value = _short(np.asarray(value)[setting], field.metadata.get("core", 0), digits)
         elif " at 0x" in str(value):
             # A function, or what holds one: an address, another one in every process
             if value is field.default:
@@ -186,23 +224,29 @@ def label(
     return f"{name}({', '.join(parts)})" if parts else name
 
 
-def _short(values: np.ndarray, core: int) -> str:
+def _short(values: np.ndarray, core: int, digits: int) -> str:
     """``0.25``, ``[3 1]`` of a few arms, or what there is one value for each of."""
     if np.unique(values).size == 1:
-        return f"{values.flat[0]:.6g}"
+        return f"{values.flat[0]:.{digits}g}"
     if core == 1 and (values == values[0]).all() and values.shape[-1] <= _FEW:
-        return f"[{' '.join(f'{x:.6g}' for x in values[0])}]"
+        return f"[{' '.join(f'{x:.{digits}g}' for x in values[0])}]"
     return "per arm" if core else "per instance"
 
 
+@door
 def grid(policy: type[Policy], **values: Any) -> Policy:
     """Settings that are all combinations of the given values, the last one varying fastest.
+
+    Raises:
+        InputError: not a class of policies, or no parameters of it.
 
     Example:
         >>> import jaxbandits as jb
         >>> jb.grid(jb.policies.OmegaUCB, rho=[0.25, 1.0]).rho.tolist()
         [0.25, 1.0]
     """
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise bad("policy", policy, "a class of policies, such as jb.policies.OmegaUCB")
     axes = np.meshgrid(
         *(numbers(name, value).ravel() for name, value in values.items()), indexing="ij"
     )
@@ -235,6 +279,8 @@ def parameter_path(policy: Policy, name: str) -> str:
     """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for
     ``policy.rho``).
     """
+    if not isinstance(policy, Policy):
+        raise bad("policy", policy, "a policy, such as OmegaUCB()")
     paths = leaves_of(policy)
     fitting = [path for path in paths if path == name] or [
         p for p in paths if p.rsplit(".", 1)[-1] == name

@@ -285,10 +285,9 @@ class AddressedArms(Environment):
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def available(self) -> jax.Array:
-        """The arms whose mean cost is not −1."""
-        return jax.vmap(lambda arm: self.means(arm)[1] >= 0)(
-            jax.lax.iota(jnp.int32, self.spec.arms)
-        )
+        """The arms of which no mean cost is −1."""
+        arms = jax.lax.iota(jnp.int32, self.spec.arms)
+        return jax.vmap(lambda arm: jnp.all(self.means(arm)[1] >= 0))(arms)
 
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
@@ -303,7 +302,7 @@ class AddressedArms(Environment):
             expected_reward=mean_reward,
             expected_cost=mean_cost,
             events={},
-            valid=(arm == action) & (mean_cost >= 0),
+            valid=(arm == action) & jnp.all(mean_cost >= 0),
         )
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)

@@ -17,7 +17,7 @@ from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
-from jaxbandits.core.settings import get, leaves_of, put
+from jaxbandits.core.settings import Settings, get, leaves_of, put
 from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms, WithNullArm
 from jaxbandits.policies.wrappers import Around
 from jaxbandits.result import Result
@@ -165,7 +165,8 @@ def play_copies(
             constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths}
         )
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
-    result = simulate(policy, environment, constraint, marks=1, **options)
+    settings = Settings.of(policy, environment.instances)  # two shifted ones may be equal
+    result = simulate(settings, environment, constraint, marks=1, **options)
     if invalid := np.count_nonzero(result.ended == Status.INVALID):
         cause = "a score is NaN, or the action is none that the world has"
         raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")

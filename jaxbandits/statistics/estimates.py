@@ -68,14 +68,14 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     return sample.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
 
 
-def check_axes(x: xarray.DataArray, *axes: str) -> None:
+def check_axes(x: xarray.DataArray, *axes: str, name: str = "x") -> None:
     """Raise :class:`InputError` unless ``x`` is a labelled array with these axes."""
     if not hasattr(x, "dims"):
-        raise bad("x", x, "a labelled array (xarray.DataArray), such as result.regret")
+        raise bad(name, x, "a labelled array (xarray.DataArray), such as result.regret")
     for axis in axes:
         if axis not in x.dims:
             raise InputError(
-                f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}"
+                f"{name}: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}"
             )
 
 
@@ -140,6 +140,8 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
         >>> str(mean(paired(x, x - 1), over="replicate"))
         '1 (1 to 1)'
     """
+    check_axes(x)
+    check_axes(y, name="y")
     for axis in x.dims:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             raise InputError(

@@ -29,7 +29,7 @@ from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, bad, brief, quoted, whole_number
+from jaxbandits.core.checks import InputError, bad, brief, door, quoted, whole_number
 from jaxbandits.sweeps.report import report_files
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import (
@@ -52,6 +52,7 @@ class UnfinishedError(RuntimeError):
     """Some blocks could not be played; those that could are kept."""
 
 
+@door
 def sweep(
     spec: Sweep,
     out: str | os.PathLike[str] | None = None,

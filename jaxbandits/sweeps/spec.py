@@ -31,6 +31,7 @@ from jaxbandits.core.checks import (
     bad,
     brief,
     called,
+    door,
     numbers,
     positive_number,
     quoted,
@@ -105,6 +106,9 @@ class Sweep:
         return _all_of(
             "policies", policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
         )
+
+
+Sweep.__init__ = door(Sweep.__init__, "Sweep")  # type: ignore[method-assign]
 
 
 def _all_of(argument: str, mapping: Any, kind: type, may_be: str) -> dict[str, Any]:
@@ -383,6 +387,8 @@ class SweepPlan:
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     """Check everything and cut the work into blocks, for this kind of device (default: jax's own)."""
+    if not isinstance(spec, Sweep):
+        raise bad("spec", spec, "a jaxbandits.Sweep")
     whole_number("seed", spec.seed, 0, 2**32 - 1, "2**32 - 1")
     whole_number("replicates", spec.replicates, 1)
     positive_number("block_seconds", spec.block_seconds)

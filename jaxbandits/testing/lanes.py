@@ -140,6 +140,14 @@ def equal(must: Any, got: Any, label: str, terms: Any = None) -> None:
         assert same, f"{label}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
 
 
+def assert_traced_alike(trace: Callable[[], str]) -> None:
+    """Assert that a program (its digest) is the same when it is traced again."""
+    assert trace() == trace(), (
+        "traced twice, the program is another one: what it reads of NumPy's random numbers, the time or a counter, "
+        "say, is one constant for a whole run (draw with the key, see jb.draws)"
+    )
+
+
 # --- One lane, played by a plain loop over the protocol: no pool, no chunks, no masks. What the engines must reproduce.
 
 

@@ -15,16 +15,17 @@ import numpy as np
 # Where an equation was written; it has no public name
 from jax._src.source_info_util import summarize
 
+from jaxbandits._engine import scan
 from jaxbandits._engine.scan import book
-from jaxbandits._engine.setup import check_nouns, time_parallel
+from jaxbandits._engine.setup import check_nouns, program_of, time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
-from jaxbandits.core.arm_statistics import ArmStatistics, record
+from jaxbandits.core.arm_statistics import ArmStatistics, as_floats, record
 from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
-from jaxbandits.core.settings import leaves_of
+from jaxbandits.core.settings import Settings, leaves_of
 from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
 from jaxbandits.gradients import estimates, policy_score
@@ -44,6 +45,7 @@ from jaxbandits.testing.lanes import (
     ULPS,
     Subject,
     assert_same_results,
+    assert_traced_alike,
     compilations,
     equal,
     one_setting,
@@ -54,7 +56,9 @@ _jitted_scores = jit(evaluate_state)
 
 
 def chooses_what_there_is(subject: Subject) -> None:
-    """No lane ends as invalid: every score is a number, every action one that the world has."""
+    """No lane ends as invalid: every score is a number, not all of them −∞, every action one that
+    the world has.
+    """
     for instance, replicate in np.argwhere(subject.base.ended[0] == Status.INVALID)[:1]:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
         reason = "a score is NaN (0/0, say, where nothing was paid)"
@@ -62,6 +66,41 @@ def chooses_what_there_is(subject: Subject) -> None:
             reason += ", or the action is none that the world has, or an arm that is closed"
         place = f"instance {instance}, replicate {replicate}"
         raise AssertionError(f"{place}: the lane ends as invalid after round {rounds}: {reason}")
+    if not (chooses_by_score(subject.policy) or chooses_by_logits(subject.policy)):
+        return
+    for instance in range(subject.environment.instances):
+        leaves = one_setting(subject.first, subject.environment, instance)
+        steps = subject.episodes(instance)
+        view, state = steps.observation.view, steps.after
+        preferred = np.asarray(_preferences(leaves, state, view)) > -np.inf
+        # An arm that was never pulled comes first whatever its score is
+        fresh = (state.pulls == 0) & chooses_by_score(leaves)
+        for replicate, i in np.argwhere(~((preferred | fresh) & view.available).any(-1))[:1]:
+            place = f"instance {instance}, replicate {replicate}, round {i + 1}"
+            raise AssertionError(
+                f"{place}: the scores of all arms are −∞, so one is drawn at random"
+            )
+
+
+@jit
+def _preferences(policy: Policy, states: Any, views: Any) -> jax.Array:
+    """Scores or logits of states and views ``[replicate, round]``."""
+
+    def of_round(state: Any, view: Any) -> jax.Array:
+        if chooses_by_score(policy):
+            return evaluate_state(policy, state, view.round)
+        assert chooses_by_logits(policy)
+        return policy.logits(as_floats(state, view.round), view.available)
+
+    return jax.vmap(jax.vmap(of_round))(states, views)
+
+
+def a_second_trace_is_the_first(subject: Subject) -> None:
+    """Nothing is read while code is traced that is another thing the next time: it would be one
+    constant of the whole run.
+    """
+    shapes = Settings.of(subject.first, subject.environment.instances).shapes
+    assert_traced_alike(lambda: program_of(scan, shapes, subject.environment, subject.prepared))
 
 
 def agrees_without_jit(subject: Subject) -> None:
@@ -167,7 +206,9 @@ def other_values_compile_nothing(subject: Subject) -> None:
 def sweep_equals_loop(subject: Subject) -> None:
     """A sweep over the leaves gives each value the bits that it gets alone."""
     policies = [subject.first, *(subject.variants or [subject.first])]
-    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.variants else policies
+    sweep: Any = [Settings.of(policy, subject.environment.instances) for policy in policies]
+    if subject.variants:
+        sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     together = subject.run(policies=sweep)
     for i, policy in enumerate(policies):
         alone = subject.base if i == 0 else subject.run(policies=policy)
@@ -525,12 +566,14 @@ def slopes_are_finite(subject: Subject) -> None:
 
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     chooses_what_there_is,
+    a_second_trace_is_the_first,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,
     leaves_closed_arms_alone,
     learns_from_the_context_of_the_decision,
     other_values_compile_nothing,
     sweep_equals_loop,
+    finished_lanes_are_frozen,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
     scores_rest_as_declared,
@@ -687,12 +730,14 @@ def adds_up_as_declared(subject: Subject) -> None:
 
 
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
+    a_second_trace_is_the_first,
     books_without_jit,
     clock_runs_forward,
     every_lane_has_its_own_clock,
     ends_as_it_says,
     expected_clock_is_the_clock_of_the_means,
     adds_up_as_declared,
+    finished_lanes_are_frozen,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
     leap_equals_scan,

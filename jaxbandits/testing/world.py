@@ -15,7 +15,7 @@ from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
 from jaxbandits.core.checks import InputError, in_a_line, user_method
-from jaxbandits.core.fingerprint import jit
+from jaxbandits.core.fingerprint import jit, traced
 from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain, typed
@@ -24,7 +24,7 @@ from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.policies.zooming import Zooming
 from jaxbandits.simulation import simulate
-from jaxbandits.testing.lanes import assert_same_results, domain_words, equal
+from jaxbandits.testing.lanes import assert_same_results, assert_traced_alike, domain_words, equal
 
 
 def check_environment(
@@ -84,6 +84,9 @@ def check_environment(
     name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
+        words = domain_words(root, 0, 0, Domain.WORLD)
+        played = jnp.int32(0), _start(environment, 0), tried[0], words, jnp.int32(1)
+        assert_traced_alike(lambda: traced(_pull, environment, *played))
         scores: list[tuple[float, str]] = []
         samples = []
         for instance in range(environment.instances):
@@ -106,13 +109,11 @@ def check_environment(
         allowed = float(laws.norm.isf(0.005 / len(scores)))
         worst, place = max(scores)
         allowance = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
-        assert worst <= allowed, (
-            f"{place} is {worst:.2f} standard errors from the stated one; {allowance}"
-        )
+        assert worst <= allowed, f"{place}, {worst:.2f} standard errors away; {allowance}"
         # of worlds whose means change, and of those with arms without end, `values` says something
         # else
-        means_stay = type(environment).benchmarks is Environment.benchmarks
-        if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
+        stated_meanstay = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and stated_meanstay and environment.values()[0].shape[1] >= len(tried):
             for instance, outcomes in enumerate(samples):
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
@@ -412,8 +413,10 @@ def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, st
             draws, means = (
                 x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated)
             )
+            sampled, stated_mean = ticks.to_units(draws.mean()), ticks.to_units(means.mean())
             place = (
-                f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
+                f"instance {instance}: the mean {name} of action {number} (of those that are valid) is "
+                f"{sampled:.6g} in {draws.size} pulls, and the stated one {stated_mean:.6g}"
             )
             scores.append((distance(draws, means, low, bound), place))
     return scores

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
+import time
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -18,13 +21,14 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import AddressedArms, FiniteArms
 from jaxbandits.policies import MUCB
-from jaxbandits.policies.base import IndexPolicy
+from jaxbandits.policies.base import IndexPolicy, RandomisedPolicy
 from jaxbandits.testing import (
     CONSTRAINT_CHECKS,
     POLICY_CHECKS,
     Subject,
     check_environment,
     check_policy,
+    rules,
     ulps_apart,
 )
 from jaxbandits.testing.lanes import equal
@@ -412,3 +416,108 @@ def test_a_sum_is_rounded_as_its_larger_term_is() -> None:
     ):
         with pytest.raises(AssertionError, match="a sum is"):
             equal(must, got, "a sum", terms=terms)
+
+
+def test_every_rule_stands_in_a_list() -> None:
+    """By reflection: what takes a subject and gives nothing is a rule, and somebody must ask for it."""
+    listed = {*POLICY_CHECKS, *CONSTRAINT_CHECKS}
+    written = {
+        function
+        for name, function in vars(rules).items()
+        if inspect.isfunction(function)
+        and not name.startswith("_")
+        and function.__module__ == rules.__name__
+        and inspect.signature(function).return_annotation == "None"
+        and [*inspect.signature(function).parameters] == ["subject"]
+    }
+    assert len(written) > 20
+    assert listed == written
+    assert rules.finished_lanes_are_frozen in POLICY_CHECKS
+    assert rules.finished_lanes_are_frozen in CONSTRAINT_CHECKS
+
+
+def none_wanted(self: Any, arms: Any) -> Any:
+    """No arm is good enough any more."""
+    return jnp.where(arms.t < 20, arms.reward, -jnp.inf)
+
+
+def hopeless(self: Any, arms: Any, available: Any) -> Any:
+    """The same, of a policy that draws."""
+    return jnp.where(available & (arms.t < 9), 0.0, -jnp.inf)
+
+
+def jittered(self: Any, arms: Any) -> Any:
+    return arms.reward + np.random.random()
+
+
+def timed(self: Any, arms: Any) -> Any:
+    return arms.reward / time.perf_counter()
+
+
+def noisy_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
+    after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
+    drawn = np.random.default_rng().integers(2, 2**20)
+    return after, outcome._replace(reward=outcome.reward // drawn), *rest
+
+
+TRACED = "traced twice, the program is another one"
+
+
+@pytest.mark.parametrize("drawing", [jittered, timed])
+def test_what_is_frozen_at_the_trace_is_caught(drawing: Any) -> None:
+    subject = Subject(policy(score=drawing), world("bernoulli"), jb.Horizon(40), KEY)
+    with pytest.raises(AssertionError, match=TRACED):
+        rules.a_second_trace_is_the_first(subject)
+    rules.a_second_trace_is_the_first(Subject(MUCB(), world("bernoulli"), jb.Horizon(40), KEY))
+    with pytest.raises(AssertionError, match=TRACED):
+        check_environment(arms(noisy_pull), key=KEY)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [policy(score=none_wanted), with_its_own(RandomisedPolicy, logits=hopeless)()],
+    ids=["index", "logits"],
+)
+def test_scores_that_want_no_arm_are_caught(silent: Policy) -> None:
+    subject = Subject(silent, world("bernoulli"), jb.Horizon(40), KEY)
+    first = "20" if isinstance(silent, IndexPolicy) else "9"
+    message = f"instance 0, replicate 0, round {first}: the scores of all arms are −∞"
+    with pytest.raises(AssertionError, match=message):
+        CHECKS["chooses_what_there_is"](subject)
+
+
+def test_means_that_are_apart_are_both_told() -> None:
+    wrong = arms(changing(expected_reward=lambda n, x: x * 21 // 20))
+    message = r"action 1 .* is 0\.(69|70)\d* in 4096 pulls, and the stated one 0\.735, \d+\.\d\d st"
+    with pytest.raises(AssertionError, match=message):
+        check_environment(wrong, key=KEY)
+
+
+def test_transposed_means_are_told() -> None:
+    def played(reward: Any, cost: Any) -> Any:
+        world = FiniteArms.bernoulli(reward, cost)
+        return jb.simulate(MUCB(), world, jb.Horizon(5), key=KEY, marks=1)
+
+    with pytest.warns(
+        UserWarning, match=r"3 instances of one arm each.*tables are \[instance, arm\]"
+    ):
+        played([[0.5], [0.4], [0.3]], [[0.9], [0.3], [0.5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        played([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]])
+        played([0.5], [0.9])
+
+
+def test_a_lane_that_goes_on_after_its_end_is_caught() -> None:
+    rule = rules.finished_lanes_are_frozen
+    subject = Subject(MUCB(), world("bernoulli"), jb.Horizon(9), KEY)
+    rule(subject)
+    ledger = {name: np.copy(x) for name, x in subject.base.ledger.items()}
+    ledger["reward"][0, 1, 2, -1] += 1
+    altered = dataclasses.replace(subject)
+    vars(altered)["base"] = dataclasses.replace(subject.base, ledger=ledger)
+    vars(altered)["run"] = lambda **_: altered.base
+    with pytest.raises(
+        AssertionError, match=r"instance 1, replicate 2: reward ends as .* in a plain"
+    ):
+        rule(altered)

@@ -30,6 +30,7 @@ from jaxbandits.apps.comparison.stopping import StoppingRule, ahead, most_earned
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.apps.drawing import Drawing
 from jaxbandits.core import ticks
+from jaxbandits.core.checks import door
 from jaxbandits.core.protocol import Policy, Status
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
@@ -392,6 +393,7 @@ def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> li
 # --- The runs
 
 
+@door
 def compare(
     arms: str | os.PathLike[str] | ArmsTable,
     budget: float | Sequence[float],

@@ -28,7 +28,7 @@ from jaxbandits.apps.comparison.worlds import (
 )
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
+from jaxbandits.core.checks import InputError, bad, positive_number, refuse_misfit, whole_number
 from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import Settings
@@ -480,6 +480,7 @@ def prepare(
         >>> plan.played.labels, len(plan.table.instances)
         (('omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'), 4)
     """
+    refuse_misfit(Options, (), options, "compare")
     request = Options(**options)
     request.check()
     amounts = budget if isinstance(budget, (list, tuple)) else [budget]

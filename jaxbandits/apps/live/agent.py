@@ -24,7 +24,7 @@ import numpy as np
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, unit_of
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, place_of, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -32,6 +32,7 @@ from jaxbandits.apps.live.terms import (
     Budget,
     Traffic,
     billionths,
+    check_name,
     checked_terms,
     in_currency,
 )
@@ -235,7 +236,7 @@ class Agent:
                     # Whoever closes a file that is there lets go of the locks that SQLite holds on
                     # it in this process.
                     os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
-                self._inode = self._place.stat().st_ino
+                self._inode = place_of(self._place)
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -291,6 +292,8 @@ class Agent:
                     else problem
                 )
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
+            except UnicodeEncodeError as wrong:
+                raise Misuse(str(bad("text", wrong.object, "text, whose UTF-8 there is"))) from None
             except InputError as wrong:
                 raise (
                     Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong
@@ -365,10 +368,17 @@ class Agent:
                 )
             new_policy = policy_of(terms["policy"], custom)
             setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
+            with self._transaction(write=False) as ledger:
+                pupil = ledger.pupil(setup)
+            more = pupil is not None
+            while more:  # nor while it learns
+                with self._transaction(write=False) as ledger:
+                    part = pupil.read(ledger)  # type: ignore[union-attr]
+                more = pupil.learn(part)  # type: ignore[union-attr]
             with self._transaction() as ledger:
                 if ledger.service["version"] == version:
                     ledger.policy = new_policy
-                    return ledger.change(self._time(ledger), setup, arguments)
+                    return ledger.change(self._time(ledger), setup, arguments, pupil)
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -402,8 +412,8 @@ class Agent:
         conditions["request"] = None if request is None else str(request)
         conditions = {name: value for name, value in conditions.items() if value is not None}
         with self._transaction() as ledger:
-            if caller is not None and (not isinstance(caller, str) or not caller):
-                raise bad("caller", caller, "a name, as text")
+            if caller is not None:
+                check_name("caller", caller)
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
             context_bytes = ledger.setup.context_bytes(context, names)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
@@ -570,9 +580,10 @@ class Agent:
     ) -> None:
         """Other terms from now on, all or none; terms that are not given stay.
 
-        A budget is known by its name: it keeps what was charged to the period that is running. A
-        policy of the same kind, with other parameters, keeps what was learnt; another kind is
-        taught the outcomes that are kept.
+        A budget is known by its name: it keeps what was charged to the period that is running. One
+        of another name takes over what those have paid that are no more and paid for an arm of its
+        own. A policy of the same kind, with other parameters, keeps what was learnt; another kind
+        is taught the outcomes that are kept, while others are served.
 
         Args:
             policy: the new policy.
@@ -703,13 +714,15 @@ class Agent:
         }
 
     def _time(self, ledger: ServiceLedger) -> float:
-        """The time; :class:`Misuse` where the clock cannot be right."""
-        return self._clock.read(ledger.service["now"], ledger.service["trust"])
+        """The time of an event; :class:`Misuse` where the clock cannot be right."""
+        now = self._clock.read(ledger.service["now"], ledger.service["trust"])
+        ledger.tidy(now)
+        return now
 
     def _reading(self, ledger: ServiceLedger) -> float:
         """The time for who only looks: where the clock cannot be right, that of the last event."""
         try:
-            return self._time(ledger)
+            return self._clock.read(ledger.service["now"], ledger.service["trust"])
         except InputError:
             return ledger.service["now"] or 0.0
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger
+from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, place_of
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency
 from jaxbandits.core import arm_statistics, streams
@@ -34,18 +36,36 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"{Path(place).resolve().as_uri()}?mode=ro", uri=True)
-        ) as db:
-            db.isolation_level = None
-            if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
-                raise sqlite3.DatabaseError(
-                    f"it must be of format {FORMAT}; a log of version 1.1 is not read"
-                )
+        with contextlib.ExitStack() as stack:
+            resolved = place.resolve()
+            place_of(resolved)
+            try:
+                db = stack.enter_context(_connected(resolved))
+            except sqlite3.OperationalError as problem:
+                if problem.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN:
+                    raise
+                # SQLite would put an index of the log beside the file, and may not: read a copy
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                for part in (resolved, resolved.with_name(f"{resolved.name}-wal")):
+                    if part.exists():
+                        shutil.copyfile(part, folder / part.name)
+                db = stack.enter_context(_connected(folder / resolved.name))
             db.execute("BEGIN")
             yield ServiceLedger(db, None if policy is None else of_one_setting(policy))
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, OSError) as problem:
         raise bad("file", str(place), f"a file of an agent ({problem})") from None
+
+
+@contextlib.contextmanager
+def _connected(place: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that only reads."""
+    with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
+        db.isolation_level = None
+        if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+            raise sqlite3.DatabaseError(
+                f"it must be of format {FORMAT}; a log of version 1.1 is not read"
+            )
+        yield db
 
 
 def events(file: Any) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,8 @@ import logging
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,8 @@ CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 # And the periods that are running
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
 _EVENTS_A_STATE = 10_000  # from one state to the next
+_EVENTS_A_PART = 8192  # that a policy of another kind learns from at once
+_STATES_A_RETENTION = 8  # at least, where there are events
 _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
@@ -98,6 +101,17 @@ def dumped(x: Any) -> str:
     return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
 
 
+def place_of(file: Path) -> int:
+    """The number of a file that is there, with one name: beside each name SQLite keeps a log."""
+    status = file.stat()
+    if status.st_nlink > 1:
+        names = f"a file with one name, not with {status.st_nlink} (hard links)"
+        raise bad(
+            "file", str(file), f"{names}: each name would have a log, and an account, of its own"
+        )
+    return status.st_ino
+
+
 def unit_of(terms: Mapping[str, Any]) -> int:
     """The cost that is 1 for the policy: the largest bound there ever was."""
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
@@ -133,6 +147,9 @@ class Setup:
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
         self.accounts = [
             BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]
+        ]
+        self.retired = [
+            BudgetAccount(budget, self.names, terms["start"]) for budget in terms.get("retired", ())
         ]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
@@ -243,6 +260,51 @@ class Setup:
         return self.names.index(name)
 
 
+class Book(NamedTuple):
+    """What a budget has paid, as those who take over from it are told."""
+
+    account: BudgetAccount
+    granted: int  # by now
+    total: int  # paid in all, where money is carried over
+    paid: dict[str, int]  # in the period that is running, by caller
+
+
+class Pupil:
+    """A policy of another kind, which learns anew from the outcomes that are still there: in parts,
+    between which nobody waits.
+    """
+
+    def __init__(self, setup: Setup):
+        self._setup, self._last, self._contexts = setup, 0, dict[int, bytes]()
+        self.memory, self.taught = setup.program.first, 0
+
+    def read(self, ledger: ServiceLedger) -> tuple[list[Any], list[int]]:
+        """The next events, and what is taught of each arm where nobody knows the cost."""
+        rows = ledger.rows(
+            "SELECT * FROM events WHERE n > ? ORDER BY n LIMIT ?", self._last, _EVENTS_A_PART
+        )
+        arms = ledger.rows("SELECT id, pulls, cost FROM arms ORDER BY id")
+        return rows, [-(-c // pulls) if pulls else self._setup.bounds[k] for k, pulls, c in arms]
+
+    def learn(self, part: tuple[list[Any], list[int]]) -> bool:
+        """Learn from them; may there be more?"""
+        setup, lessons, (rows, likely) = self._setup, [], part
+        for row in rows:
+            id, k, cost = row["id"], row["arm"], None if row["do"] == "expire" else row["money"]
+            if row["context"] is not None:
+                self._contexts[id] = row["context"]
+            # Else its decision is too old
+            known = not setup.context_size or id in self._contexts
+            if row["reward"] is not None and row["more"] is None and known:
+                paid = setup.tick(likely[k] if cost is None else cost)
+                reward, context = setup.reward_ticks(row["reward"]), self._contexts.get(id)
+                lessons.append(setup.lesson(id, k, reward, paid, context))
+        self.memory = setup.program.learn_all(self.memory, lessons)
+        self.taught += len(lessons)
+        self._last = rows[-1]["n"] if rows else self._last
+        return len(rows) == _EVENTS_A_PART
+
+
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
@@ -278,7 +340,7 @@ class ServiceLedger:
             (setup.program.first,),
         )
         self._adopt(setup, 1)
-        self._keep()
+        self._keep(None)
 
     def _adopt(self, setup: Setup, version: int) -> None:
         """From now on these terms hold."""
@@ -358,18 +420,23 @@ class ServiceLedger:
         period.
         """
         paid, over = {}, {}
-        for account in self.accounts(caller):
+        retired = [x for x in self.setup.retired if caller is not None or not x.per_caller]
+        for account in (*self.accounts(caller), *retired):
             key = account.name, caller if account.per_caller else ""
             rows = self.rows(
                 "SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key
             )
+            if not rows and account in retired:
+                continue
             paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
             beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
             # A period may pay more than it brings: only all of them can be overspent
             if rows and account.carries:
                 granted, total = self.balance(account, self.service["now"])
                 beyond = {rows[-1]["begins"]: total - granted}
-            over[account.name] = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
+            beyond = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
+            if beyond or account not in retired:
+                over[account.name] = beyond
         return paid, over
 
     # --- a decision ------------------------------------------------------------------------------------------------
@@ -607,7 +674,20 @@ class ServiceLedger:
         self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         self.db.execute(_SERVICE_UPDATE, self.service)
         if n % _EVENTS_A_STATE == 0:
-            self._keep()
+            self._keep(now)
+
+    def tidy(self, now: float) -> None:
+        """Before an event: where no state was kept for an eighth of the retention, or what is there
+        is too old, keep one and delete.
+        """
+        retention = self.setup.terms["retention"]
+        unkept, is_old = self.row(
+            "SELECT (SELECT t FROM events WHERE n > (SELECT max(event) FROM states) ORDER BY n LIMIT 1),"
+            "(SELECT max(event) FROM states WHERE t <= ?) >= (SELECT min(n) FROM events)",
+            now - retention,
+        )
+        if is_old or (unkept is not None and now - unkept >= retention / _STATES_A_RETENTION):
+            self._keep(now)
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
@@ -621,18 +701,17 @@ class ServiceLedger:
         ]
         return dumped(tables | {"periods": list(map(list, rows))})
 
-    def _keep(self) -> None:
+    def _keep(self, now: float | None) -> None:
         """Write the state beside the events, and delete what is older than the retention."""
-        event, now = self.service["event"], self.service["now"]
-        self.db.execute(
-            "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (event, now, self.state())
-        )
+        at = self.service["event"], self.service["now"]
+        self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (*at, self.state()))
         if now is not None:
             oldest = now - self.setup.terms["retention"]
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
-            for table, column in (("events", "n"), ("states", "event")) if first else ():
-                self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
-            for account in self.setup.accounts:  # there may be many callers
+            if first:
+                self.db.execute("DELETE FROM events WHERE n <= ?", (first,))
+                self.db.execute("DELETE FROM states WHERE event < ?", (first,))
+            for account in (*self.setup.accounts, *self.setup.retired):  # there may be many callers
                 ended = account.name, account.period(oldest)[1]
                 self.db.execute(
                     "DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended
@@ -673,98 +752,131 @@ class ServiceLedger:
             raise InputError(
                 f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
             )
-        return terms | {"unit": unit_of(terms)}, names
+        # What a budget paid is known by its name, also when it is no more
+        gone = {x["name"]: x for x in (*terms.get("retired", ()), *self.setup.terms["budgets"])}
+        for budget in terms["budgets"]:
+            gone.pop(budget["name"], None)
+        return terms | {"unit": unit_of(terms), "retired": list(gone.values())}, names
 
-    def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None = None) -> None:
+    def pupil(self, setup: Setup) -> Pupil | None:
+        """Who learns anew, where what was learnt is of no use under other terms."""
+        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (self.setup, setup)]
+        return None if kinds[0] == kinds[1] else Pupil(setup)
+
+    def change(
+        self,
+        now: float,
+        setup: Setup,
+        arguments: Mapping[str, Any] | None = None,
+        pupil: Pupil | None = None,
+    ) -> None:
         """Other terms from now on; what was charged and learnt stays."""
         old, (version, _, last_arguments) = self.setup, self.row("SELECT * FROM terms")
         requests = self.rows("SELECT * FROM tickets")
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
         totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        accounts: dict[str, tuple[Any, int]] = {
-            x.name: (x, self.balance(x, now)[0]) for x in old.accounts
-        }
+        books, retired = (
+            {x.name: self._book_of(x, totals, now) for x in group}
+            for group in (old.accounts, old.retired)
+        )
         text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
         self.db.execute(
             "UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text)
         )
         self._adopt(setup, version + 1)
+        stay = {x.name for x in setup.accounts}
+        leaving, taken = [x for name, x in books.items() if name not in stay], set[str]()
         for account in setup.accounts:
-            former, granted = accounts.pop(account.name, (None, 0))
-            self._hand_over(account, former, granted, totals.get(account.name, 0), now)
-        for name in accounts:
-            _LOGGER.warning("budget %s is no more: what it was charged is forgotten", name)
-            self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
-            self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
+            own = books.get(account.name)
+            others = [] if own else [*leaving, *retired.values()]
+            formers = self._hand_over(account, own or retired.get(account.name), others, now)
+            taken |= {x.account.name for x in formers} - stay
+        for book in leaving:
+            _LOGGER.warning("budget %s is no more", book.account.name)
+        for book in (*leaving, *retired.values()):
+            name, begins = book.account.name, book.account.period(now)[1]
+            if name in taken:  # what it paid in this period is another one's now
+                key = name, begins
+                self.db.execute("DELETE FROM periods WHERE budget = ? AND begins = ?", key)
+                self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
         for request in requests:
             self.charge(request, request["held"], 1)
         if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         learnt, change = self.service["learnt"], {}
-        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (old, setup)]
-        if kinds[0] != kinds[1]:
-            learnt = self._memory_of_events()
+        if pupil is not None:
+            while pupil.learn(pupil.read(self)):
+                pass
+            learnt = pupil.memory
+            taught, rewarded = pupil.taught, self.row("SELECT sum(rewarded) FROM arms")[0] or 0
+            level = logging.WARNING if taught < rewarded else logging.INFO
+            _LOGGER.log(
+                level, "%s was taught %d of %d outcomes", setup.terms["policy"], taught, rewarded
+            )
         elif old.program.states != setup.program.states:
             learnt = setup.program.widened(old.program, learnt)
         if old.terms["traffic"] != setup.terms["traffic"]:
             change = {"pace": None, "seen": 0}
         self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
-        self._keep()
+        self._keep(now)
+
+    def _book_of(self, account: BudgetAccount, totals: Mapping[str, int], now: float) -> Book:
+        """What a budget has paid, as those who take over from it are told."""
+        rows = self.rows(
+            "SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?",
+            account.name,
+            account.period(now)[1],
+        )
+        granted, total = self.balance(account, now)[0], totals.get(account.name, 0)
+        return Book(account, granted, total, dict(map(tuple, rows)))
 
     def _hand_over(
         self,
         account: BudgetAccount,
-        former: BudgetAccount | None,
-        granted: int,
-        total: int,
+        own: Book | None,
+        others: Sequence[Book],
         now: float,
-    ) -> None:
-        """What the running period has paid counts in the period that runs under the new terms."""
+    ) -> list[Book]:
+        """What running periods have paid counts in the period that runs under the new terms.
+
+        A budget goes on with the account that bears its name. One that joins takes over from those
+        that are no more and paid for an arm of its own: under another name no money is there twice.
+        Gives those from whom it has taken over.
+        """
         number, begins, _ = account.period(now)
         self.db.execute("DELETE FROM carried WHERE budget = ?", (account.name,))
         if account.carries:
             self.db.execute("INSERT INTO carried VALUES (?, ?, 0, 0)", (account.name, number))
-        if former is None:
-            return
-        kinds = ("per", "of", "every", "zone", "carry_over")
-        if changed_fields := [name for name in kinds if account.plain[name] != former.plain[name]]:
-            key = account.name, former.period(now)[1]
-            rows = self.rows(
-                "SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?", *key
-            )
+        plain = account.plain
+        takes = [x for x in others if x is not own and x.account.arms & account.arms]
+        # A budget that is back was perhaps paid for by another one meanwhile: the larger account holds
+        sides = [[own] if own else [], takes]
+        formers = max(sides, key=lambda side: sum(sum(x.paid.values()) for x in side))
+        if own and any(plain[x] != own.account.plain[x] for x in ("per", "of")):
             self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
-            for caller, paid in rows if changed_fields[0] not in ("per", "of") else ():
-                self._book(account, caller, begins, paid)
-        if account.carries and former.carries:
-            row = granted - former.amount, total, account.name
+        # What money paid is no number of requests, nor what all paid that of one caller
+        formers = [
+            x
+            for x in formers
+            if all(plain[name] == x.account.plain[name] for name in ("per", "of"))
+        ]
+        same = ("every", "zone", "carry_over")
+        if formers != [own] or any(plain[x] != own.account.plain[x] for x in same):  # type: ignore[union-attr]
+            running = account.name, begins, own.account.period(now)[1] if own else begins
+            self.db.execute("DELETE FROM periods WHERE budget = ? AND begins IN (?, ?)", running)
+            for former in formers:
+                for caller, paid in former.paid.items():
+                    self._book(account, caller, begins, paid)
+        if account.carries:
+            brought = [x.granted - x.account.amount for x in formers if x.account.carries]
+            totals = [x.total if x.account.carries else sum(x.paid.values()) for x in formers]
+            row = sum(brought), sum(totals), account.name
             self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
-        # What it paid under the larger grant was not overspent.
-        row = max(former.amount, account.amount), account.name, begins
+        # What was paid under the larger grant was not overspent.
+        granted = max(sum(x.account.amount for x in formers), account.amount)
         self.db.execute(
-            "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?", row
+            "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?",
+            (granted, account.name, begins),
         )
-
-    def _memory_of_events(self) -> bytes:
-        """What the policy learns anew from the outcomes that are still there."""
-        setup, lessons = self.setup, []
-        contexts = dict(
-            map(tuple, self.rows("SELECT id, context FROM events WHERE context IS NOT NULL"))
-        )
-        for row in self.rows(
-            "SELECT * FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"
-        ):
-            id, k, context = row["id"], row["arm"], contexts.get(row["id"])
-            cost = None if row["do"] == "expire" else row["money"]
-            paid = setup.tick(self._likely_cost(k, 0)[0] if cost is None else cost)
-            # Else its decision is too old
-            if not setup.context_size or context is not None:
-                lessons.append(
-                    setup.lesson(id, k, setup.reward_ticks(row["reward"]), paid, context)
-                )
-        rewarded = self.row("SELECT sum(rewarded) FROM arms")[0] or 0
-        level = logging.WARNING if len(lessons) < rewarded else logging.INFO
-        _LOGGER.log(
-            level, "%s was taught %d of %d outcomes", setup.terms["policy"], len(lessons), rewarded
-        )
-        return setup.program.learn_all(lessons)
+        return formers

@@ -246,16 +246,16 @@ class Program:
             self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)
         ).tobytes()
 
-    def learn_all(self, lessons: Sequence[Lesson]) -> bytes:
+    def learn_all(self, memory: bytes, lessons: Sequence[Lesson]) -> bytes:
         """What it remembers after these outcomes, one after the other."""
-        memory: Any = np.frombuffer(self.first, np.int32)
+        words: Any = np.frombuffer(memory, np.int32)
         for at in range(0, len(lessons), _AT_ONCE):
             chunk = list(lessons[at : at + _AT_ONCE])
             chunk += [chunk[0]._replace(round=np.int32(0))] * (_AT_ONCE - len(chunk))
-            memory = self._learn_all(
-                self._leaves, self._key, memory, jax.tree.map(lambda *x: np.stack(x), *chunk)
+            words = self._learn_all(
+                self._leaves, self._key, words, jax.tree.map(lambda *x: np.stack(x), *chunk)
             )
-        return np.asarray(memory).tobytes()
+        return np.asarray(words).tobytes()
 
     def state(self, memory: bytes) -> Pytree:
         """What it remembers, as the policy knows it, in arrays of NumPy."""

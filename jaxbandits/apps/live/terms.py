@@ -49,6 +49,16 @@ def in_currency(amount: int) -> float:
 # --- Arguments of an agent
 
 
+def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> str:
+    """``value``, if it is text that a file can hold, and not empty."""
+    try:
+        if isinstance(value, str) and value.encode():
+            return value
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        pass
+    raise bad(argument, value, may_be)
+
+
 @dataclasses.dataclass(frozen=True)
 class Budget:
     """An amount of money, or a number of requests, that renews.
@@ -92,8 +102,7 @@ class Budget:
             if not holds:
                 raise bad(f"{self.name}.{field}", getattr(self, field), may_be)
 
-        if not isinstance(self.name, str) or not self.name:
-            raise bad("budget.name", self.name, "text")
+        check_name("budget.name", self.name)
         must("of", self.of in ("money", "requests"), "'money' or 'requests'")
         must("per", self.per in (None, "caller"), "None or 'caller'")
         must("carry_over", not (self.per and self.carry_over), "False where a budget is per caller")
@@ -217,8 +226,8 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
                 raise bad(
                     "arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
                 )
-            if wrong := [x for x in value if not isinstance(x, str) or not x]:
-                raise bad("arms", wrong[0], "names, as text")
+            for arm in value:
+                check_name("arms", arm, "names, as text")
             terms["arms"] = {
                 arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()
             }
