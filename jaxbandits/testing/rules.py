@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ from jaxbandits.policies.base import (
     margin,
     safe_round,
 )
+from jaxbandits.policies.knapsack import FixedSplit
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.result import pick
 from jaxbandits.testing.lanes import (
@@ -729,6 +731,32 @@ def adds_up_as_declared(subject: Subject) -> None:
             equal(posted, now.ledger, label)
 
 
+def no_arm_has_a_regret_below_0(subject: Subject) -> None:
+    """Who pulls one arm for ever earns no more than ``best_rate`` says, but by one round and chance."""
+    arms = getattr(subject.environment.spec, "arms", 0)
+    if not isinstance(subject.environment.spec, FixedSplit.plays) or not 1 <= arms <= 64:
+        return
+    alone = FixedSplit(np.eye(arms))
+    result = subject.run(policies=alone, replicates=16, marks=1, slots=None, chunk=None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        regret = result.regret.values[..., -1]
+    if any("rank by" in str(warning.message) for warning in caught):
+        return
+    keeps = np.full(regret.shape, True)
+    if "audit:violation" in result.ledger:  # who overspends may earn more
+        keeps = result.ledger["audit:violation"][..., -1] <= 0
+    keeps &= np.isin(result.ended, (subject.constraint.ends_with, Status.CLOSED))
+    error = regret.std(axis=2, ddof=1) / 4
+    worst = regret.mean(axis=2) + 1 + np.abs(result.best_rate) + 5 * error
+    for arm, instance in np.argwhere((worst < 0) & keeps.all(axis=2))[:1]:
+        raise AssertionError(
+            f"instance {instance}: arm {arm} alone has a mean regret of "
+            f"{regret[arm, instance].mean():.4g} ± {error[arm, instance]:.2g}: best_rate is "
+            f"{result.best_rate[instance]:.4g} a unit of the clock, and it earns more"
+        )
+
+
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     a_second_trace_is_the_first,
     books_without_jit,
@@ -737,6 +765,7 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     ends_as_it_says,
     expected_clock_is_the_clock_of_the_means,
     adds_up_as_declared,
+    no_arm_has_a_regret_below_0,
     finished_lanes_are_frozen,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,

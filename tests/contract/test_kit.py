@@ -521,3 +521,16 @@ def test_a_lane_that_goes_on_after_its_end_is_caught() -> None:
         AssertionError, match=r"instance 1, replicate 2: reward ends as .* in a plain"
     ):
         rule(altered)
+
+
+def test_a_best_rate_that_is_too_low_is_found() -> None:
+    half = with_its_own(
+        jb.Horizon, "Half", best_rate=lambda self, reward, cost: 0.5 * np.nanmax(reward, axis=1)
+    )
+    for constraint, breaks in ((half(rounds=80), True), (jb.Horizon(80), False)):
+        subject = Subject(jb.policies.BGreedy(), world("bernoulli"), constraint, KEY)
+        if breaks:
+            with pytest.raises(AssertionError, match=r"arm \d alone has a mean regret of -\d.* ± "):
+                rules.no_arm_has_a_regret_below_0(subject)
+        else:
+            rules.no_arm_has_a_regret_below_0(subject)

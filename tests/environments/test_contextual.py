@@ -476,3 +476,31 @@ def test_what_is_refused() -> None:
         RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)
     with pytest.raises(InputError, match=r"reward: .* given; it must be \[3, 4\]"):
         ContextualArms.linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3))
+
+
+def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:
+    """By rounds it is against who sees contexts; the error of a sample without end is NaN, not 0."""
+    parts = [
+        ContextualArms.linear([[0.5, sign, 0.0], [0.5, -sign, 0.0]], [[0.5, 0.0, 0.0]] * 2, UnitSphere(2))
+        for sign in (0.4, 0.2)
+    ]  # fmt: skip
+    world = Piecewise.of(parts, at=[51])
+    policies = [LinUCB(), jb.policies.UCB1()]
+    result = jb.simulate(policies, world, jb.Horizon(100), key=KEY, replicates=16, marks=1)
+    assert np.isnan(result.benchmark_error).all()
+    # E max(.5 + sx, .5 − sx) = .5 + s E|x| = .5 + 2s/π on the circle
+    most = 50 * (0.5 + 0.8 / np.pi) + 50 * (0.5 + 0.4 / np.pi)
+    assert result.best_rate[0] * 100 == pytest.approx(most, rel=2e-3)
+    sees, blind = result.regret.mean("replicate").values.ravel()
+    assert 0 < sees < blind and (result.fixed_regret.mean("replicate").values[0] < 0).all()
+    exact = Piecewise.of([RequestTable.of(np.eye(2), np.eye(2), features=np.eye(2))] * 2, at=[9])
+    sure = jb.simulate(LinUCB(), exact, jb.Horizon(20), key=KEY, marks=1)
+    assert (sure.benchmark_error == 0).all() and sure.best_rate[0] == 1.0
+
+
+def test_the_realised_regret_warns_as_the_regret_does() -> None:
+    world = ContextualArms.linear([[0.5, 0.4]], [[0.5, 0.0]], Gaussian(1))
+    result = jb.simulate(LinUCB(), world, jb.Horizon(10**5), key=KEY, marks=1, max_rounds=10**5)
+    for name in ("regret", "realised_regret"):
+        with pytest.warns(UserWarning, match=f"^{name}: its benchmark is that of sampled contexts"):
+            getattr(result, name)
