@@ -326,7 +326,7 @@ def mean_of(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np
 
 
 def _with_mean(knots: NDArray[np.int32], target: float) -> NDArray[np.int32]:
-    """A law's knots with its jump moved until the mean is ``target`` (ticks): as neighbours."""
+    """Knots set to their neighbours, one by one, until the law's mean is ``target`` (ticks)."""
     width = np.ldexp(1.0, cell_bits() - 32)
     weight = np.concatenate([[0.0], (width[:-1] + width[1:]) / 2, [0.0]])
     x = knots.astype(np.float64)

@@ -96,7 +96,7 @@ def optimum(
 def _lowest_tangent(
     gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, price_limit: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """(value, price) of the minimum of the largest tangent ``gain + ⟨slope, λ⟩``, or ⟨λ, b⟩."""
+    """(value, price) that minimise the largest of ⟨λ, b⟩ and all ``gain + ⟨slope, λ⟩``."""
     gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
     if budget.size == 1:
         slope = slopes[:, 0]

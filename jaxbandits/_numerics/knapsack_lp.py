@@ -26,7 +26,7 @@ _NO_END = 100_000  # exchanges: on the host it goes on until it has found the op
 
 
 class Mixture(NamedTuple):
-    """Play ``high`` with probability ``weight``, else ``low``; one arm: both, and weight 1."""
+    """Play ``high`` with probability ``weight``, else ``low``; one arm is both, weight 1."""
 
     # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
     value: jax.Array
