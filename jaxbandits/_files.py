@@ -1,6 +1,4 @@
-"""Files and folders: written whole or not at all, read without unpickling; results as tables of
-pandas and polars.
-"""
+"""Files written whole or not at all, read without unpickling; tables of pandas and polars."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ def path_of(argument: str, path: Any) -> Path:
 
 
 def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(binary file)`` and put the file in place only when it is complete and on the
-    disk.
-    """
+    """Call ``write(binary file)``; the file is put in place only once complete and on disk."""
     target = Path(path)
     name = target.parent / f".jaxbandits-{secrets.token_hex(8)}.tmp"
     try:
@@ -78,9 +74,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = F
 
 
 def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote, by name; a ValueError says what is wrong, to be read after
-    "it".
-    """
+    """What :func:`write_arrays` wrote, by name; ValueError with what is wrong, after "it"."""
     try:
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
@@ -93,9 +87,7 @@ def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray
 def save_arrays(
     argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False
 ) -> None:
-    """:func:`write_arrays` to a file, whole or not at all; an OSError if the disk is full, or
-    broken.
-    """
+    """Write a file whole or not at all; OSError for a full or broken disk, else InputError."""
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:
@@ -165,9 +157,7 @@ _WIDTHS = {"column": 3.25, "page": 6.75}  # inches: no journal in two columns ha
 
 
 def inches_of(width: float | str | None) -> float | None:
-    """A width in inches, if there is one; InputError for another word or a number that is not from
-    1 to 40.
-    """
+    """A width in inches, or None; InputError for another word or a number not in 1 … 40."""
     if width is None:
         return None
     inches = _WIDTHS.get(width) if isinstance(width, str) else width

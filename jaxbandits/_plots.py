@@ -49,9 +49,7 @@ def nth_look(number: int) -> tuple[str, str, Any]:
 
 
 class Picture(Figure):
-    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was
-    ever imported.
-    """
+    """A figure without a window: a notebook shows it as a cell's last line, without pyplot."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)
@@ -95,9 +93,7 @@ def say_logarithmic(figure: Figure) -> Figure:
 
 
 def resized(figure: Figure, width: float) -> Figure:
-    """The figure ``width`` inches wide, with letters of 7 and 8 points; a narrow one has its key
-    below.
-    """
+    """The figure ``width`` inches wide, in 7 and 8 points; a narrow one has its key below."""
     old, height = figure.get_size_inches()
     rows = 0
     if width < 5:  # a key at the side would leave nothing of the curves
@@ -137,9 +133,7 @@ def resized(figure: Figure, width: float) -> Figure:
 
 
 def _plain(text: str, limit: int = 200) -> str:
-    """Text for a picture: cut to ``limit`` characters, with escapes for letters that the font
-    lacks, no formula.
-    """
+    """Text for a picture: at most ``limit`` letters, missing glyphs escaped, no formula."""
     letters = text.translate(NARROW)
     drawable = (
         x if x.isascii() or _has(ord(x)) else x.encode("unicode_escape").decode() for x in letters
@@ -358,18 +352,14 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
 
 
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
-    """Ticks of an axis, its scale set, at values of a grid, none between; a label takes ``share``
-    of its length.
-    """
+    """Ticks of a scaled axis at grid values only; a label takes ``share`` of its length."""
     positions = tick_values(np.asarray(values, float), log, share)
     axis.set_ticks(positions, [f"{value:.3g}" for value in positions])
     axis.set_minor_locator(NullLocator())
 
 
 def plain_numbers(axis: Any) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, written as plain numbers;
-    none between them.
-    """
+    """Logarithmic ticks at 1, 2 and 5 times a power of ten, as plain numbers; none between."""
     axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_locator(NullLocator())

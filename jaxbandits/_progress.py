@@ -1,6 +1,4 @@
-"""A progress bar with the time left, on stderr; and the count of finished runs, which an
-interrupted job reports.
-"""
+"""A progress bar on stderr with the time left; the count of runs that an interrupt reports."""
 
 from __future__ import annotations
 
@@ -134,9 +132,7 @@ _REASONS = {
 
 
 def unfinished(ended: np.ndarray) -> list[str]:
-    """A line for each status other than a good one; ``ended`` has a status for each lane, -1 where
-    there is none.
-    """
+    """A line for each status that is not good; ``ended`` has one for each lane, −1 for none."""
     lanes = int((ended >= 0).sum())
     counts = {status: int((ended == status).sum()) for status in Status}
     return [

@@ -1,6 +1,4 @@
-"""Where a result comes from: versions, machine, sources, and how its world was made; as text and as
-a table.
-"""
+"""Where a result comes from: versions, machine, sources, the call of its world; text, table."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ def processor_name() -> str:
 
 
 def classes_of(policy: Policy) -> list[str]:
-    """This package's classes that a policy and those inside it are made of: of a user's class the
-    nearest parent.
-    """
+    """This package's classes in a policy and its parts; for a user's class its parent."""
     policies = [part for part in _parts(policy) if isinstance(part, Policy)]
     return list(dict.fromkeys(name for part in policies for name in nearest_class(type(part))))
 
@@ -110,9 +106,7 @@ def _parts(owner: Any) -> Iterator[Any]:
 
 
 def _source(code: Any) -> str:
-    """The source of a class or function; of a notebook's class, which has no file, that of its
-    methods.
-    """
+    """Source of a class or function; of a notebook's class, which has no file, its methods'."""
     try:
         text = textwrap.dedent(inspect.getsource(code))
         # by its line number Python may take a class for what stands there in another file
@@ -132,9 +126,7 @@ def _source(code: Any) -> str:
 
 
 def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _Made]:
-    """For a function that makes a world: the call is kept beside what it makes, see
-    :func:`maker_of`.
-    """
+    """For a function that makes a world: keeps the call beside it, see :func:`maker_of`."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -158,9 +158,7 @@ class NumberStyle:
     thousands: str = ""
 
     def number(self, value: float, decimals: int) -> str:
-        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file
-        shows nothing).
-        """
+        """With ``decimals`` and thousands apart, as in the file or by its decimal sign."""
         return self.written(f"{value:,.{decimals}f}")
 
     def written(self, plain: str) -> str:
@@ -169,9 +167,7 @@ class NumberStyle:
         return plain.translate({ord(","): between, ord("."): self.decimal})
 
     def count(self, value: float) -> str:
-        """A number of clicks or conversions: whole where it is whole, else with two decimals at
-        most.
-        """
+        """A number of clicks or conversions: whole, or else with two decimals at most."""
         return self.number(value, 0 if float(value).is_integer() else 2)
 
     def amount(self, value: float) -> str:
@@ -195,9 +191,7 @@ class NumberStyle:
         return self.written(text).replace("-", "−")
 
     def money(self, value: float, cents: bool = True) -> str:
-        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1
-        three digits.
-        """
+        """An amount with currency: two decimals (``cents``: also if whole); 3 digits < 0.1."""
         decimals = (
             2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
         )
@@ -222,9 +216,7 @@ NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
 
 
 def line(text: str) -> str:
-    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python
-    does.
-    """
+    """``text`` with control and invisible characters written out, as Python does it."""
     text = text.translate(NARROW)
     return "".join(
         x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text

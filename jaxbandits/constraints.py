@@ -33,9 +33,7 @@ _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 
 
 def _of_resources(argument: str, value: Any, environment: Environment, may_be: str) -> np.ndarray:
-    """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number
-    finite and above 0.
-    """
+    """``value``, float64 ``[instance]`` or (d resources) ``[instance, d]``; finite, above 0."""
     core = () if environment.resources is None else (environment.resources,)
     return per_instance(argument, positive(argument, value, may_be), environment.instances, core)
 
@@ -346,9 +344,7 @@ class AverageCost(_RoundClock):
         return post(ledger, outcome)._replace(audit={"slack": slack, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most
-        c.
-        """
+        """r*: best mean reward a round of a mixture of arms and rest of mean cost ≤ c."""
         return knapsack_lp.mixture_values(reward, cost, ticks.to_units(self.c))
 
 
@@ -356,9 +352,7 @@ class AverageCost(_RoundClock):
 
 
 class Allowance(NamedTuple):
-    """What a constraint tells of d budgets before a round; ``whole`` and ``part`` make it a total:
-    what is left.
-    """
+    """d budgets before a round; ``whole`` and ``part`` make it a total: what is left."""
 
     whole: jax.Array  # i32[d]
     part: jax.Array  # i32[d]
@@ -396,9 +390,7 @@ def no_charges(budgets: int) -> BudgetState:
 
 
 def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
-    """The state in the period that the allowance speaks of: what was charged before is forgotten,
-    or carried over.
-    """
+    """The state in the allowance's period: earlier charges are forgotten, or carried over."""
     keep = allowance.carries | (allowance.since == state.since)
     charged = Total(jnp.where(keep, state.charged.whole, 0), jnp.where(keep, state.charged.part, 0))
     return BudgetState(charged, allowance.since, allowance.carries)
@@ -550,9 +542,7 @@ class Renewing(_RoundClock):
 
 @pytree
 class _Tables(_RoundClock):
-    """:class:`Renewing` as tables, ``[instance, slot, …]``: what holds in the slot that a round
-    lies in.
-    """
+    """:class:`Renewing` as tables ``[instance, slot, …]``: what applies in a round's slot."""
 
     ends: ArrayLike = leaf()  # i32[I, S]: last round of the slot
     expected: ArrayLike = leaf()  # i32[I, S]
@@ -625,9 +615,7 @@ def pays_for_the_clock(constraint: Constraint) -> bool:
 
 
 def rounds_of(constraint: Constraint) -> np.ndarray | None:
-    """Host: the rounds after which a prepared constraint ends at the latest, ``[instance]``; None
-    where money alone is an end.
-    """
+    """Host: latest end of a prepared constraint, ``[instance]`` rounds; None if only money."""
     if constraint.clock_name == "rounds":
         return ticks.join(jax.tree.map(np.asarray, constraint.end())) // ticks.ONE
     return getattr(constraint, "rounds", None)
@@ -671,14 +659,10 @@ def _tabulated(
     expected: np.ndarray,
     carries: np.ndarray,
 ) -> _Tables:
-    """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic
-    ``[I, S]``.
-    """
+    """Tables from checked ``amount[I, d]`` (ticks), ``every[d]`` and traffic ``[I, S]``."""
 
     def granted(amount: np.ndarray, times: np.ndarray) -> Total:
-        """``amount · times``, at most what a total holds: an amount without end, many times, would
-        wrap.
-        """
+        """``amount · times``, at most what a total can be: an infinite amount must not wrap."""
         limit = ticks.floor_from_units(2.0**31) - 1
         return ticks.split(np.where(amount > limit // times, limit, amount * times))
 

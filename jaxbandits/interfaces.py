@@ -1,6 +1,4 @@
-"""The worlds of this package for learners of other libraries: an episode is a lane that the engine
-plays.
-"""
+"""This package's worlds for learners of other libraries: an episode is a lane of the engine."""
 
 from __future__ import annotations
 

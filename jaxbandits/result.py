@@ -115,9 +115,7 @@ class About:
 
     @staticmethod
     def from_json(record: Any) -> About:
-        """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such
-        record.
-        """
+        """What :meth:`as_json` returned, in any version; ValueError if it is no such record."""
         if not isinstance(record, dict):
             raise ValueError(f"its about is {quoted(record)}, no record")
         fields: dict[str, Any] = {}
@@ -200,9 +198,7 @@ class Result:
 
     @property
     def plot(self) -> ResultPlots:
-        """Pictures: ``plot.regret(over=…)``, ``plot.pulls()``, ``plot.distribution()``, each a
-        matplotlib figure.
-        """
+        """Matplotlib figures: ``.regret(over=…)``, ``.pulls()``, ``.distribution()``."""
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
@@ -305,9 +301,7 @@ class Result:
         return {"policies": list(self.settings), **self.about.as_json()}
 
     def _parameters(self) -> dict[str, np.ndarray]:
-        """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy
-        has none.
-        """
+        """Columns ``[setting]``: the policy's name, each parameter (NaN if it has none)."""
         rows = self.about.parameters
         if len(rows) != len(self.settings):
             return {}
@@ -380,9 +374,7 @@ class Result:
 
     @property
     def fixed_benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`fixed_regret`, as :attr:`benchmark_error` is that
-        of :attr:`regret`.
-        """
+        """Standard error of the benchmark of :attr:`fixed_regret` (:attr:`benchmark_error`)."""
         return self._chance("fixed", "fixed_benchmark_error")
 
     def _chance(self, benchmark: str, name: str) -> xarray.DataArray:
@@ -427,9 +419,7 @@ class Result:
         return self._short_of(possible, name, earned)
 
     def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
-        """What could have been gained, minus what was earned: the only formula of a regret in the
-        package.
-        """
+        """What could be earned minus what was: the package's only formula of a regret."""
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
@@ -638,9 +628,7 @@ class Result:
 
 
 def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
-    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that
-    order.
-    """
+    """Lanes of some ``settings``, ``instances``, ``replicates`` (positions), in that order."""
     every = {
         name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")
     }
@@ -703,9 +691,8 @@ def join_settings(results: Sequence[Result]) -> Result:
 
 
 def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
-    """By how much mean benchmarks at the end differ between two settings on one instance, where
-    that is clearly more than what one round may earn and cost; else 0.
-    """
+    """Gap of mean final benchmarks between two settings on one instance, if clear; else 0."""
+    # Clear: more than what one round may earn and cost.
     ended = ~np.isin(result.ended, (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID))
     if possible is None:
         possible = result.best_rate[:, None, None] * result.ledger["expected_clock"]

@@ -178,9 +178,7 @@ def simulate(
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
-    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may
-    change in place.
-    """
+    """Versions, device kind, digest of the world's numbers now: tables may change in place."""
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
     origin = {**versions(), "python": platform.python_version(), "device": device}
     return {**origin, "instances_digest": numbers, "made_by": maker_of(environment)}

@@ -1,6 +1,4 @@
-"""One lane, round by round: a plain scan over the engine's own round, to jit, vmap and
-differentiate through.
-"""
+"""One lane, round by round: a scan over the engine's round, to jit, vmap and differentiate."""
 
 from __future__ import annotations
 

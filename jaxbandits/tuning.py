@@ -1,6 +1,4 @@
-"""Tune a policy's parameters by stochastic gradient descent on the expected regret over a
-distribution of instances.
-"""
+"""Tune policy parameters by stochastic gradient descent on regret, expected over instances."""
 
 from __future__ import annotations
 
@@ -392,9 +390,7 @@ def tune(
     def slopes_at(
         theta: np.ndarray, world: Environment, limit: Constraint, key: Any
     ) -> tuple[Any, Any, int]:
-        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two
-        runs each.
-        """
+        """Each instance's regret ``[I]``, slopes by ln(parameter) ``[I, P]``; two runs each."""
         if isinstance(policy, RandomisedPolicy):
             at_theta = policy_with(theta)
             regret, score, rounds = policy_score.play_runs(
@@ -409,9 +405,7 @@ def tune(
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
-        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds
-        played.
-        """
+        """Regret of rows of values on fresh instances, ``[row, instance]``; rounds played."""
         part_key = jax.random.fold_in(key, part)
         world, limit = problem(jax.random.fold_in(part_key, 0), count)
         leaves = Settings.of(policy, world.instances, world.spec).policy

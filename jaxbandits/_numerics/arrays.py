@@ -1,6 +1,4 @@
-"""Arrays: sums and reductions in the way that XLA on CPU is fast at, constants by device; checks of
-arguments.
-"""
+"""Arrays: sums and reductions fast in XLA on CPU, constants by device, argument checks."""
 
 from __future__ import annotations
 
@@ -124,9 +122,7 @@ def _sum(x: jax.Array, axis: int) -> jax.Array:
 
 
 def by_device(*, cpu: float, accelerator: float) -> jax.Array:
-    """``cpu`` in a program for CPU, else ``accelerator``: ``f32[]``, a constant in the compiled
-    program.
-    """
+    """``cpu`` in a program for CPU, else ``accelerator``: ``f32[]``, a compiled constant."""
     return jax.lax.platform_dependent(
         cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(accelerator)
     )

@@ -222,9 +222,7 @@ def cell_bits() -> NDArray[np.int64]:
 
 
 def boundaries() -> NDArray[np.float64]:
-    """u at each knot, float64[KNOTS]: multiples of 2**-32, and half a word at both ends, where a
-    law may have no bounds.
-    """
+    """u at each knot, float64[KNOTS], multiples of 2**-32; half a word for unbounded ends."""
     words = np.concatenate([[0.5], np.cumsum(np.left_shift(1, cell_bits()))])
     words[-1] -= 0.5
     return words / 2.0**32
@@ -328,9 +326,7 @@ def mean_of(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np
 
 
 def _with_mean(knots: NDArray[np.int32], target: float) -> NDArray[np.int32]:
-    """A law's table whose jump is moved until its mean is ``target`` (ticks): knots become as their
-    neighbours are.
-    """
+    """Knots set to their neighbours, one by one, until the law's mean is ``target`` (ticks)."""
     width = np.ldexp(1.0, cell_bits() - 32)
     weight = np.concatenate([[0.0], (width[:-1] + width[1:]) / 2, [0.0]])
     x = knots.astype(np.float64)
@@ -351,9 +347,7 @@ def refuse_inexact(
     beta: NDArray[np.float64],
     mean_ticks: NDArray[np.float64],
 ) -> None:
-    """Raise :class:`~jaxbandits.core.checks.InputError` where a table's mean is not the law's α/(α
-    + β), to 10⁻⁴.
-    """
+    """Raise :class:`~jaxbandits.core.checks.InputError` if a mean is not α/(α + β) to 10⁻⁴."""
     wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
     if wrong.any():
         shapes = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])

@@ -72,9 +72,7 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
 
 
 def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
-    """The last point of the hole that begins at ``point``: a ball holds what comes after its left
-    end.
-    """
+    """Last point of the hole that begins at ``point``; a ball covers all after its left end."""
     return jnp.minimum(jnp.min(jnp.where(balls.left >= point, balls.left, span.high)), span.high)
 
 

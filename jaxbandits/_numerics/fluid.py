@@ -1,6 +1,4 @@
-"""What could be gained where every request shows its means: fluid optima over a sample of requests.
-Host, float64.
-"""
+"""The best gain if each request shows its means: fluid optima of a sample. Host, float64."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ def best_responses(
 
 
 def dual(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray) -> np.ndarray:
-    """⟨λ, b⟩ + [max_k r − ⟨λ, c⟩]₊ of each request, ``[N]``: their mean bounds what any policy can
-    gain.
-    """
+    """⟨λ, b⟩ + [max_k r − ⟨λ, c⟩]₊ by request, ``[N]``: the mean bounds any policy's gain."""
     return price @ budget + np.maximum((reward - cost @ price).max(axis=1), 0.0)
 
 
@@ -99,9 +95,7 @@ def optimum(
 def _lowest_tangent(
     gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, price_limit: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """(value, price) where the largest of the tangents ``gain + ⟨slope, λ⟩`` is least, among them
-    ⟨λ, b⟩ itself.
-    """
+    """(value, price) that minimise the largest of ⟨λ, b⟩ and all ``gain + ⟨slope, λ⟩``."""
     gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
     if budget.size == 1:
         slope = slopes[:, 0]

@@ -26,9 +26,7 @@ _NO_END = 100_000  # exchanges: on the host it goes on until it has found the op
 
 
 class Mixture(NamedTuple):
-    """Play ``high`` with probability ``weight``, else ``low``. A single arm has ``high == low`` and
-    weight 1.
-    """
+    """Play ``high`` with probability ``weight``, else ``low``; one arm is both, weight 1."""
 
     # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
     value: jax.Array
@@ -154,9 +152,7 @@ class Vertex(NamedTuple):
 
 
 class _Tableau(NamedTuple):
-    """Variables are the slacks of the m rows, then the K arms, so that further arms change no
-    number.
-    """
+    """Variables: the slacks of the m rows, then the K arms; further arms change no number."""
 
     rows: Any  # f[..., m + 1, m + K + 1]: of the constraints and, last, of the reduced costs; right sides last
     terms: Any  # f[..., m, m]: the largest that was subtracted so far in the inverse, the rows below the slacks

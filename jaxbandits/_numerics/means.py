@@ -1,6 +1,4 @@
-"""Means that depend on a context: what a world draws its outcomes around, and what an oracle is
-told.
-"""
+"""Means that depend on a context: what a world draws around, and what an oracle is given."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ class Means:
 
     @abstractmethod
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """``f32[1]``, or ``f32[J]`` of several costs: means of ``arm`` at a context ``f32[d]`` (its
-        row, of rows).
-        """
+        """Means of ``arm``, ``f32[1]`` or (costs) ``f32[J]``, at its context row ``f32[d]``."""
 
 
 @pytree

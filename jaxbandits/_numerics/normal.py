@@ -1,6 +1,4 @@
-"""Normal draws of one word each, by a table of the quantile function: whole numbers, the same in
-every program.
-"""
+"""Normal draws of one word by a quantile table: whole numbers, the same in every program."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ class Arms(NamedTuple):
 
 
 def beside(x: Any, axes: int) -> Any:
-    """``x`` with so many axes of size 1 behind its own: what is of an arm, beside what is of its
-    resources.
-    """
+    """``x`` with ``axes`` more axes of size 1 at the end: per arm, beside per resource."""
     return x.reshape(x.shape + (1,) * axes)
 
 

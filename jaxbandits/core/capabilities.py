@@ -91,9 +91,7 @@ ADDITIVE = Capability(
 
 
 def why_not(owner: object, capability: Capability, among: type = object) -> str | None:
-    """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None
-    if it has.
-    """
+    """Why ``owner``, to be of class ``among``, lacks the capability; None if it has it."""
     declaring = _giving(type(owner), capability.name)
     declared = capability.by_method or getattr(owner, capability.name, False) is True
     if declaring is None or not declared or not isinstance(owner, among):
@@ -124,9 +122,7 @@ def undone(owner: object, capability: Capability) -> bool:
 
 
 def forgotten(owner: object) -> str | None:
-    """Which abstract methods, or class attributes without a value, ``owner`` or what it wraps does
-    not define.
-    """
+    """What ``owner`` or its parts leave undefined: abstract methods, unset class attributes."""
     cls = type(owner)
     kinds = {
         name: str(kind)
@@ -143,18 +139,14 @@ def forgotten(owner: object) -> str | None:
 
 
 def own_method(owner: object, base: type, *methods: str) -> str | None:
-    """The first of these methods that ``owner`` has not from ``base``: code that does their work
-    would miss it.
-    """
+    """The first of these methods not inherited from ``base``: what replaces them misses it."""
     return next(
         (name for name in methods if getattr(type(owner), name) is not getattr(base, name)), None
     )
 
 
 def played_by(engine: str, owner: object, base: type, *methods: str) -> str | None:
-    """Why an engine that does itself what these methods of ``base`` do must not play ``owner``: it
-    has its own.
-    """
+    """Why an engine that replaces methods of ``base`` refuses ``owner``: it has its own."""
     if (method := own_method(owner, base, *methods)) is None:
         return None
     return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"

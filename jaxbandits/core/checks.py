@@ -236,9 +236,7 @@ _OUTSIDE = {"above": np.less_equal, "at_least": np.less, "at_most": np.greater}
 
 
 def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-    """A leaf's value as the float32 or int32 that will be played, in the range that it declares
-    (:func:`leaf`).
-    """
+    """A leaf's value as float32 or int32; InputError outside its range (:func:`leaf`)."""
     array = numbers(name, value)
     if array.size == 0:
         raise bad(name, value, "at least one number")
@@ -281,9 +279,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def called(owner: object, method: str, call: Callable[[], T]) -> T:
-    """``call()``; what it raises becomes an InputError that names the class, the method, and the
-    line.
-    """
+    """``call()``; an exception becomes an InputError that names the class, method and line."""
     try:
         return call()
     except InputError:
@@ -317,9 +313,7 @@ def in_a_line(problem: BaseException) -> str:
 
 
 def user_method(owner: object, method: str, problem: BaseException) -> str:
-    """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called
-    ``select``.
-    """
+    """The user's method as ``Class.name``: ``score``, say, if the engine called ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
         if _is_user_code(frame.f_code.co_filename):
             within, _, name = frame.f_code.co_qualname.rpartition(".")
@@ -363,9 +357,7 @@ def cores() -> int:
 
 
 def part_of_cores(index: int, count: int) -> list[int]:
-    """The cores of one of ``count`` processes that share those of this one; empty where the system
-    does not tell.
-    """
+    """The cores of one of ``count`` processes that share this one's; empty if unknown."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     usable = sorted(os.sched_getaffinity(0))
@@ -374,9 +366,7 @@ def part_of_cores(index: int, count: int) -> list[int]:
 
 @functools.cache
 def processor() -> str:
-    """A name of the kind of processor: where it is another one, compiled code of this machine may
-    not run.
-    """
+    """A hash of the kind of processor: code compiled on one kind may not run on another."""
     features = [platform.machine(), platform.processor()]
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
@@ -396,9 +386,7 @@ def available_memory() -> int:
 
 
 def refuse_beyond_memory(argument: str, value: Any, size: float, free: int | None = None) -> None:
-    """Raise :class:`InputError` if a job would take more bytes than are free (default: of this
-    machine's memory).
-    """
+    """Raise :class:`InputError` if a job needs more bytes than are free (default: memory)."""
     free = available_memory() if free is None else free
     if size > max(free, _NEVER_REFUSED):
         must = f"less: it would take {size / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"

@@ -48,9 +48,7 @@ def hashable(value: Any) -> bool:
 
 
 def exactly(value: Any) -> Hashable:
-    """A key that is equal for the same value of the same type only: 1, 1.0 and True differ, and so
-    do 0.0 and -0.0.
-    """
+    """A key equal only for the same value and type: 1, 1.0, True differ, and 0.0 and -0.0."""
     if isinstance(value, tuple):
         return type(value), *map(exactly, value)
     if isinstance(value, (float, np.generic)):
@@ -71,9 +69,7 @@ _first_contents: dict[type, tuple[tuple[int, ...], list[Any]]] = {}
 
 
 def is_users(owner: Any) -> bool:
-    """Is any code in an object, or in what its fields hold, not this package's, or not as it was
-    written?
-    """
+    """Whether any code in an object or its fields is not this package's, or was changed."""
     # Objects may hold each other in a circle; those visited are kept, so that ids stay theirs.
     waiting, visited = [owner], dict[int, Any]()
     while waiting:
@@ -114,9 +110,7 @@ def _is_as_written(cls: type) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Is it no function, or one that was written in this package (by a dataclass, say, in its
-    name)?
-    """
+    """True for no function, or one written in this package or by a dataclass for it."""
     function = (
         getattr(value, "fget", None)
         or getattr(value, "func", None)
@@ -171,9 +165,7 @@ _aval = functools.lru_cache(4096)(str)  # type and shape of a variable
 
 
 def _of_jaxpr(closed: Any, done: dict[int, tuple[Any, bytes]]) -> bytes:
-    """A digest that knows variables by the order in which they come; ``done`` are those made, by
-    the jaxprs' ids.
-    """
+    """A digest with variables numbered in order; ``done`` holds earlier ones by jaxpr id."""
     if id(closed) in done:
         return done[id(closed)][1]
     jaxpr, numbers, hasher = (

@@ -110,9 +110,7 @@ class View(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms; costs
-    ``[…, d]``.
-    """
+    """What a learner sees, in ticks: ``i32[]`` each; ``i32[L]`` for L arms; cost ``[…, d]``."""
 
     reward: jax.Array
     cost: jax.Array
@@ -138,9 +136,7 @@ class Observation(NamedTuple):
 
 
 class _Fields:
-    """A class with fields has them of :func:`~jaxbandits.core.pytrees.pytree`; until then it takes
-    no values.
-    """
+    """Takes no values until :func:`~jaxbandits.core.pytrees.pytree` has made its fields."""
 
     def __init__(self, *values: Any, **fields: Any):
         if values or fields:
@@ -174,24 +170,18 @@ class Environment(_Fields):
 
     @property
     def resources(self) -> int | None:
-        """None for one cost (a scalar), d for a cost vector ``[d]``: what the spec says, if it says
-        anything.
-        """
+        """None for one cost (scalar), d for a cost vector ``[d]``: the spec's, if any."""
         return getattr(self.spec, "resources", None)
 
     def check(self) -> None:
-        """Raise :class:`InputError` on impossible parameters. Called once, before anything runs,
-        with concrete arrays.
-        """
+        """Raise :class:`InputError` on bad parameters (concrete arrays); called once, first."""
 
     @abstractmethod
     def start(self) -> Pytree:
         """The environment's own state at round 1 (pull counts, for one)."""
 
     def available(self) -> jax.Array | None:
-        """Which arms this instance has (all): ``bool[K]`` where they can be counted
-        (``spec.arms``), else None.
-        """
+        """Arms of this instance, ``bool[K]`` (all), if there is ``spec.arms``; else None."""
         arms = getattr(self.spec, "arms", None)
         return None if arms is None else jnp.ones((arms,), bool)
 
@@ -215,9 +205,7 @@ class Environment(_Fields):
 
     @property
     def idle_rounds(self) -> int:
-        """Host: the most rounds that may pass because no arm is open; a lane may take so many
-        rounds more.
-        """
+        """Host: most rounds that may pass with no arm open; a lane may take that many more."""
         return 0
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
@@ -230,9 +218,7 @@ class Environment(_Fields):
         return None
 
     def refuses(self, action: Pytree) -> str | None:
-        """Host: None if this can play actions of these shapes and types, else what an action must
-        be.
-        """
+        """Host: None if actions of these shapes and types are valid, else what they must be."""
         return None
 
     def largest(self, action: Pytree) -> tuple[int, int]:
@@ -247,9 +233,7 @@ class Environment(_Fields):
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
-        """Play ``action``: (new state, outcome for the accountant, feedback for the learner,
-        empty?).
-        """
+        """Play ``action``: (state, outcome for the accountant, learner's feedback, empty?)."""
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result."""
@@ -299,15 +283,11 @@ class Policy(_Fields):
 
     @property
     def most_rounds(self) -> int:
-        """Host: in how many rounds its numbers stay what they say; more are refused. For totals in
-        whole ticks all.
-        """
+        """Host: most rounds in which its numbers stay exact; more are refused. Default: all."""
         return int(NEVER)
 
     def check(self, spec: Any) -> None:
-        """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before
-        anything runs.
-        """
+        """Raise :class:`InputError` on what leaf ranges cannot express; called before a run."""
 
     def warnings(self, environment: Environment) -> list[str]:
         """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the
@@ -373,9 +353,7 @@ class Policy(_Fields):
         return None
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
-        """Named final values of a lane, for the result, beside those of
-        :meth:`Environment.summary`.
-        """
+        """Named final values of a lane, beside those of :meth:`Environment.summary`."""
         return {}
 
 

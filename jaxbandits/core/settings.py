@@ -1,6 +1,4 @@
-"""The settings of a policy: checked, cast, named and labelled once; grids of them; its parameters
-by name.
-"""
+"""A policy's settings: checked, cast, named and labelled once; grids; parameters by name."""
 
 from __future__ import annotations
 
@@ -152,9 +150,7 @@ class Settings:
         return records
 
     def record(self, setting: int) -> dict[str, Any]:
-        """All that one setting is, for JSON: its class, and each parameter's numbers, of every
-        instance and arm.
-        """
+        """One setting for JSON: its class, its parameters for every instance and arm."""
         leaves = {leaf.name: leaf.value[setting] for leaf in walk(self.policy)}
         numbers = {name: (x[0] if x.shape[0] == 1 else x) for name, x in leaves.items()}
         plain = {name: x.astype(str).astype(float).tolist() for name, x in numbers.items()}
@@ -269,16 +265,12 @@ def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
-    """Declared ranges of a policy's numeric parameters by name; one of a nested policy is
-    ``field.name``.
-    """
+    """Declared ranges of numeric parameters by name (``field.name`` in a nested policy)."""
     return {leaf.path: leaf.metadata for leaf in walk(policy)}
 
 
 def parameter_path(policy: Policy, name: str) -> str:
-    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for
-    ``policy.rho``).
-    """
+    """A parameter's full name; its last part suffices if unique (``rho``: ``policy.rho``)."""
     if not isinstance(policy, Policy):
         raise bad("policy", policy, "a policy, such as OmegaUCB()")
     paths = leaves_of(policy)
@@ -306,9 +298,7 @@ def put(policy: Any, values: Mapping[str, Any]) -> Any:
 
 
 def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that may be moved a little: no whole number, no value per
-    arm.
-    """
+    """Full names of real scalar parameters; InputError for a whole number or one per arm."""
     paths = tuple(parameter_path(policy, name) for name in wrt)
     declared = leaves_of(policy)
     for path in paths:

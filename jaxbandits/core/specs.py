@@ -185,9 +185,7 @@ class PairAction(NamedTuple):
 
 
 class CensoredFeedback(NamedTuple):
-    """What a learner sees of a pull: (reward, consumption), or only that the limit was exceeded
-    (then both are 0).
-    """
+    """(reward, consumption) of a pull, or only that it exceeded the limit (then both are 0)."""
 
     reward: jax.Array  # i32[]: ticks
     consumption: jax.Array  # i32[]: ticks of τ_max
@@ -325,9 +323,7 @@ class CensoredSpec(Spec):
         return ticks.from_units(self.penalties).astype(np.int32)
 
     def consumption_ticks(self, consumption: Any) -> np.ndarray:
-        """Host: consumption in user units as ticks, rounded down; above τ_max (∞ too) it saturates
-        at 2²⁴ + 1.
-        """
+        """Host: consumption in user units as ticks, rounded down; 2²⁴ + 1 above τ_max (∞)."""
         x = np.asarray(consumption, np.float64) / self.tau_max
         return np.where(x > 1, OVER, ticks.floor_from_units(np.clip(x, 0, 1))).astype(np.int32)
 
@@ -347,9 +343,7 @@ class CensoredSpec(Spec):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class RevealedSpec(CensoredSpec):
-    """The spec of an environment that reveals the consumption of censored rounds
-    (:class:`RevealConsumption`).
-    """
+    """The spec of a world that reveals censored consumption (:class:`RevealConsumption`)."""
 
 
 def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:

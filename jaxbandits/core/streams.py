@@ -56,9 +56,7 @@ class Role(enum.IntEnum):
 
 
 class Domain(enum.IntEnum):
-    """Who draws: the world, the policy, or whoever makes a run's world (its true means) before it
-    begins.
-    """
+    """Who draws: the world, the policy, or the maker of a run's world (its true means)."""
 
     WORLD = 1
     POLICY = 2
@@ -136,9 +134,7 @@ threefry2x32 = jax.jit(threefry2x32_of)  # traced once, however often it is used
 
 
 def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``,
-    ``second`` are scalars.
-    """
+    """The 64 random bits at ``(key, first, second)``, ``uint32[2]``; scalars: one lane."""
     data = jax.random.key_data(key)
     place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
     return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
@@ -188,9 +184,7 @@ mlir.register_lowering(_once, mlir.lower_fun(_as_reduction, multiple_results=Tru
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """A new key at that address: for authors who need more than 64 bits, or :mod:`jax.random`
-    itself.
-    """
+    """A new key at that address, for more than 64 bits, or for :mod:`jax.random`."""
     return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
 
 
@@ -233,9 +227,7 @@ def lane_words(
 def policy_words(
     key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0
 ) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``; a role is a whole number
-    from 0 to 255.
-    """
+    """A policy's 64 random bits ``uint32[2]`` at ``(round, role, arm)``; role: 0 to 255."""
     whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 
@@ -258,9 +250,7 @@ def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
 
 
 def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
-    """The arm id (uint32) whose :func:`priority` in the order of ``word`` is ``place``: its
-    inverse.
-    """
+    """The arm id (uint32) whose :func:`priority` under ``word`` is ``place``: the inverse."""
     x = place ^ (place >> 16)
     x = x * jnp.uint32(0x7ED1B41D)
     x = (x ^ (x >> 13) ^ (x >> 26)) * jnp.uint32(0xA5CB9243)
@@ -268,9 +258,7 @@ def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
 
 
 def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
-    """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤
-    2³¹ − 1.
-    """
+    """A uniform int32 in ``0 … n − 1`` from one word; bias below n · 2⁻³²; n ≤ 2³¹ − 1."""
     n = jnp.asarray(n).astype(jnp.uint32)
     high, low = word >> 16, word & jnp.uint32(0xFFFF)
     n_high, n_low = n >> 16, n & jnp.uint32(0xFFFF)
@@ -307,9 +295,7 @@ def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
 
 
 def uniform_ticks(word: jax.Array) -> jax.Array:
-    """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p ·
-    2⁻²⁴.
-    """
+    """A uniform int32 in 0 … 2²⁴ − 1: P(``uniform_ticks(w) < p``) is exactly p · 2⁻²⁴."""
     return (word >> 8).astype(jnp.int32)
 
 

@@ -20,9 +20,7 @@ def is_arm(action: Any) -> bool:
 
 
 def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, the second perhaps
-    ``[rows, d]``.
-    """
+    """``logs[instance][arm]``, f64: first ``[rows]``, second ``[rows]`` or ``[rows, d]``."""
     nested = "a list of instances, each a list of arms, each a pair of lists"
     try:
         rows = [list(instance) for instance in logs]

@@ -22,9 +22,7 @@ _TICK = np.float32(2.0**-BITS)
 
 
 class Total(NamedTuple):
-    """An exact total of ``whole + part · 2⁻²⁴`` units; 0 ≤ part < 2²⁴, so a negative total has a
-    negative ``whole``.
-    """
+    """Exactly ``whole + part · 2⁻²⁴`` units; 0 ≤ part < 2²⁴, so ``whole`` carries the sign."""
 
     whole: jax.Array  # i32[...]
     part: jax.Array  # i32[...]
@@ -36,9 +34,7 @@ def zero(shape: tuple[int, ...] = ()) -> Total:
 
 
 def add(total: Total, ticks: jax.Array) -> Total:
-    """``total + ticks`` for signed ``ticks`` below 2³¹ − 2²⁴ in size (some 126 full outcomes at
-    once).
-    """
+    """``total + ticks``, ``ticks`` of size below 2³¹ − 2²⁴ (some 126 full outcomes at once)."""
     part = total.part + ticks
     return Total(total.whole + (part >> BITS), part & _MASK)
 
@@ -81,9 +77,7 @@ def times(ticks: jax.Array, n: jax.Array) -> Total:
 
 
 def quotient(total: Total, n: jax.Array) -> jax.Array:
-    """⌊total / n⌋ in ticks, exactly, for 0 ≤ total ≤ n units and 1 ≤ n < 2³¹: long division, one
-    bit at a time.
-    """
+    """⌊total / n⌋ in ticks, exact; 0 ≤ total ≤ n units, 1 ≤ n < 2³¹. Long division by bits."""
     rest, by = total.whole.astype(jnp.uint32), n.astype(jnp.uint32)
     digits = jnp.zeros_like(rest)
     for bit in range(BITS, -1, -1):
@@ -128,9 +122,7 @@ def ticks_to_float(ticks: jax.Array) -> jax.Array:
 
 
 def spread(x: jax.Array) -> jax.Array:
-    """``x(1 − x)`` of one outcome, rounded to a tick; exactly 0 for x ∈ {0, 1}. Shape and unit as
-    ``x`` (ticks).
-    """
+    """``x(1 − x)`` of an outcome to a tick, 0 for x ∈ {0, 1}; shape, unit as ``x`` (ticks)."""
     y = ONE - x
     xh, xl, yh, yl = x >> 12, x & 0xFFF, y >> 12, y & 0xFFF
     middle = xh * yl + xl * yh + ((xl * yl) >> 12)
@@ -146,9 +138,7 @@ def from_units(units: np.typing.ArrayLike) -> np.ndarray:
 
 
 def floor_from_units(units: np.typing.ArrayLike) -> np.ndarray:
-    """Ticks rounded down, as budgets and limits are: what is granted is never more than what was
-    given.
-    """
+    """Ticks rounded down, as for budgets and limits: no more is granted than was given."""
     return np.floor(np.asarray(units, np.float64) * ONE).astype(np.int64)
 
 

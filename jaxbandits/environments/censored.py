@@ -201,9 +201,7 @@ class CensoredArms(Environment):
         return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """(v_{i,τ}, E min(C, τ)/τ_max) of every pair, ``[instance, n·m]``, NaN where the arm is
-        absent.
-        """
+        """(v_{i,τ}, E min(C, τ)/τ_max), ``[instance, n·m]``; NaN where the arm is absent."""
         absent = ~np.asarray(self.present)[..., None]
         flat = (self.instances, self.spec.pairs)
         gain, spent = (
@@ -270,9 +268,7 @@ _RHO_BITS = 15
 
 
 class Marginal(Protocol):
-    """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)``
-    are.
-    """
+    """A law on the line, such as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0)``."""
 
     def ppf(self, q: Any) -> Any:
         """The quantile function of the law."""
@@ -444,9 +440,7 @@ def _consumption_knots(i: int, k: int, law: Marginal, tau_max: float) -> np.ndar
 
 
 def _means(spec: CensoredSpec, law: CopulaLaw) -> tuple[np.ndarray, np.ndarray]:
-    """(v, E min(C, τ)/τ_max), float64 ``[I, n, m]``: Gauss–Legendre in z between the limits,
-    Gauss–Hermite in e.
-    """
+    """(v, E min(C, τ)/τ_max), f64 ``[I, n, m]``: Gauss–Legendre in z, Gauss–Hermite in e."""
     instances, arms, _ = law.reward.shape
     gain, spent = np.zeros((2, instances, arms, len(spec.limits)))
     for i in range(instances):
@@ -561,9 +555,7 @@ def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, 
 def _row_means(
     spec: CensoredSpec, reward: np.ndarray, consumption: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(v, E min(C, τ)) at every limit in ticks, ``i32[m]``: exact sums of whole ticks over the
-    rows, rounded once.
-    """
+    """(v, E min(C, τ)) at every limit in ticks, ``i32[m]``: exact row sums, rounded once."""
     with jax.ensure_compile_time_eval():
         charge = np.asarray(spec.cost_ticks(jnp.asarray(consumption)), np.int64)
     limits = spec.limit_ticks.astype(np.int64)[:, None]

@@ -158,9 +158,7 @@ class Stocked(AddressedArms):
 
     @property
     def addressed(self) -> bool:  # type: ignore[override]
-        """True where no arm has money of its own: then pulls and the round say who is open. (Those
-        of a table of requests are met by rounds.)
-        """
+        """True if no arm has its own money: then pulls and the round decide who is open."""
         return self.purse is None and getattr(self.arms, "addressed", False)
 
     @property
@@ -211,9 +209,7 @@ class Stocked(AddressedArms):
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
 
     def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
-        """The first round of a later part of the schedule in which an arm opens that is closed now
-        and not sold out.
-        """
+        """First round of a later schedule part that opens an arm now closed, not sold out."""
         if self.starts is None:
             return jnp.int32(NEVER)
         pulls = state if self.purse is None else state.pulls
@@ -262,9 +258,7 @@ class Stocked(AddressedArms):
         return self.arms.values()
 
     def most(self, constraint: Constraint, instance: int = 0) -> float:
-        """Host: the most that one instance could bring under a constraint (:meth:`benchmarks` at
-        its end).
-        """
+        """Host: the most an instance can earn by a constraint's end (:meth:`benchmarks`)."""
         ready = constraint.prepare(self)
         end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))
         return float(
@@ -345,9 +339,7 @@ class Stocked(AddressedArms):
 def _tangent(
     table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.ndarray
 ) -> np.ndarray:
-    """``table`` holds (V, slope) at each mark ``at``; V is concave, so nobody has more than its
-    tangent says.
-    """
+    """Upper bound on concave V: its tangent at mark ``at``; ``table`` has (V, slope) there."""
     value, slope = np.moveaxis(table[instance], -1, 0)
     return value + slope * (clock - at[instance])
 
@@ -437,9 +429,7 @@ def bought(
 def _by_ratio(
     reward: np.ndarray, cost: np.ndarray, limit: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The greedy knapsack: what comes for nothing, then what each arm takes and brings for it, best
-    first.
-    """
+    """Greedy knapsack: (reward at no cost, each arm's spending and ratio, best ratio first)."""
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
     reward, cost, limit, gift = (
         reward[paid],
@@ -454,9 +444,7 @@ def _by_ratio(
 def _by_round(
     reward: np.ndarray, cost: np.ndarray, rounds: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """So many rounds: the upper hull of (cost, reward), from what comes for nothing to the largest
-    reward.
-    """
+    """(reward at no cost, widths, slopes) over ``rounds``: upper hull of (cost, reward)."""
     at, best = 0.0, float(reward.max(where=cost <= 0, initial=0.0))
     gift, widths, slopes = rounds * best, list[float](), list[float]()
     while (better := (reward > best) & (cost > at)).any():

@@ -1,6 +1,4 @@
-"""Worlds in which something is known of every request before it is decided: contexts, and means
-that depend on them.
-"""
+"""Worlds where each request has a context, given before the decision, that sets the means."""
 
 from __future__ import annotations
 
@@ -76,9 +74,7 @@ class ContextLaw:
         """Raise :class:`InputError` on impossible parameters."""
 
     def table(self) -> np.ndarray | None:
-        """Host: all contexts there are, equally likely, ``[instance, N, …]``; None (default): there
-        is no end.
-        """
+        """Host: all contexts, equally likely, ``[instance, N, …]``; None (default): endless."""
         return None
 
 
@@ -391,9 +387,7 @@ class ContextualArms(Environment):
         return self.contexts.draw(streams.at(key, _CONTEXTS, 0), round)  # type: ignore[arg-type]
 
     def means(self, context: jax.Array, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward ``i32[]``, mean cost ``i32[]`` or ``i32[J]``) of an arm at a context, in
-        ticks.
-        """
+        """(mean reward ``i32[]``, mean cost ``i32[]`` or ``i32[J]``) at a context, in ticks."""
         row = context if context.ndim == 1 else context[arm]
         reward, cost = (self.noise.mean(x) for x in self._whole(row, arm))
         return reward[0], cost if self.resources is not None else cost[0]
@@ -451,9 +445,7 @@ class ContextualArms(Environment):
         return np.where(exists, reward, np.nan), np.where(exists[..., None], cost, np.nan)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Expectations of the means over contexts: exact for a table, else over 2¹⁴ contexts of a
-        fixed sample.
-        """
+        """Means over contexts: exact for a table, else over a fixed sample of 2¹⁴ contexts."""
         reward, cost = (x.mean(axis=1) for x in self.sampled())
         return reward, cost if self.resources is not None else cost[..., 0]
 

@@ -1,6 +1,4 @@
-"""Continuously many arms: functions on [0, 1], the families of the B-Zoom paper, bids in logged
-auctions.
-"""
+"""Arms in [0, 1]: functions, the families of the B-Zoom paper, and bids in logged auctions."""
 
 from __future__ import annotations
 
@@ -150,9 +148,7 @@ def points(instances: int) -> np.ndarray:
 
 @partial(jax.jit, static_argnames="as_ticks")
 def evaluate_points(world: Any, points: jax.Array, as_ticks: bool) -> tuple[jax.Array, jax.Array]:
-    """Both means of a continuum at ``points`` ``[instance, point]``, in ticks or as the functions
-    give them.
-    """
+    """Both means at ``points[instance, point]``, in ticks or as the functions return them."""
 
     def at_point(instance: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         if as_ticks:
@@ -177,9 +173,7 @@ def best(points: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The largest slope of ``values`` ``[instance, point]`` between neighbours of ``x``
-    ``[point]``.
-    """
+    """Largest slope of ``values[instance, point]`` between neighbours of ``x[point]``."""
     return np.max(np.abs(np.diff(values, axis=1)) / np.diff(x.astype(np.float64)), axis=1)
 
 
@@ -191,9 +185,7 @@ _SLACK = 2e-3  # of a slope: what float32 differences on the grid may be off
 
 
 class Visited(NamedTuple):
-    """The points that were played last, each with the address of its outcomes; slots are reused in
-    turn.
-    """
+    """The points played last, each with its outcomes' address; slots are reused in turn."""
 
     point: jax.Array  # i32[C]: ticks; −1: none
     since: jax.Array  # i32[C]: the round in which the point was first played
@@ -388,9 +380,7 @@ class Continuum(Points):
         mean_reward: jax.Array,
         mean_cost: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of the pull that comes after ``n`` others of a point new in round
-        ``since``.
-        """
+        """(reward, cost) in ticks of pull ``n`` + 1 of a point first played at ``since``."""
         words = streams.words(key, since, n)
         return self.reward_noise.outcome(mean_reward, words[0]), self.cost_noise.outcome(
             mean_cost, words[1]
@@ -428,9 +418,7 @@ class Continuum(Points):
                 )
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means on a grid of 2049 points, refined around the best ratio and the best reward of
-        every instance.
-        """
+        """Means on 2049 points, finer around each instance's best ratio and best reward."""
         x = points(self.instances)
         parts = [self.means_at(x)]
         for best_of in (ratio, lambda reward, cost: reward):

@@ -323,16 +323,12 @@ class Delayed(AroundWorld):
 
 
 def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
-    """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key``
-    is the world's.
-    """
+    """The delay of ``round`` on ``arm``: 64 random bits, ``u32[2]``, by the world's ``key``."""
     return streams.words(streams.at(key, _DELAYS, 0), round, arm)  # type: ignore[arg-type]
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
-    """The waiting requests with one more in the first free place, and whether there was such a
-    place.
-    """
+    """(the requests with one more in the first free place, whether there was such a place)."""
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
     is_place = (ids == place) & joins

@@ -282,9 +282,7 @@ class Piecewise(AroundWorld):
         return functions
 
     def _best_by_context(self) -> tuple[np.ndarray, bool] | None:
-        """What the best arm of each context brings on average, ``[instance, segment]``, and whether
-        that is exact; None where the worlds do not say.
-        """
+        """(mean reward of each context's best arm ``[instance, segment]``, exact?), or None."""
         segments: Any = self._by_segment()
         while isinstance(segments, AroundWorld):
             segments = segments.world
@@ -308,9 +306,7 @@ class Piecewise(AroundWorld):
     def _benchmark(
         self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray
     ) -> np.ndarray:
-        """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units,
-        ``[lane, mark]``.
-        """
+        """A benchmark of ``instance[lane]`` at ``clock[lane, mark]``, both in units."""
         reward, cost = self._tables()
         values = np.full(clock.shape, np.nan)
         for i in np.unique(instance) if money is not None else ():
@@ -406,10 +402,8 @@ class _Ending(NamedTuple):
 def _exchanges(
     length: np.ndarray, reward: np.ndarray, cost: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(λ, money, segment) of all exchanges of an arm for a dearer one, over a whole segment, the
-    best λ first; they begin with the cheapest arm and follow the upper hull of (cost, reward).
-    ``length`` [S], finite.
-    """
+    """(λ, money, segment) of exchanges for a dearer arm over a segment, the best λ first."""
+    # They start at the cheapest arm, on the upper hull of (cost, reward); ``length[S]`` is finite.
     rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
     steps = []
     for _ in range(reward.shape[1] - 1):
@@ -485,9 +479,8 @@ def _budgeted(
 def _plan(
     start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
 ) -> list[tuple[int, int]]:
-    """The solution of V(B): (from round, arm), …; of arms that are worth the same at its price
-    first the cheap one, as long as the money then lasts to the end of the last segment but one.
-    """
+    """The solution of V(B): (from round, arm), …."""
+    # Of arms equal at its price the cheap one first, if the money lasts into the last segment.
     best, price, j = -np.inf, 0.0, 0
     for line in _endings(start, reward, cost, budget):
         at = np.clip(np.searchsorted(line.spent, budget), 1, line.price.size)

@@ -51,14 +51,10 @@ class Law:
 
     @abstractmethod
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones
-        for the cost.
-        """
+        """(reward, cost) of a pull of ``arm``, in ticks; word 0: reward, next words: cost."""
 
     def cost_steps(self) -> tuple[Any, Any]:
-        """Host: each arm's costs are whole multiples of the first, and at most the second, ticks
-        that broadcast to ``[I, K]``; of one cost.
-        """
+        """Host: (step, most), ticks over ``[I, K]``: cost = k · step ≤ most. One cost only."""
         return 1, ticks.ONE
 
 
@@ -69,9 +65,7 @@ def _steps_of(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @pytree
 class BernoulliLaw(Law):
-    """Reward and cost are 0 or 1, independent: r = 1 iff U < μ^r (exactly, since μ is a whole
-    number of ticks).
-    """
+    """Independent 0/1 reward and cost: r = 1 iff U < μ^r, exact since μ is in whole ticks."""
 
     reward: ArrayLike = leaf()  # i32[I, K]: μ^r in ticks
     cost: ArrayLike = leaf()  # i32[I, K]
@@ -87,9 +81,7 @@ class BernoulliLaw(Law):
 
 @pytree
 class QuarterLaw(Law):
-    """Outcomes 0, ¼, ½, ¾, 1 (generalised Bernoulli), independent; leaves are P(x ≤ j/4), j = 0 …
-    3, in ticks.
-    """
+    """Independent outcomes 0, ¼, ½, ¾, 1; leaves are P(x ≤ j/4), j = 0 … 3, in ticks."""
 
     reward: ArrayLike = leaf()  # i32[I, K, 4]
     cost: ArrayLike = leaf()  # i32[I, K, 4]
@@ -181,9 +173,7 @@ class ClickLaw(Law):
 
 @pytree
 class WeightedRowsLaw(Law):
-    """Rows of a real log, reward and cost together, each with a probability of its own: one uniform
-    picks the row.
-    """
+    """Rows (reward, cost) of a real log with their probabilities; one uniform picks the row."""
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R]
@@ -254,9 +244,7 @@ class AddressedArms(Environment):
 
     @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be
-        played.
-        """
+        """(mean reward, mean cost) of an arm, in ticks; cost −1: it cannot be played."""
 
     @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -610,9 +598,7 @@ def refuses_but_one_arm(action: Any) -> str | None:
 
 
 class AroundWorld(Environment):
-    """A world around another one, :attr:`world`: what is not written is that one's. Write ``spec``
-    and ``pull``.
-    """
+    """Wraps :attr:`world` and forwards what it does not define. Write ``spec`` and ``pull``."""
 
     @property
     @abstractmethod
@@ -799,9 +785,7 @@ def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 
 
 def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
-    """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key,
-    instance, kind, arm).
-    """
+    """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``, at (key, instance, kind, arm)."""
     whole_number("instances", instances, 1, 2**32, "2**32")
     whole_number("arms", arms, 1, MOST_ARMS, "2**24")
     root = streams.root_key(key)

@@ -1,6 +1,4 @@
-"""Laws of an outcome around a given mean: from one random word to ticks. For means that are
-computed, not tabulated.
-"""
+"""Laws of an outcome around a computed mean (not a tabulated one): from one word to ticks."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ def coin(mean: jax.Array, word: jax.Array) -> jax.Array:
 
 
 class Noise:
-    """A family of laws on [0, 1], one for each mean. Small, static and hashable: part of the
-    compiled program.
-    """
+    """A law on [0, 1] for each mean; static and hashable, a part of the compiled program."""
 
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters."""
@@ -154,9 +150,7 @@ def _row_and_share(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @cache
 def _tables(concentration: float) -> tuple[np.ndarray, np.ndarray]:
-    """Quantile knots ``i32[65, KNOTS]``, rising in both directions, and their means ``i32[65]``, in
-    ticks.
-    """
+    """Quantile knots ``i32[65, KNOTS]``, rising both ways, and means ``i32[65]``, in ticks."""
     inner = np.arange(1, _MEANS) / _MEANS
     tabulated, _ = beta.quantile_table(concentration * inner, concentration * (1 - inner))
     ends = np.zeros((1, beta.KNOTS), np.int32), np.full((1, beta.KNOTS), ticks.ONE, np.int32)

@@ -1,6 +1,4 @@
-"""Infinitely many arms: arm j of an instance is a function of (instance key, j), and none is
-stored.
-"""
+"""Infinitely many arms: arm j is a function of (instance key, j), and none is stored."""
 
 from __future__ import annotations
 
@@ -63,15 +61,11 @@ class ReservoirLaw:
 
     @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no
-        such arm.
-        """
+        """(mean reward, mean cost) of one instance's arm, in ticks; cost −1: no such arm."""
 
     @abstractmethod
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and
-        of a cheapest arm.
-        """
+        """Host: mean (reward, cost), ``[instance, 2]``: a best-ratio arm and a cheapest arm."""
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
@@ -361,9 +355,7 @@ class Reservoir(AddressedArms):
         return jax.tree.map(lambda x: np.asarray(x)[rows], self)
 
     def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean reward and mean cost of the first ``count`` arms, float64 ``[instance, arm]``: to
-        look inside.
-        """
+        """Mean reward and cost of the first ``count`` arms, float64 ``[instance, arm]``."""
         reward, cost = _first_arms(jax.tree.map(jnp.asarray, self), count)
         return ticks.to_units(reward), ticks.to_units(cost)
 
@@ -398,9 +390,7 @@ class Reservoir(AddressedArms):
         return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arms ``[instance, 2]``: one that has the supremum of the ratios, and one as cheap as
-        any.
-        """
+        """Two arms ``[instance, 2]``: one with the supremum ratio, and one as cheap as any."""
         return self.law.extremes()
 
 

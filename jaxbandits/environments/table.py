@@ -64,9 +64,7 @@ class RowOrder:
         """Raise :class:`InputError` on an order that no table of so many rows has."""
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
-        """Host: how often each row comes in so many rounds, in the mean, as shares ``[rows]``; None
-        (the default): all equally often.
-        """
+        """Host: each row's expected share of the rounds, ``[rows]``; None: all are equal."""
         return None
 
 
@@ -165,9 +163,7 @@ class ShuffledRows(RowOrder):
 
 
 def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
-    """The image of ``place`` under the random permutation of 0 … n − 1 that two words make,
-    ``i32[]``.
-    """
+    """The image of ``place``, ``i32[]``, in a permutation of 0 … n − 1 drawn by two words."""
     n = n.astype(jnp.uint32)
 
     def swap(r: Any, x: jax.Array) -> jax.Array:
@@ -181,9 +177,7 @@ def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
 
 
 def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
-    """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead`` are the axes that must come first, if
-    any must.
-    """
+    """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead``: axes required first, if any."""
     table = in_float32("features", features)
     before = 1 if lead is None else len(lead)
     if (
@@ -199,9 +193,7 @@ def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
 
 
 def _means(table: np.ndarray, features: np.ndarray | None) -> np.ndarray:
-    """Means in ticks of the columns, ``i32[instance, …]``; with features of the rows that have the
-    same, ``i32[instance, N, …]``.
-    """
+    """Column means, ``i32[instance, …]`` ticks; over equal features ``i32[instance, N, …]``."""
     if features is None:
         return np.rint(table.mean(axis=1, dtype=np.float64)).astype(np.int32)
     means = np.empty_like(table)
@@ -257,9 +249,8 @@ def context_benchmarks(
     constraint: Constraint,
     order: RowOrder | None = None,
 ) -> Mapping[str, Possible]:
-    """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, growing evenly with the
-    clock; of samples with their standard errors. Arguments as of :func:`context_values`.
-    """
+    """Host: ``"moving"`` with contexts, ``"fixed"`` without, both linear in the clock."""
+    # Samples have standard errors too; for arguments see :func:`context_values`.
     values, pace = context_values(tables, constraint, order), constraints.a_round(constraint)
     rates = np.full((4, len(tables[0][0])), np.nan)
     if values is not None and pace is not None:
@@ -433,10 +424,7 @@ class RequestTable(Environment):
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:
-        """Host: with features those of :class:`~jaxbandits.environments.ContextualArms`, exact; else
-        the constraint's best rate of the rows that come in the rounds of a run, where these do not
-        come equally often.
-        """
+        """Host: by contexts (exact) with features; else by row shares where those differ."""
         if self.features is not None:
             return context_benchmarks(self.value_tables(), constraint, self.order)
         tables = [ticks.to_units(x) for x in (self.reward, self.cost)]

@@ -1,6 +1,4 @@
-"""Worst instances: gradient ascent on a policy's regret, or on the gap between two policies, over
-the arms' means.
-"""
+"""Worst instances: gradient ascent by arms' means, on a regret or the gap of two policies."""
 
 from __future__ import annotations
 

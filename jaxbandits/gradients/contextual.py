@@ -1,6 +1,4 @@
-"""Scores of worlds with contexts: the world itself adds up, pull by pull, how its outcomes depend
-on θ.
-"""
+"""Scores of worlds with contexts: the world adds up, by pull, how its outcomes depend on θ."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def score_runs(
     names: Sequence[str],
     **options: Any,
 ) -> Scores:
-    """Runs of a world with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r at fixed
-    pulls.
-    """
+    """Runs with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r, pulls fixed."""
     world = _checked(estimates.beside_null(environment), names)
     fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
     scored: Environment = ScoredArms(**fields, wrt=tuple(names))

@@ -186,9 +186,7 @@ _CARRIED = 15  # degrees of freedom below which ± 1.96 standard errors covered 
 
 
 def warn_of_few(name: str, samples: np.ndarray) -> None:
-    """Warn where a few runs carry a standard error: 2n/(κ − 1) degrees of freedom, κ the kurtosis
-    of n samples.
-    """
+    """Warn if few of n runs carry a standard error: freedom 2n/(κ − 1), κ their kurtosis."""
     square = (samples - samples.mean(axis=2, keepdims=True)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
@@ -203,9 +201,7 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
 def estimated(
     regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any
 ) -> GradientEstimate:
-    """From samples of the regret ``[setting, instance, sample]``, and of its slopes ``[…, sample,
-    parameter]``.
-    """
+    """From regret ``[setting, instance, sample]`` and its slopes ``[…, sample, parameter]``."""
     value, error = mean_and_error(regret)
     # of all parameters at once: NumPy sums one column of several in another order, to another last
     # bit
@@ -242,9 +238,7 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
 
 
 class Watching(Around):
-    """Acts as its inner ``policy``; the state is a NamedTuple whose field ``policy`` is the inner
-    one's.
-    """
+    """Acts as its inner ``policy``, whose state is the field ``policy`` of a NamedTuple."""
 
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(state.policy)
@@ -273,9 +267,7 @@ def moved(policy: Policy, paths: Sequence[str], shares: jax.Array) -> Policy:
 
 
 class FloatSum(NamedTuple):
-    """``whole + rest``, two float32 that hold a sum of any size to some 45 bits; NaN if a term is
-    not finite.
-    """
+    """``whole + rest``: a sum of any size in two float32, some 45 bits; NaN if not finite."""
 
     whole: jax.Array
     rest: jax.Array

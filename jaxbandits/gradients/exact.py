@@ -1,6 +1,4 @@
-"""The exact value and gradient of a small Bernoulli instance: what the other estimators are held
-against.
-"""
+"""Exact value and gradient of a small Bernoulli instance, to check the other estimators."""
 
 from __future__ import annotations
 

@@ -227,9 +227,7 @@ def _explicit(
     pulls: np.ndarray,
     names: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """∂f/∂θ of f = rate(μ) · clock(μ) − Σ earned · μ^r, at fixed pulls: ``[setting, instance,
-    replicate, K]``.
-    """
+    """∂(rate · clock − Σ earned · μ^r)/∂θ at fixed pulls, ``[setting, instance, run, K]``."""
     mean_r, mean_c = arms.values()
     by_money = pays_for_the_clock(constraint.prepare(arms))
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
@@ -263,9 +261,7 @@ def _explicit(
 def _rate_gradients(
     arms: FiniteArms, constraint: Constraint, mean_r: np.ndarray, mean_c: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives ``[I, K]`` (of costs ``[I, K, d]``) of the best rate, by central differences in
-    float64.
-    """
+    """Derivatives ``[I, K(, d)]`` of the best rate, by central differences in float64."""
     prepared = constraint.prepare(arms)
     gradients = []
     for kind, mean in enumerate((mean_r, mean_c)):
@@ -282,9 +278,7 @@ def _rate_gradients(
 
 
 def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
-    """Pulls whose reward counted. Which arm forfeited the last one is read off the exact total of
-    mean rewards.
-    """
+    """Pulls whose reward counted: the exact mean-reward total shows whose last one did not."""
     mean = np.where(np.asarray(arms.present), np.asarray(arms.mean_reward, np.int64), -1)
     every = (pulls.astype(np.int64) * np.maximum(mean, 0)[:, None]).sum(-1)
     missing = every - result.ledger["expected_reward"][..., -1]

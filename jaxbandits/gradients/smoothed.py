@@ -1,6 +1,4 @@
-"""Gaussian smoothing: a gradient for argmax policies, whose expected regret is a step function of
-their parameters.
-"""
+"""Gaussian smoothing: gradients of argmax policies, whose regret is a step function."""
 
 from __future__ import annotations
 
@@ -147,9 +145,7 @@ def pair_slopes(
 
 
 def antithetic(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
-    """Two settings for each: parameters times e^{+step}, then times e^{−step}; ``step``:
-    ``[instance, parameter]``.
-    """
+    """Parameters times e^{+step}, then times e^{−step}; ``step``: ``[instance, parameter]``."""
     both = jax.tree.map(lambda x: np.concatenate([x, x]), leaves)
     values = {}
     for i, path in enumerate(paths):

@@ -1,6 +1,4 @@
-"""Straight-through: a declared biased gradient of low variance, from one run, through a softened
-choice.
-"""
+"""Straight-through: a low-variance gradient of declared bias, by one run's softened choices."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ class Softened(Watching):
         return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
 
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
-        """The inner policy learns; a softly chosen arm moves by what it gave, or would have given
-        by its mean.
-        """
+        """The inner policy learns; a softly chosen arm moves by its outcome or its mean."""
         before = arm_statistics.as_floats(state.policy, observation.view.round)
         is_action = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
         feedback = observation.feedback

@@ -1,6 +1,4 @@
-"""Exact answers for small problems, to hold simulations and estimators against. Float64 on the
-host.
-"""
+"""Exact answers for small problems, to check simulations and estimators. Float64, host."""
 
 import lazy_loader
 

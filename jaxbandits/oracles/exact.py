@@ -24,9 +24,7 @@ _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
 
 class Counts(NamedTuple):
-    """Counts before a round, one row per state, ``i64[state, K]`` each; the round is ``pulls.sum(1)
-    + 1``.
-    """
+    """Counts before a round, a row a state, ``i64[state, K]``; round = ``pulls.sum(1) + 1``."""
 
     pulls: np.ndarray
     rewards: np.ndarray  # how many of the rewards were 1

@@ -1,6 +1,4 @@
-"""The best that a budget can buy, for arms whose laws are known: exact dynamic programming, and the
-best set's rate.
-"""
+"""The most that a budget buys from known arms: exact dynamic programs, the best set's rate."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ _MOST_CELLS = 20_000_000
 
 
 class ArmLaw(NamedTuple):
-    """Every outcome of one pull of an arm: probabilities that sum to 1, rewards and costs in [0,
-    1], ``[J]`` each.
-    """
+    """All outcomes of a pull, ``[J]`` each: probabilities that sum to 1, values in [0, 1]."""
 
     probability: np.ndarray
     reward: np.ndarray

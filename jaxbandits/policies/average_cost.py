@@ -415,9 +415,7 @@ def _pair(state: SimplexState) -> jax.Array:
 
 
 class SUAKState(NamedTuple):
-    """The statistics, what each arm left of c a pull, and what all pulls of uncertain arms left of
-    it.
-    """
+    """Statistics, c minus cost summed over each arm's pulls, and over all of uncertain arms."""
 
     learnt: ArmStatistics
     margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c

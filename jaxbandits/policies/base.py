@@ -1,6 +1,4 @@
-"""What policies of finitely many arms share: statistics, the choice among scores, index and
-randomised policies.
-"""
+"""Policies of finitely many arms: statistics, choice by scores, index and random policies."""
 
 from __future__ import annotations
 
@@ -150,9 +148,7 @@ def sortable(scores: jax.Array) -> jax.Array:
 def first_of_largest(
     keys: jax.Array, order: jax.Array, ids: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """(the largest key, the id of the arm that has it; of several the first in ``order``, then the
-    smallest id).
-    """
+    """(largest key, id of its arm); ties go to the first in ``order``, then the smallest id."""
     best, last = reduced(jax.lax.max, keys, ABSENT), np.uint32(0xFFFFFFFF)
     priority = jnp.where(keys == best, jnp.minimum(order, last - 1), last)
     first = priority == reduced(jax.lax.min, priority, last)
@@ -240,9 +236,7 @@ class ArmTotals(OneCost):
         return self.with_learnt(state, learnt, observation.action)
 
     def with_learnt(self, state: Any, learnt: ArmStatistics, arm: jax.Array | None = None) -> Any:
-        """The state with other statistics; ``arm`` is the only one whose statistics are others, if
-        that is known.
-        """
+        """The state with new statistics; ``arm`` is the only one that changed, if known."""
         return learnt if isinstance(state, ArmStatistics) else state._replace(learnt=learnt)
 
     def with_history(self, state: Any, totals: ArmStatistics) -> Any:
@@ -253,9 +247,7 @@ class ArmTotals(OneCost):
     def select_while_open(
         self, state: Any, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means
-        (:func:`~jaxbandits.core.arm_statistics.counted`).
-        """
+        """Open pulls count at their arm's current means."""
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
         return state, self.select(arm_statistics.counted(state, open), key, view)[1]
@@ -292,9 +284,7 @@ class IndexPolicy(ArmTotals):
     rounding: ClassVar[float] = 2.0**-20
 
     def scoring(self) -> IndexPolicy:
-        """What scores are computed by: this policy without what only :meth:`init` reads, if it has
-        such.
-        """
+        """The policy that computes scores: this one without what only :meth:`init` reads."""
         return self
 
     def earlier_pulls(self) -> jax.Array | None:
@@ -310,9 +300,7 @@ class IndexPolicy(ArmTotals):
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist
-        never does.)
-        """
+        """Arms that take part in this round, ``bool[K]`` (all); an absent one never does."""
         return view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
@@ -348,9 +336,7 @@ _BY_SCORE = (
 
 
 def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
-    """Is it an index policy of which nothing but the score is its own, so that others may ask for
-    that alone?
-    """
+    """Whether an index policy overrides only its score, so that others need only that."""
     return isinstance(policy, IndexPolicy) and own_method(policy, IndexPolicy, *_BY_SCORE) is None
 
 
@@ -405,9 +391,7 @@ def safe_round(round: jax.Array) -> jax.Array:
 
 
 def surely_exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
-    """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no
-    others.
-    """
+    """Whether a score exceeds the others' ceiling (−∞: none) by more than rounding may hide."""
     return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
 
 
@@ -465,9 +449,7 @@ class RandomisedPolicy(ArmTotals):
 
     @abstractmethod
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
-        """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not
-        ``available``.
-        """
+        """ℓ, ``[K]``, up to a constant; −∞ for an arm not drawn or not ``available``."""
 
     def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
@@ -493,9 +475,7 @@ _BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", 
 
 
 def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
-    """Is it a randomised policy of which nothing but the logits is its own, so that others may ask
-    for them alone?
-    """
+    """Whether a randomised policy overrides only its logits, so that others need only those."""
     return (
         isinstance(policy, RandomisedPolicy)
         and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
@@ -503,9 +483,7 @@ def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
-    """Standard Gumbel draws G = −ln E, ``f32[arms]``, E exponential from 32 bits of the address
-    (round, arm).
-    """
+    """Gumbel draws G = −ln E, ``f32[arms]``; E ~ Exp(1) by 32 bits at address (round, arm)."""
     ids = jax.lax.iota(jnp.uint32, arms)
     word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
     # Small u, the ones that win, are the finest
@@ -619,9 +597,7 @@ def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
 
 
 def money_left(view: View) -> Total:
-    """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what
-    is left.
-    """
+    """c·t − Σ_{s<t} c_s, exactly; InputError if the constraint does not report what is left."""
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
         raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")

@@ -49,9 +49,7 @@ def prices_of(learnt: ArmStatistics, n: jax.Array) -> jax.Array:
 
 
 def arm_of_least(work: jax.Array, among: jax.Array, otherwise: jax.Array) -> jax.Array:
-    """The arm of least ``work`` ``among`` some, the lowest index first; ``otherwise`` if there is
-    none.
-    """
+    """The arm of least ``work`` ``among`` some, lowest index on ties; ``otherwise`` if none."""
     arm = jnp.argmin(jnp.where(among, work, jnp.inf)).astype(jnp.int32)
     return jnp.where(jnp.any(among), arm, otherwise)
 
@@ -104,9 +102,7 @@ class ChernoffOverlap(_Survivors):
         return Racing(super().init(spec), jnp.zeros((spec.arms,), bool), jnp.int32(0))
 
     def overlap(self, means: ArmMeans, alive: jax.Array) -> jax.Array:
-        """How sure it is that each arm is not the best, ``f32[K]``; 0 for the best, and without
-        pulls.
-        """
+        """Evidence, ``f32[K]``, that an arm is not the best; 0 for the best or if unpulled."""
         ids = jax.lax.iota(jnp.int32, alive.shape[0])
         best = ids == jnp.argmax(jnp.where(alive, means.reward, -jnp.inf))
         n, reward = (jnp.sum(jnp.where(best, x, 0)) for x in (means.n, means.reward))
@@ -204,9 +200,7 @@ class Elimination(_Survivors):
         return Phases(super().init(spec), none, jnp.int32(0), ticks.zero(), jnp.int32(0))
 
     def share(self, phase: jax.Array, arms: jax.Array, width: int) -> jax.Array:
-        """The share of the money that is spent after ``phase + 1`` phases, ``f32[]``, of ``width``
-        columns of arms.
-        """
+        """Share of the budget spent after ``phase + 1`` phases, ``f32[]``."""
         if self.rule == "halving":
             phases = 32 - jax.lax.clz(jnp.maximum(arms - 1, 1))
             return jnp.minimum((phase + 1).astype(jnp.float32) / phases, 1)

@@ -44,9 +44,7 @@ class PairRound(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """An estimate of P(C > τ) and the number of rounds that its confidence width counts,
-    ``f32[n·m]``.
-    """
+    """Estimate of P(C > τ) and the number of rounds behind its width, ``f32[n·m]`` each."""
 
     share: jax.Array
     rounds: jax.Array
@@ -71,9 +69,7 @@ class Survival:
 
 
 class Counting(Survival):
-    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} with
-    ``by_reach``.
-    """
+    """Estimate S/N_{i,0}, or S/N_{i,τ} with ``by_reach``; S: rounds with ``beyond``."""
 
     def __init__(
         self,
@@ -145,9 +141,7 @@ SURVIVALS: dict[str, Survival] = {
 
 
 class Sums(NamedTuple):
-    """What RCUCB remembers; arrays over pairs, pair p = arm p // m with limit p % m. The spec rides
-    along (no leaf).
-    """
+    """RCUCB's state: arrays over pairs p (arm p // m, limit p % m); ``spec`` is no leaf."""
 
     spec: CensoredSpec
     pulls: jax.Array  # i32[n·m]: N_{i,0}, the same for all limits of an arm
@@ -545,9 +539,7 @@ class ThompsonReduction(PairPolicy):
 
 
 class Zoom(NamedTuple):
-    """What z-RCUCB remembers: the sums at every point of the finest grid, and how fine each arm's
-    own grid is.
-    """
+    """z-RCUCB's state: sums at all points of the finest grid, and each arm's cell widths."""
 
     sums: Sums
     # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
@@ -651,9 +643,7 @@ class ZRCUCB(PairPolicy):
         return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
     def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
-        """Values of every point of the finest grid, on the arm's own grid or not; n counts the
-        available arms.
-        """
+        """Values at every point of the finest grid, in use or not; n: available arms."""
         spec = state.sums.spec
         arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
         horizon = jnp.asarray(self.horizon, jnp.float32)
@@ -700,9 +690,7 @@ class ZRCUCB(PairPolicy):
         )
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
-        """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and
-        absent arms.
-        """
+        """Index of every point, ``f32[n·m]``; −∞ off the arm's grid and for absent arms."""
         scores = evaluate_arms(self, self.pairs(state, available))  # type: ignore[arg-type]
         return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 

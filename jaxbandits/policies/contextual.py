@@ -266,9 +266,7 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
 
 @pytree
 class _Linear(Policy):
-    """A policy of linear models. Write ``init`` and ``select_while_open``; the state has the field
-    ``model``.
-    """
+    """Linear models. Write ``init`` and ``select_while_open``; the state has ``model``."""
 
     features: Features = leaf(default=Raw())
     ridge: ArrayLike = leaf(default=None, above=0)
@@ -341,9 +339,7 @@ class _Linear(Policy):
         )
 
     def taught(self, model: Model, observation: Observation) -> Model:
-        """The model of the arm that was played, by one outcome more: A⁻¹ by Sherman and Morrison's
-        formula.
-        """
+        """The played arm's model after one more outcome: A⁻¹ by Sherman and Morrison."""
         arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]
@@ -426,9 +422,7 @@ class RequestBounds(NamedTuple):
 
 @pytree
 class _Optimistic(_Linear):
-    """U = min(r̂ + what ``explore`` puts on it, 1) and L = max(ĉ − α_c w c̄, c̄/20), first pulls,
-    and a null arm.
-    """
+    """U = min(r̂ + bonus, 1), L = max(ĉ − α_c w c̄, c̄/20), first pulls, and a null arm."""
 
     explore: Explore = leaf(default=Bonus())
     cost_alpha: ArrayLike = leaf(default=0.0, at_least=0)
@@ -677,9 +671,7 @@ class ContextualPacer(_Optimistic):
         return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), tick)
 
     def _renewing(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
-        """What is left of each budget, open requests at their mean costs, over the requests that
-        are expected.
-        """
+        """Each budget's rest, open requests at mean costs, per request still expected."""
         money, mean = allowance_of(view), state.model.mean_cost
         if money.whole.shape != state.price.shape:
             budgets, must = state.price.shape[0], money.whole.shape[0]

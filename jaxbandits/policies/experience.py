@@ -1,6 +1,4 @@
-"""From offline to online: policies that start from what is known, and policies that learn in
-batches.
-"""
+"""From offline to online: policies that start from past data, or that learn in batches."""
 
 from __future__ import annotations
 
@@ -80,9 +78,7 @@ class History:
         return History(*map(lead, arrays))
 
     def totals(self, spreads: bool) -> ArmStatistics:
-        """As a policy counts, ``[K]``; Σx(1 − x), where it reads that, as if all outcomes were 0 or
-        1: none.
-        """
+        """The data as totals, ``[K]``; Σx(1 − x), if read, is 0, as for 0/1 outcomes."""
         none = ticks.zero(jnp.shape(self.pulls)) if spreads else None
         reward, cost = Total(self.reward, self.reward_part), Total(self.cost, self.cost_part)  # type: ignore[arg-type]
         return jax.tree.map(jnp.asarray, ArmStatistics(self.pulls, reward, cost, none, none))  # type: ignore[arg-type]

@@ -1,6 +1,4 @@
-"""Policies for worlds that change: wrappers that forget (a window, a discount, restarts), and a
-plan that knows.
-"""
+"""Changing worlds: wrappers that forget (window, discount, restarts), and an informed plan."""
 
 from __future__ import annotations
 
@@ -132,9 +130,7 @@ def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observa
 
 
 def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
-    """(key, view) of a round that the inner policy takes for another one: no draw comes twice all
-    the same.
-    """
+    """(key, view) that pose as another round to the inner policy; no draw is repeated."""
     fresh_key = jax.random.key_data(streams.typed(streams.policy_words(key, view.round, _AGAIN)))
     words = jnp.where(round == view.round, jax.random.key_data(key), fresh_key)
     return streams.typed(words), view._replace(round=round)
@@ -144,9 +140,7 @@ def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, Vie
 
 
 class WindowedState(NamedTuple):
-    """The inner policy's state, and what was seen in the last w rounds: that of round s at place s
-    mod w.
-    """
+    """The inner state, and what was seen in the last w rounds: round s at place s mod w."""
 
     inner: Pytree
     first: jax.Array  # i32[]: what was seen in earlier rounds is forgotten
@@ -271,9 +265,7 @@ class Windowed(_Forgetting):
 
 
 class DiscountedState(NamedTuple):
-    """The inner policy's state, but every count in its sums a total, too; and the weight of all
-    rounds before.
-    """
+    """The inner state with every count a total too, and the weight of all earlier rounds."""
 
     inner: Pytree
     rounds: Total
@@ -281,9 +273,7 @@ class DiscountedState(NamedTuple):
 
 
 def _scaled(total: Total, by: jax.Array) -> Total:
-    """``total`` times ``by`` ticks, rounded down to a tick: exact for 2²⁴, and keeps the order of
-    totals.
-    """
+    """``total`` times ``by`` ticks, rounded down; exact at 2²⁴, and monotone in ``total``."""
     return ticks.add(ticks.times(by, total.whole), ticks.times(total.part, by).whole)
 
 
@@ -300,9 +290,7 @@ def _nothing(sums: Any) -> Pytree:
 
 
 def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
-    """What a score reads, of counts that need not be whole
-    (:func:`~jaxbandits.core.arm_statistics.as_floats`).
-    """
+    """As :func:`~jaxbandits.core.arm_statistics.as_floats`, for fractional counts."""
 
     def optional(total: Total | None) -> jax.Array | None:
         return None if total is None else ticks.to_float(total)
@@ -356,9 +344,7 @@ def _counted(sums: Pytree, open: jax.Array) -> Pytree:
 
 
 def _in_whole_pulls(sums: Pytree) -> Pytree:
-    """Sums as policies read them that count pulls: n to the nearest whole number, the means as they
-    are.
-    """
+    """Sums for policies that count pulls: n rounded to a whole number, means unchanged."""
     n = sums.pulls
     pulls = n.whole + (n.part >> (ticks.BITS - 1))
 
@@ -542,9 +528,7 @@ class Discounted(Around):
 
 
 class Detector:
-    """Watches one stream of numbers in [0, 1] and says when its mean has changed. Write
-    :meth:`init`, :meth:`step`.
-    """
+    """Detects a change of the mean of numbers in [0, 1]. Write :meth:`init`, :meth:`step`."""
 
     @abstractmethod
     def init(self) -> Pytree:
@@ -556,9 +540,7 @@ class Detector:
 
 
 class DeviationSums(NamedTuple):
-    """What a detector of deviations remembers: how many numbers, their sum, and the deviations
-    added up each way.
-    """
+    """State of a deviation detector: count, sum, and the deviations summed up and down."""
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]: of the first M numbers, or of all
@@ -647,9 +629,7 @@ class PageHinkley(Detector):
 
 
 class Splits(NamedTuple):
-    """Of a :class:`GLR`: how many numbers and their sum, now and at places spread evenly over the
-    past.
-    """
+    """State of a :class:`GLR`: count and sum, now and at places spread evenly over the past."""
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]
@@ -743,9 +723,7 @@ def alarms(detector: Detector, numbers: Any) -> list[int]:
 
 
 class RestartingState(NamedTuple):
-    """The inner policy's state now and at the beginning, what is watched, and when it was last told
-    to begin anew.
-    """
+    """The inner state now and at the start, the numbers watched, and the last restart."""
 
     inner: Pytree
     blank: Pytree

@@ -139,9 +139,7 @@ class KLUCBSC(IndexPolicy):
 
 
 def steepest_in_disc(arms: Arms, exploration: jax.Array) -> jax.Array:
-    """The largest ratio in the disc around (c̄, r̄) of squared radius ``exploration``/(2n); +∞ if
-    it reaches c = 0.
-    """
+    """Largest ratio within radius² ``exploration``/(2n) of (c̄, r̄); +∞ if it reaches c = 0."""
     reward, cost = arms.mean_reward, arms.mean_cost
     beta = exploration / (2 * arms.n)
     a = jnp.sqrt(beta / (reward * reward + cost * cost - beta))

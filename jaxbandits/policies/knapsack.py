@@ -70,9 +70,7 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
-        """One weight for each arm, and not all of them 0; costs, which may be several, are not
-        read.
-        """
+        """One weight for each arm, not all 0; costs are not read, so there may be several."""
         weights = np.asarray(self.weights)
         if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
             raise bad(

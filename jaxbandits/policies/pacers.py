@@ -162,9 +162,7 @@ class PricePacer(ArmTotals):
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
-        """Open pulls count at their arm's current means
-        (:func:`~jaxbandits.core.arm_statistics.counted`).
-        """
+        """Open pulls count at their arm's current means."""
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         if money.whole.shape != (self.budgets,):
             raise InputError(
@@ -208,8 +206,6 @@ class PricePacer(ArmTotals):
 def next_price(
     price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike
 ) -> jax.Array:
-    """λ exp(min(η (paid/τ − 1), 1)), so that λτ is from ``start``/2¹⁰ to 1; elementwise in the
-    budgets.
-    """
+    """λ exp(min(η (paid/τ − 1), 1)), with λτ kept in [``start``/2¹⁰, 1]; for each budget."""
     price = price * jnp.exp(jnp.minimum(eta * (paid / target - 1), 1))
     return jnp.clip(price, jnp.minimum(start * _LEAST, 1) / target, 1 / target)

@@ -129,9 +129,7 @@ class WilsonBounds(Confidence):
 
 
 class BudgetAmounts(NamedTuple):
-    """Budgets and what is left of them, ``f32[m]``, each in its own units; time comes last where
-    there is a horizon.
-    """
+    """Budgets and what is left, ``f32[m]``, each in its units; a horizon's time is last."""
 
     budget: jax.Array
     rest: jax.Array
@@ -176,9 +174,7 @@ class KnapsackState(NamedTuple):
 
 
 class _ArmsOfSeveral(ArmTotals):
-    """A policy with statistics of K arms and d resources. The state has the fields ``learnt`` and
-    ``budget``.
-    """
+    """Statistics of K arms, d resources; the state has ``learnt`` and ``budget``."""
 
     def check(self, spec: FiniteSpec) -> None:
         """Check the spec; it may have any number of resources."""
@@ -196,9 +192,7 @@ class _ArmsOfSeveral(ArmTotals):
 
 
 def pulled(learnt: ArmStatistics, round: jax.Array) -> Arms:
-    """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for
-    nothing.
-    """
+    """Statistics as floats, costs ``[K, d]``; an unpulled arm counts as one pull of zeros."""
     statistics = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
     if statistics.cost.part.ndim == 1:
         statistics = statistics._replace(cost=jax.tree.map(lambda x: x[:, None], statistics.cost))
@@ -285,9 +279,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def with_learnt(
         self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None
     ) -> PricedState:
-        """The bounds go with the statistics; where they rest, those of the one arm that learnt are
-        made anew.
-        """
+        """Update the bounds too; if they rest, only those of the one arm that learnt."""
         state = state._replace(learnt=learnt)
         if why_not(self.bounds, RESTS, Confidence) is not None:
             return state
@@ -299,9 +291,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         return state._replace(bounds=tuple(jnp.where(is_arm, new, old) for old, new in both))
 
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same
-        bits.
-        """
+        """(U ``f32[K]``, L ``f32[d, K]``) of all arms, or of the one that learnt: same bits."""
         arms = pulled(learnt, round)
         # As in `base.evaluate_arms`
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)
@@ -327,9 +317,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def score(
         self, state: PricedState, round: jax.Array, amounts: BudgetAmounts
     ) -> tuple[jax.Array, jax.Array]:
-        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none
-        overflows.
-        """
+        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights scaled against overflow."""
         upper, lower = state.bounds or self.limits(state.learnt, round)
         policy, budgets, used = jax.lax.optimization_barrier(
             (self, amounts.budget, ticks.to_float(state.used))
@@ -503,9 +491,7 @@ class PDBwKWithTime(ArmTotals):
 
 
 class _ByProgram(Policy):
-    """Draw the arm from the solution of the fluid LP. Write :meth:`believed`; the state has a field
-    ``budget``.
-    """
+    """Draw the arm from the fluid LP. Write :meth:`believed`; the state has ``budget``."""
 
     plays: ClassVar[type] = FiniteSpec
     update_budgets: bool
@@ -1006,9 +992,7 @@ class LagrangeBwK(Policy):
 
 
 def whole_sum(x: jax.Array) -> jax.Array:
-    """Σ of numbers in [0, 1], ``[K]``, as whole ticks: the same bits however many zeros stand
-    behind them.
-    """
+    """Σ of numbers in [0, 1], ``[K]``, in whole ticks: padding zeros do not change its bits."""
     whole = jnp.floor(x * ticks.ONE).astype(jnp.int32)
     high, low = (
         jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in (whole >> 12, whole & 0xFFF)

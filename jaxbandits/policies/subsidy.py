@@ -66,9 +66,7 @@ class _KnownCosts(ArmTotals):
 def cheapest(
     prices: jax.Array, enough: jax.Array, fresh: jax.Array, key: jax.Array, view: View
 ) -> jax.Array:
-    """Each arm once in index order, then the cheapest of those that are good ``enough``, ties at
-    random.
-    """
+    """Each arm once in index order, then the cheapest one good ``enough``, ties at random."""
     starting = jnp.any(fresh & view.available)
     return largest(
         -prices, key, view._replace(available=view.available & (starting | enough)), fresh=fresh
@@ -480,9 +478,7 @@ class ConservativeUCB(ArmTotals):
         return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(math.e**2) * zeta) + grows
 
     def bounds(self, means: ArmMeans, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(the index whose largest is J, what a pull surely brings beyond the floor, in units of
-        max(1, (1−α)ρ₀)).
-        """
+        """(index that J maximises, sure gain over the floor in units of max(1, (1−α)ρ₀))."""
         default, unseen = jax.lax.iota(jnp.int32, means.n.shape[0]) == 0, means.n == 0
         n = jnp.maximum(means.n, 1)
         width = jnp.sqrt(jnp.maximum(self.psi(n, arms), 0) / n)

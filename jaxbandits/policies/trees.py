@@ -29,9 +29,7 @@ def centre(depth: jax.Array, number: jax.Array) -> jax.Array:
 
 
 def depth_of(point: jax.Array) -> jax.Array:
-    """The depth of the cell that has this centre (ticks); of an end of [0, 1], which is none, a
-    depth below 0.
-    """
+    """Depth of the cell with this centre (ticks); below 0 for 1, which is no centre."""
     lowest = point & -point
     return ticks.BITS - 1 - (31 - jax.lax.clz(lowest))
 
@@ -210,9 +208,7 @@ class StoOO(_RatioTree):
         )
 
     def update(self, state: Leaves, key: jax.Array, observation: Observation) -> Leaves:
-        """The leaf with that centre counts the pull, and is split if its width is known well
-        enough.
-        """
+        """Count the pull in its leaf; split that if ν 2^−depth is at least :meth:`width`."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         ids = jax.lax.iota(jnp.int32, self.capacity)
         is_leaf = (ids < state.count) & (centre(state.depth, state.number) == point)

@@ -1,6 +1,4 @@
-"""Index policies of the ratio of reward and cost, greedy and optimistic, and the oracle that knows
-the best ratio.
-"""
+"""Index policies of the reward/cost ratio, greedy and optimistic, and the best-ratio oracle."""
 
 from __future__ import annotations
 
@@ -295,9 +293,7 @@ class IUCB(IndexPolicy):
 
 
 def index(arms: Arms, epsilon: jax.Array, min_cost: jax.Array) -> jax.Array:
-    """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ)); +∞ while no cost was seen, or where both
-    bounds are 0.
-    """
+    """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ)); +∞ if c̄ or that max is 0."""
     upper = jnp.minimum(arms.mean_reward + epsilon, 1)
     lower = jnp.maximum(arms.mean_cost - epsilon, min_cost)
     ratio = arms.reward / arms.cost + epsilon / arms.mean_cost * (1 + upper / lower)
@@ -404,9 +400,7 @@ _WIDTH, _BONUS = 2.01, 1.4  # the reference code's constants
 def variance(
     total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array
 ) -> jax.Array:
-    """V̂: the sample variance with n − 1, as (n x̄(1 − x̄) − Σx(1 − x)) / (n − 1); ¼ below two
-    pulls.
-    """
+    """Sample variance V̂ = (n x̄(1 − x̄) − Σx(1 − x)) / (n − 1); ¼ below two pulls."""
     squares = jnp.maximum(total * rest / n - spread, 0)  # type: ignore[operator]
     return jnp.where(n < 2, 0.25, squares / jnp.maximum(n - 1, 1))
 

@@ -187,9 +187,7 @@ def learn(
 def refund(
     memory: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any
 ) -> Known:
-    """Give money back without learning anything; ``closes`` says by how many the arm's open
-    requests become fewer.
-    """
+    """Return money without learning; the arm's open requests fall by ``closes``."""
     budgets = constraints.settle(
         memory.budgets, round, difference, constraints.pays_for(scope, arm)
     )
@@ -294,7 +292,5 @@ class InFlight(Around):
         return state._replace(memory=memory, room=state.room - (arm >= 0).astype(jnp.int32)), arm
 
     def status(self, state: InFlightState) -> jax.Array:
-        """CAPACITY where more requests would be open than there is room for; else the inner
-        policy's.
-        """
+        """CAPACITY if more requests are open than there is room for; else the inner one's."""
         return jnp.where(state.room < 0, jnp.int32(Status.CAPACITY), super().status(state))

@@ -98,9 +98,7 @@ class ZoomingPolicy(PointPolicy):
         return _empty(self.capacity, jnp.int32(1))
 
     def update(self, state: Active, key: jax.Array, observation: Observation) -> Active:
-        """Add reward and cost to the point's totals; its ball shrinks. A point that is not active
-        teaches nothing.
-        """
+        """Add reward and cost to the point's totals and shrink its ball, if it is active."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         is_point = (state.point == point) & (state.radius > 0)
         at = _first(is_point)
@@ -183,9 +181,7 @@ def misfits(
     claim: str,
     consequence: str,
 ) -> list[str]:
-    """A line if a bound ``[setting, 1 or instance]`` does not hold of what a grid shows of each
-    instance.
-    """
+    """At most one line: a bound ``[setting, 1 or instance]`` that a grid refutes, if any."""
     bounds = np.asarray(value, np.float64)
     bounds = np.broadcast_to(bounds, (bounds.shape[0], extremes.size))
     if not (misfit := wrong(bounds)).any():
@@ -235,9 +231,7 @@ def radius_and_index(
 def uncovered_point(
     balls: Balls, below: Span, above: Span, key: jax.Array, round: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A uniformly random point of two disjoint spans that no ball holds (ticks), and whether there
-    is one.
-    """
+    """A uniform point (ticks) of two disjoint spans outside all balls; whether there is one."""
     first = covering.first_hole(balls, below), covering.first_hole(balls, above)
     below, above = Span(first[0], below.high), Span(first[1], above.high)
     needed = (below.low <= below.high) | (above.low <= above.high)
@@ -284,9 +278,7 @@ class _RewardZooming(ZoomingPolicy):
 
 
 class _SinglePhase(ZoomingPolicy):
-    """One phase, and a radius ∝ √((8 ln(B/λ) + ln 4) / n): B at least λ, for below it there may be
-    no root.
-    """
+    """One phase, radius ∝ √((8 ln(B/λ) + ln 4)/n); B ≥ λ, below which no root may exist."""
 
     budget: ArrayLike
     lam: ArrayLike
@@ -380,9 +372,7 @@ class _RatioZooming(ZoomingPolicy):
         return mean_reward / mean_cost
 
     def warnings(self, environment: Environment) -> list[str]:
-        """λ above the true smallest mean cost, L below the largest slope of the ratio; as far as a
-        grid shows.
-        """
+        """A line for λ above the least mean cost, or L below the ratio's slope, on a grid."""
         return [
             *too_large(f"{type(self).__name__}.lam", self.lam, environment),
             *super().warnings(environment),
@@ -527,9 +517,7 @@ class OnPoints(Around):
         return jnp.float32(0)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns what its arm brought; a point that is none of the K teaches
-        nothing.
-        """
+        """The inner policy learns what its arm returned; points that are no arm are ignored."""
         is_point = to_ticks(self.points) == to_ticks(observation.action)
         arm = jnp.argmax(is_point).astype(jnp.int32)
         inner_observation = observation._replace(view=self._view(observation.view), action=arm)

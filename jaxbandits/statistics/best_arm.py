@@ -1,6 +1,4 @@
-"""What a run is worth that stops and recommends an arm, and what a cheap arm that is good enough
-costs.
-"""
+"""The value of a run that stops and recommends an arm; the cost of a cheap, good enough arm."""
 
 from __future__ import annotations
 

@@ -158,9 +158,7 @@ def _normal_ends(
 
 
 def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """t* of every resample, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all
-    units are equal.
-    """
+    """t*, ``[resample, place]``, of ``[stratum, unit, place]``; 0 where all units are equal."""
     count, places = values.shape[1:]
     # Constant places must give exactly 0, and centred values keep the variances below from
     # cancelling.

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def t_quantile(p: Any, freedom: Any) -> np.ndarray:
-    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above
-    0.
-    """
+    """x with P(T ≤ x) = p, elementwise; freedom ∞ is normal, NaN where it is not above 0."""
     # scipy.stats takes longer to import than a small comparison to play
     from scipy.special import stdtrit
 
@@ -80,9 +78,7 @@ def check_axes(x: xarray.DataArray, *axes: str, name: str = "x") -> None:
 
 
 def moments(values: np.ndarray) -> Moments:
-    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and
-    count as symmetric.
-    """
+    """Moments of ``[stratum, unit, …]``; strata of fewer than 3 units count as symmetric."""
     strata, count = values.shape[:2]
 
     def of(part: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -109,9 +105,8 @@ def moments(values: np.ndarray) -> Moments:
 def by_blocks(
     function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray
 ) -> list[np.ndarray]:
-    """A function of ``[stratum, unit, place]`` that gives arrays ``[place]``, some places at a
-    time: its own copies of the values stay small, however large a result is.
-    """
+    """Arrays ``[place]`` by a function of ``[stratum, unit, place]``, some places at a time."""
+    # Its own copies of the values stay small, however large a result is.
     places = values.shape[2]
     step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
     blocks = [
@@ -361,9 +356,7 @@ def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
 
 
 def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
-    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit,
-    place]``.
-    """
+    """All doubts about the mean of the largest share ``tail``, from ``[unit, place]``."""
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
     doubts = doubts_of(largest[None], over, "mean of the tail", level)
@@ -434,9 +427,7 @@ class Estimate:
 def interval(
     x: Any, over: str, level: float, ends: Callable[[np.ndarray], IntervalEnds]
 ) -> Estimate:
-    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes
-    that are left.
-    """
+    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels left."""
     import xarray
 
     check_level("level", level)
@@ -622,9 +613,8 @@ def _pooled(values: np.ndarray) -> np.ndarray:
 
 
 def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
-    """v + (x − v)₊ / tail, ``[unit, place]``; its mean is that of the largest share ``tail``, a
-    part of a unit too.
-    """
+    """v + (x − v)₊ / tail, ``[unit, place]``: its mean is that of the largest share tail."""
+    # The share may end within a unit.
     count = values.shape[0]
     at = min(int(np.floor(count * tail + 1e-9)), count - 1)
     v = np.sort(values, axis=0)[count - 1 - at]

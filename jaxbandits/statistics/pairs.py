@@ -24,9 +24,8 @@ def reach(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 
 
 def critical_value(tail: float, freedom: np.ndarray) -> np.ndarray:
-    """The quantile of Student's law that a share ``tail`` exceeds, with fewer degrees of freedom,
-    half of them at 40: the spread of a small sample says little of a law with long tails.
-    """
+    """The Student quantile that a share ``tail`` exceeds, with reduced freedom (half at 40)."""
+    # The spread of a small sample says little of a law with long tails.
     return -t_quantile(tail, freedom * (freedom + 1) / (freedom + 41))
 
 
@@ -105,9 +104,7 @@ def dominance(
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:
-    """Values ``[row, column]`` of every entry of an axis against every other, with the labels of
-    ``x``.
-    """
+    """Values ``[row, column]``: each entry of an axis against every other; labels of ``x``."""
     import xarray
 
     labels = (

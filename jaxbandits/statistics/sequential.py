@@ -38,9 +38,7 @@ CLAIMS = ("most runs", "average")
 
 
 class ClearPairs(NamedTuple):
-    """Since which run, from 1, a claim is clear of the row against the column; 0 where it is not
-    clear.
-    """
+    """First run (from 1) at which a claim for the row over the column is clear; 0: never."""
 
     most: xarray.DataArray  # the row earns more than the column in most runs
     average: xarray.DataArray  # the same of more on average

@@ -1,6 +1,4 @@
-"""Sweeps at scale: a product of policies, settings, environments and budgets, block by block, saved
-so that kills lose little; curves over a parameter and the value to recommend.
-"""
+"""Sweeps of policies, settings, worlds and budgets in saved blocks; curves, the best values."""
 
 import lazy_loader
 

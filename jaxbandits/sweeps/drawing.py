@@ -99,9 +99,7 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
 
 
 def cases(result: SweepResult) -> Figure:
-    """Every policy at its best value, a panel each: how far it is above the best policy of that
-    case.
-    """
+    """A panel per policy at its best value: how far it is above the best policy of a case."""
     environments = list(dict.fromkeys(environment for environment, _ in result.cells()))
     budgets, policies = result.data["budget"].values, result.policies[:_MOST_PANELS]
     best = np.full((len(policies), len(environments), budgets.size), np.nan)

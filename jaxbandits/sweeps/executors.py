@@ -51,9 +51,7 @@ def dask_setup(worker):
 
 
 def pin_worker(number: int, count: int) -> None:
-    """Give this process, one of ``count``, its share of the cores and of the GPUs; Ctrl-C is for
-    the caller.
-    """
+    """Give this process (one of ``count``) its cores and GPUs; leave Ctrl-C to the caller."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores := checks.part_of_cores(number, count):
         # Of this thread, and so of all that it and jax start from now on
@@ -62,9 +60,7 @@ def pin_worker(number: int, count: int) -> None:
 
 
 def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
-    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a
-    share of one.
-    """
+    """Environment variables that give one of ``count`` workers a visible GPU, or a share."""
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     if devices is None:
         with contextlib.suppress(OSError):

@@ -1,6 +1,4 @@
-"""The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as
-bytes.
-"""
+"""A sweep's report: ``result.nc``, ``sensitivity.csv``, ``summary.txt``, pictures, as bytes."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
 
 
 def report_files(result: SweepResult) -> dict[str, bytes]:
-    """All files of the report by name; ``result.nc`` comes last, so that its presence means that
-    all are there.
-    """
+    """The report's files by name; ``result.nc`` comes last, so that it means all are there."""
     table = sensitivity(result).csv()
     files = {
         "sensitivity.csv": table.encode(),
@@ -61,9 +57,7 @@ def report_files(result: SweepResult) -> dict[str, bytes]:
 
 
 def sensitivity(result: SweepResult) -> Table:
-    """A row for each environment, budget, policy and setting: mean regret, difference to the best,
-    their intervals.
-    """
+    """By environment, budget, policy, setting: mean regret, difference to best, intervals."""
     names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
     numbers = ("regret", "low", "high", "difference", "difference_low", "difference_high")
     rows = []

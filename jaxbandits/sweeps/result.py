@@ -1,6 +1,4 @@
-"""What a sweep found: a result for every cell; regret against a policy's parameters, and the value
-to recommend.
-"""
+"""What a sweep found: a result for each cell, regret against parameters, recommended values."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ class Curve:
         parameters: Mapping[str, np.ndarray],
         rows: Sequence[int] | None = None,
     ) -> Curve:
-        """From the settings ``rows`` of a case (all of them), whose swept ``parameters`` are
-        ``[setting]`` each.
-        """
+        """From the settings ``rows`` (all) of a case; swept ``parameters``: ``[setting]``."""
         own = case if rows is None else case.isel(setting=rows, against=rows)
         regret = mean(own["regret"], over=case.attrs["over"], level=LEVEL)
         best = int(np.argmin(regret.value.values))
@@ -101,9 +97,7 @@ class Curve:
 
     @property
     def indistinguishable(self) -> np.ndarray:
-        """Settings that are not clearly worse than the best, ``bool[setting]``; all of them if there
-        is one run.
-        """
+        """Settings not clearly worse than the best, ``bool[setting]``; all if one run."""
         return ~self.apart["larger"].values
 
     @property
@@ -222,9 +216,8 @@ class SweepResult:
 
     @functools.cached_property
     def cases(self) -> Mapping[tuple[str, int], xarray.Dataset]:
-        """For each (environment, number of the budget) the differences between all settings, one
-        policy after the other, and what is clear.
-        """
+        """Per (environment, budget number): differences between settings, and what is clear."""
+        # Settings come policy by policy.
         import xarray
 
         regrets = []
@@ -239,9 +232,7 @@ class SweepResult:
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
-        """Regret at the end against the parameters of one policy, in one environment with one
-        budget.
-        """
+        """Regret at the end against one policy's parameters, in one environment and budget."""
         self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
@@ -339,9 +330,7 @@ class SweepPlots:
 
 
 def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> SweepResult:
-    """A result for each unit of the plan from all blocks; ``get(number)`` gives the accounts of a
-    block.
-    """
+    """A result for each unit of the plan; ``get(number)`` returns the accounts of a block."""
     accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
     for block in plan.blocks:
         arrays, lanes = accounts[block.unit.name], block.unit.task.order.size
@@ -441,9 +430,7 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
 
 
 def _views(result: Result) -> dict[str, np.ndarray]:
-    """The variables of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's
-    units.
-    """
+    """Variables of a cell, ``[setting, instance, replicate(, mark)]``, in the world's units."""
     clock_is_money = result.about.clock == "spent"
     names = ("regret", "realised_regret", "reward", "spent", "rounds")
     views = {name: getattr(result, name).values for name in names}

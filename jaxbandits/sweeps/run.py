@@ -1,6 +1,4 @@
-"""Run a sweep: the blocks that are missing are played, here or by an executor, and each is saved
-when it is there.
-"""
+"""Run a sweep: missing blocks are played here or by an executor, each saved once it is done."""
 
 from __future__ import annotations
 
@@ -349,9 +347,7 @@ _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def request_of(plan: SweepPlan) -> dict[str, Any]:
-    """What a worker needs to know: the spec's source, or what pickles it here and only under this
-    Python.
-    """
+    """What a worker needs: the spec's source, or a pickle of it for this Python only."""
     form, content = "source", source_of(plan.spec)
     if content is None:
         try:
@@ -371,9 +367,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
 
 
 def play_block(request: dict[str, Any], number: int) -> Answer:
-    """In a worker: play the block of this number and give its bytes, or say why this worker must
-    not play.
-    """
+    """In a worker: play this block and return its bytes, or why this worker must not play."""
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
@@ -403,9 +397,7 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
-    """The sweep's plan in this process and its workers; both stay between calls, and so do
-    programs.
-    """
+    """The sweep's plan and workers in this process, kept between calls with their programs."""
     loaded: Sweep = run_spec(*spec) if form == "source" else pickle.loads(spec)
     devices = jax.local_devices()
     plan = make_plan(loaded)

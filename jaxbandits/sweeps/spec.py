@@ -1,6 +1,4 @@
-"""What a sweep is: the declarative value, its file, its identity as plain JSON; how it is cut into
-blocks.
-"""
+"""What a sweep is: its declaration, file, identity as plain JSON, and division into blocks."""
 
 from __future__ import annotations
 
@@ -134,9 +132,7 @@ SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was ex
 
 
 def load_spec(path: str) -> Sweep:
-    """The :class:`~jaxbandits.Sweep` in a file, which is executed: run none that you would not run
-    yourself.
-    """
+    """The :class:`~jaxbandits.Sweep` in a file, which is executed: load only one you trust."""
     file = path_of("SPEC.py", path)
     if file.suffix != ".py":
         raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
@@ -317,9 +313,7 @@ class SweepPlan:
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, np.ndarray]]:
-        """For each policy the parameters that are one number in every setting and differ between
-        settings.
-        """
+        """For each policy, parameters of one number a setting that differ between settings."""
         swept: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
         for policy, settings in self.policies.items():
             for name in settings.parameters[0]:
@@ -331,9 +325,7 @@ class SweepPlan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The sweep as JSON, with values as the engines get them: 0.1, float32(0.1) and an array of
-        it are the same.
-        """
+        """The sweep as JSON, values as engines get them: 0.1 and float32(0.1) are the same."""
         spec = self.spec
         constraints = {
             f"{name}, budget {self.budgets[number]}": describe(
@@ -364,9 +356,7 @@ class SweepPlan:
         }
 
     def _code(self) -> dict[str, str]:
-        """For each unit with code of the user's a digest of what was traced, and of what its host
-        methods say.
-        """
+        """For units with user code, a digest of the trace and of what host methods return."""
         digests = {}
         for unit in self.units:
             if unit.task.program is not None:
@@ -492,9 +482,7 @@ class Forecast(NamedTuple):
 def forecast(
     plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()
 ) -> Forecast:
-    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be
-    so.
-    """
+    """Rough time and memory for the blocks that are not ``done``, on this machine."""
     devices = jax.local_devices()
     workers = workers or usual_workers(devices)
     compiling: dict[Any, float] = {}  # seconds, by program

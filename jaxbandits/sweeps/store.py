@@ -90,9 +90,7 @@ class Folder:
                     entry.unlink()
 
     def has_sweep(self) -> bool:
-        """Does the folder hold a sweep, finished or not? One with other files, or with blocks
-        alone, is refused.
-        """
+        """Whether the folder holds a sweep; InputError for other files or only blocks."""
         if self.path.exists() and not self.path.is_dir():
             raise bad("out", str(self.path), "a folder; it is a file")
         if (self.path / MANIFEST).exists():
@@ -173,9 +171,7 @@ class Folder:
         )
 
     def get(self, number: int, files: Mapping[int, Path] | None = None) -> bytes:
-        """The bytes of a finished block, if its checksum is right; ``files`` spares a look at all
-        names for each.
-        """
+        """A finished block's bytes, if its checksum is right; ``files`` saves listing them."""
         path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
             raise InputError(
@@ -184,9 +180,7 @@ class Folder:
         return content
 
     def sound(self) -> tuple[frozenset[int], list[Path]]:
-        """Numbers of the blocks whose checksum is right, and the files of those whose checksum is
-        not.
-        """
+        """(numbers of blocks whose checksum is right, files of those whose checksum is not)."""
         files = self.listed()
         good = frozenset(
             number
@@ -218,9 +212,7 @@ class Folder:
             raise StorageError(problem.errno, f"{failed}; {intact}") from problem
 
     def log(self) -> Note:
-        """Where a run notes its events, one JSON object a line, with times. A full disk stops no
-        run for its log.
-        """
+        """Where a run notes events, one JSON object a line, with times; ignores a full disk."""
         path = (
             self.path
             / LOG
@@ -236,9 +228,7 @@ class Folder:
 
 
 def read_logs(folder: Path) -> list[list[dict[str, Any]]]:
-    """The notes of every run in a sweep's folder, oldest first; a line that was cut off is left
-    out.
-    """
+    """The notes of every run in a sweep's folder, oldest first, without lines cut off."""
     runs = []
     for path in sorted((folder / LOG).glob("*.jsonl")):
         notes = []

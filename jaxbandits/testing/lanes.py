@@ -1,6 +1,4 @@
-"""What the checks share: comparisons to the bit, a lane played by a plain loop, a policy on trial
-and its runs.
-"""
+"""Shared by the checks: bitwise comparisons, a lane by a plain loop, a policy and its runs."""
 
 from __future__ import annotations
 
@@ -271,9 +269,7 @@ def play_lane(
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
-    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the
-    host.
-    """
+    """One lane's key words for a domain, by jax's keys and not by the engines' host hashes."""
     return jax.random.key_data(
         streams.domain_key(streams.lane_key(root, instance, replicate), domain)
     )
@@ -320,9 +316,7 @@ class Subject:
 
     @cached_property
     def variants(self) -> list[Policy]:
-        """The same policy with other values of its leaves, as far as their ranges allow (none if it
-        has none).
-        """
+        """Up to two copies of the policy with other leaf values in range, if it has leaves."""
         variants: list[Policy] = []
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625) if jax.tree.leaves(self.first) else ():
             changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
@@ -344,9 +338,7 @@ class Subject:
         return self.run()
 
     def episodes(self, instance: int) -> Step:
-        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``;
-        host arrays.
-        """
+        """Host: an instance's replicates by the plain loop, as long as ``base``'s longest."""
         if instance not in self._steps:
             rounds = int(self.base.ledger["rounds"][..., -1].max())
             nouns = self.first, self.environment, self.constraint, self.key
@@ -356,9 +348,7 @@ class Subject:
 
     @cached_property
     def steps(self) -> Step:
-        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``, host
-        arrays.
-        """
+        """Host: first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``."""
         rounds = int(min(self.base.ledger["rounds"][0, 0, 0, -1], 64))
         return jax.tree.map(lambda x: x[0, :rounds], self.episodes(0))
 

@@ -136,9 +136,7 @@ def agrees_without_jit(subject: Subject) -> None:
 
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
-    """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old
-    state.
-    """
+    """With ``empty`` set, ``step`` is ``select`` on the old state, whatever the feedback is."""
     for i in subject.sampled(3):
         now = subject.round(i)
         real = now.observation.feedback
@@ -189,9 +187,7 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
-    """Other values of the leaves, another key, another number of settings: the compiled program
-    serves them all.
-    """
+    """Other leaf values, another key or number of settings reuse the compiled program."""
     policies = [subject.first, *subject.variants]
     sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     key = jax.random.fold_in(subject.key, 1)
@@ -276,9 +272,7 @@ def _is_presence(path: Any) -> bool:
 
 
 def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the
-    last, but absent.
-    """
+    """``extra`` absent copies of the last arm in tables ``[instance, arm, …]`` and leaves."""
 
     def pad(path: Any, x: Any) -> np.ndarray:
         x = np.asarray(x)
@@ -320,9 +314,7 @@ def order_and_chunks_change_nothing(subject: Subject) -> None:
 
 
 def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
-    """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of
-    the whole.
-    """
+    """Instances alone, fewer slots and marks, two absent arms: the bits stay the same."""
     axis = arms_axis(subject.environment)
     change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
     # All changes at once, since each of them is a program to compile
@@ -342,9 +334,7 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
 
 
 def leap_equals_scan(subject: Subject) -> None:
-    """An engine that plays many rounds at once, where one takes this policy, gives the bits of the
-    scan engine.
-    """
+    """An engine that plays many rounds at once, if it takes the policy, gives scan's bits."""
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
         promises = (
             (subject.policy, "rests"),
@@ -369,9 +359,7 @@ def replicates_differ(subject: Subject) -> None:
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
-    """An index policy that declares ``rests``: a score reads its own arm and t, and never falls at
-    rest.
-    """
+    """With ``rests`` declared, a score reads its own arm and t, and never falls at rest."""
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
         return
@@ -404,9 +392,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 
 def keys_are_addressed_by_the_round(subject: Subject) -> None:
-    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same
-    in every round.
-    """
+    """No draw uses a fixed key or one of the policy's key alone: it would repeat each round."""
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
     def step(words: jax.Array, before: Any, observation: Any) -> Any:
@@ -480,9 +466,7 @@ def _jaxprs(value: Any) -> list[Any]:
 
 
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
-    """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks
-    do after 128.
-    """
+    """Totals of 300 rewards and costs of one unit do not wrap, as int32 ticks do after 128."""
     leaves, observation = (
         one_setting(subject.first, subject.environment),
         subject.round(0).observation,
@@ -547,9 +531,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
 
 def slopes_are_finite(subject: Subject) -> None:
-    """A randomised policy's ln p of what it draws has a finite slope by each real parameter, in
-    every round.
-    """
+    """ln p of a randomised policy's choice has finite slopes by real parameters, always."""
     if not chooses_by_logits(subject.policy):
         return
     declared = leaves_of(subject.policy).items()
@@ -655,9 +637,7 @@ def clock_runs_forward(subject: Subject) -> None:
 
 
 def every_lane_has_its_own_clock(subject: Subject) -> None:
-    """The clocks of a result are those of its lanes one by one: numbers of an instance reach no
-    other lane's clock.
-    """
+    """Each lane has its own clock: numbers of one instance do not reach another's."""
     instances, like = subject.environment.instances, _before(subject, 0)
     # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts
     # without a word
@@ -706,9 +686,7 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
 
 
 def adds_up_as_declared(subject: Subject) -> None:
-    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.protocol.post`
-    does until then.
-    """
+    """If *additive*, it ends with its clock, and until then it books what ``post`` does."""
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first

@@ -172,9 +172,7 @@ def _play(
 def _outcomes(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
 ) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of
-    them is ``valid``.
-    """
+    """Outcomes ``[valid action, pull]`` of every action alone; arms that are closed are out."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
     valid = np.asarray(outcomes.valid)
     playable = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
@@ -239,9 +237,7 @@ def _pure(
 
 
 def _contexts(environment: Environment, instance: int, words: jax.Array) -> None:
-    """A context has the shape that the spec says, and the same bits alone, again, and among those
-    of other rounds.
-    """
+    """A context has the spec's shape and the same bits alone, again, and among other rounds."""
     world, rounds = at_instance(environment, jnp.int32(instance)), jnp.arange(1, 9, dtype=jnp.int32)
     context_of = jax.jit(lambda round: world.context(typed(words), round))
     alone = [context_of(round) for round in rounds]
@@ -298,9 +294,7 @@ def _closes(environment: Environment) -> bool:
 def _open_rounds(
     environment: Environment, instance: jax.Array, words: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of
-    each).
-    """
+    """Random play of open arms: (open, valid ``[round, K]``; ``opens_next`` of each round)."""
     world, key = at_instance(environment, instance), typed(words)
     exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
 
@@ -426,9 +420,7 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
-    """How far the mean of outcomes in ``low … high`` is from that of their stated means, in
-    standard errors.
-    """
+    """Distance of outcomes in ``low … high`` from their stated means, in standard errors."""
     from scipy import stats as laws  # slow to import
 
     number = sample.size
@@ -479,9 +471,7 @@ _PULLS = 3
 
 
 def _addresses(environment: Environment, root: jax.Array) -> None:
-    """``pull`` says what ``means`` and ``outcome`` say, and an engine that takes the world gives
-    the bits of scan.
-    """
+    """``pull`` agrees with ``means`` and ``outcome``; an engine that fits gives scan's bits."""
     policy: Policy
     if isinstance(environment, AddressedArms) and environment.resources is None:
         policy = CUCB()
