@@ -12,6 +12,7 @@ worker or device runs a lane.
 from __future__ import annotations
 
 import concurrent.futures
+import contextvars
 import operator
 import threading
 import time
@@ -522,8 +523,10 @@ class Workers:
         while (
             count > 0 and self._idle and not self._closed and (queue := self._choose()) is not None
         ):
+            # Code of the user's is traced there, too, and may read a ContextVar
+            context, number = contextvars.copy_context(), self._idle.pop(0)
             threading.Thread(
-                target=self._work, args=(self._idle.pop(0), queue), daemon=True
+                target=context.run, args=(self._work, number, queue), daemon=True
             ).start()
             count -= 1
 

@@ -35,7 +35,7 @@ from jaxbandits.core.checks import (
     user_method,
     whole_number,
 )
-from jaxbandits.core.fingerprint import is_users, traced
+from jaxbandits.core.fingerprint import bring_up_to_date, is_users, traced
 from jaxbandits.core.protocol import (
     Constraint,
     Environment,
@@ -475,6 +475,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     """
     program, failed = None, None
     if has_user_code := any(map(is_users, (policy, environment, constraint))):
+        bring_up_to_date(policy, environment, constraint)
         try:
             program = program_of(scan, policy, environment, constraint)
         except Exception as problem:  # told below, by the method where it is

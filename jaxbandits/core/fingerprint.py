@@ -17,13 +17,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import inspect
 import itertools
 import os
 import reprlib
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -159,6 +160,73 @@ def _is_foreign(part: Any) -> bool:
     """Was a jaxpr made from a function that is neither jax's nor this package's?"""
     file = getattr(part, "jaxpr", part).debug_info.func_filename
     return file is not None and not file.startswith((_JAX, str(_PACKAGE)))
+
+
+def bring_up_to_date(*owners: Any) -> None:
+    """Where code reads arrays of NumPy of 64 bits that were edited: write that into jax's copies.
+
+    jax keeps the copy of 32 bits that it makes of such an array for as long as any trace holds it,
+    by the array's identity, and each new trace would read the old numbers in it.
+    """
+    for array in _arrays_read_by(owners):
+        for kept in jax.make_jaxpr(lambda x=array: jax.numpy.asarray(x))().consts:
+            if isinstance(kept, np.ndarray) and kept.shape == array.shape:
+                with np.errstate(all="ignore"):
+                    now = array.astype(kept.dtype)
+                if now.tobytes() != kept.tobytes():
+                    np.copyto(kept.view(np.ndarray), now)
+
+
+_OTHERS = ("jax", "jaxlib", "numpy", "builtins", "typing", "abc", "dataclasses", "functools")
+
+
+def _is_elsewhere(owner: Any) -> bool:
+    """Is a class or a module one whose arrays nobody edits?"""
+    return getattr(owner, "__module__", owner.__name__).partition(".")[0] in _OTHERS
+
+
+def _arrays_read_by(owners: Iterable[Any]) -> Iterator[np.ndarray]:
+    """The arrays that jax converts, of all that code of the user's reaches by name."""
+    waiting, visited = list(owners), dict[int, Any]()
+    while waiting:
+        item = waiting.pop()
+        if id(item) in visited or isinstance(item, (*_PLAIN, jax.Array)):
+            continue
+        visited[id(item)] = item
+        item = getattr(item, "fget", None) or getattr(item, "__func__", item)
+        if isinstance(item, np.ndarray):
+            if (
+                item.dtype.kind in "iufc"
+                and jax.dtypes.canonicalize_dtype(item.dtype) != item.dtype
+            ):
+                yield item
+        elif isinstance(item, Mapping):
+            waiting += item.values()
+        elif isinstance(item, (tuple, list, set, frozenset)):
+            waiting += item
+        elif isinstance(item, functools.partial):
+            waiting += (item.func, item.args, item.keywords)
+        elif isinstance(function := inspect.unwrap(item) if callable(item) else item, FunctionType):
+            if not _is_elsewhere(function) and not _is_ours(function):
+                waiting += (cell.cell_contents for cell in function.__closure__ or ())
+                waiting += (function.__defaults__, function.__kwdefaults__)
+                waiting += _globals_read(function)
+        elif isinstance(item, type):
+            written = (x for x in item.__mro__ if not _is_elsewhere(x) and not _is_as_written(x))
+            waiting += (vars(kind) for kind in written)
+        elif not isinstance(item, ModuleType) and not _is_elsewhere(type(item)):
+            waiting += (type(item), getattr(item, "__dict__", {}))
+
+
+def _globals_read(function: FunctionType) -> Iterator[Any]:
+    """What a function, or one inside it, may read of its module and of those that it names."""
+    codes = [function.__code__]
+    for code in codes:
+        codes += (x for x in code.co_consts if isinstance(x, CodeType))
+        known = [function.__globals__[x] for x in code.co_names if x in function.__globals__]
+        yield from known
+        for module in (x for x in known if isinstance(x, ModuleType) and not _is_elsewhere(x)):
+            yield from (vars(module)[x] for x in code.co_names if x in vars(module))
 
 
 _aval = functools.lru_cache(4096)(str)  # type and shape of a variable

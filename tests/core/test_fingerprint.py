@@ -5,6 +5,7 @@ are told apart exactly.
 from __future__ import annotations
 
 import ast
+import contextvars
 import functools
 import os
 import pickle
@@ -26,6 +27,7 @@ from jaxbandits._engine.setup import lay_out
 from jaxbandits.core.fingerprint import is_users
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing.lanes import compilations
+from tests.contract.worlds import with_its_own
 from tests.processes import python
 
 ARMS = jb.environments.FiniteArms.bernoulli([0.9, 0.5, 0.1], [0.2, 0.5, 0.9])
@@ -274,3 +276,47 @@ def test_a_class_that_was_pickled_or_patched_for_a_while_is_the_packages_again(
     assert not is_users(policy)
     pickle.loads(pickle.dumps(policy))  # adds __slotnames__ to the class
     assert not is_users(policy)
+
+
+WISH = contextvars.ContextVar("WISH", default=0)
+TABLES = {"by name": [np.zeros(3)]}
+
+
+class Held:
+    table = np.zeros(3, np.int64)
+
+
+def wishing(reads: Any) -> Any:
+    def score(self: Any, arms: Any) -> Any:
+        return (0 * arms.reward + reads()).astype(jnp.float32)
+
+    return with_its_own(IndexPolicy, score=score)()
+
+
+def chosen(policy: Any) -> int:
+    arms = jb.environments.FiniteArms.bernoulli([0.5] * 3, [0.5] * 3)
+    result = jb.simulate(policy, arms, jb.Horizon(20), key=jax.random.key(0), marks=1)
+    return int(result.final["pulls"].argmax())
+
+
+@pytest.mark.parametrize("where", ["closure", "global", "class"])
+def test_an_array_of_64_bits_that_was_edited_is_read_anew(where: str) -> None:
+    """jax would keep its copy of 32 bits for as long as a program that reads it is there."""
+    large = np.zeros(200_000)
+    reads, table = {
+        "closure": (lambda: jnp.asarray(large)[:3], large),
+        "global": (lambda: 0 + TABLES["by name"][0], TABLES["by name"][0]),
+        "class": (lambda: jnp.where(Held.table > 0, Held.table, 0), Held.table),
+    }[where]
+    for best in (1, 2, 0, 1):
+        table[:3] = 0
+        table[best] = 1
+        assert chosen(wishing(reads)) == best
+
+
+def test_a_context_variable_of_the_caller_is_seen_where_programs_are_traced() -> None:
+    policy = wishing(lambda: jnp.arange(3) == WISH.get())
+    for best in (1, 2, 0):
+        token = WISH.set(best)
+        assert chosen(policy) == best
+        WISH.reset(token)
