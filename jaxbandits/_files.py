@@ -87,7 +87,7 @@ def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray
 def save_arrays(
     argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False
 ) -> None:
-    """Write arrays whole or not at all; OSError for a full or broken disk, else InputError."""
+    """Save arrays, whole or not at all; raise OSError (disk full or broken) or InputError."""
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:
