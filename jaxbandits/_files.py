@@ -74,7 +74,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = F
 
 
 def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote, by name; ValueError with what is wrong, after "it"."""
+    """What :func:`write_arrays` wrote, by name; or a ValueError, to be read after "it"."""
     try:
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
@@ -87,7 +87,7 @@ def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray
 def save_arrays(
     argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False
 ) -> None:
-    """Write a file whole or not at all; OSError for a full or broken disk, else InputError."""
+    """Save arrays, whole or not at all; raise OSError (disk full or broken) or InputError."""
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:

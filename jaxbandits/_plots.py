@@ -49,7 +49,7 @@ def nth_look(number: int) -> tuple[str, str, Any]:
 
 
 class Picture(Figure):
-    """A figure without a window: a notebook shows it as a cell's last line, without pyplot."""
+    """A figure without a window; a notebook shows it as a cell's last line, pyplot or not."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)

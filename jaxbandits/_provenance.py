@@ -49,7 +49,7 @@ def processor_name() -> str:
 
 
 def classes_of(policy: Policy) -> list[str]:
-    """This package's classes in a policy and its parts; for a user's class its parent."""
+    """This package's classes in a policy; a user's class counts as its nearest parent."""
     policies = [part for part in _parts(policy) if isinstance(part, Policy)]
     return list(dict.fromkeys(name for part in policies for name in nearest_class(type(part))))
 

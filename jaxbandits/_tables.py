@@ -191,7 +191,7 @@ class NumberStyle:
         return self.written(text).replace("-", "−")
 
     def money(self, value: float, cents: bool = True) -> str:
-        """An amount with currency: two decimals (``cents``: also if whole); 3 digits < 0.1."""
+        """Amount with currency: two decimals (``cents``: if whole too), 3 digits below 0.1."""
         decimals = (
             2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
         )

@@ -149,7 +149,8 @@ def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1
 
 
 def _log_gamma(z: jax.Array, shape: jax.Array, word: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(s, ln(X/s)) of X ~ Gamma(shape); s = shape, or below 1 shape + 1, by U^(1/shape)."""
+    """(s, ln(X/s)) of X ~ Gamma(shape); s = shape, or shape + 1 below 1."""
+    # Below 1: X = Gamma(shape + 1) · U^(1/shape)
     shape = shape.astype(jnp.float32)
     larger = jnp.where(shape < 1, shape + 1, shape)
     less = jnp.where(shape < 1, jnp.log(_open_uniform(word)) / shape, 0)

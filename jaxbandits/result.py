@@ -374,7 +374,7 @@ class Result:
 
     @property
     def fixed_benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`fixed_regret` (:attr:`benchmark_error`)."""
+        """Standard error of :attr:`fixed_regret`'s benchmark, like :attr:`benchmark_error`."""
         return self._chance("fixed", "fixed_benchmark_error")
 
     def _chance(self, benchmark: str, name: str) -> xarray.DataArray:

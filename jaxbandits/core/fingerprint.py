@@ -111,7 +111,7 @@ def _is_as_written(cls: type) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """True for no function, or one written in this package or by a dataclass for it."""
+    """True unless a function from elsewhere; what a dataclass generates counts as ours."""
     function = (
         getattr(value, "fget", None)
         or getattr(value, "func", None)

@@ -323,7 +323,7 @@ class CensoredSpec(Spec):
         return ticks.from_units(self.penalties).astype(np.int32)
 
     def consumption_ticks(self, consumption: Any) -> np.ndarray:
-        """Host: consumption in user units as ticks, rounded down; 2²⁴ + 1 above τ_max (∞)."""
+        """Host: consumption in user units as ticks, rounded down; 2²⁴ + 1 above τ_max or ∞."""
         x = np.asarray(consumption, np.float64) / self.tau_max
         return np.where(x > 1, OVER, ticks.floor_from_units(np.clip(x, 0, 1))).astype(np.int32)
 

@@ -134,7 +134,7 @@ threefry2x32 = jax.jit(threefry2x32_of)  # traced once, however often it is used
 
 
 def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """The 64 random bits at ``(key, first, second)``, ``uint32[2]``; scalars: one lane."""
+    """The 64 random bits, ``uint32[2]``, at ``(key, first, second)``: scalars, of one lane."""
     data = jax.random.key_data(key)
     place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
     return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))

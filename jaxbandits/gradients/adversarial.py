@@ -1,4 +1,4 @@
-"""Worst instances: gradient ascent by arms' means, on a regret or the gap of two policies."""
+"""Worst instances: gradient ascent over arms' means, on a regret or two policies' gap."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def moved(policy: Policy, paths: Sequence[str], shares: jax.Array) -> Policy:
 
 
 class FloatSum(NamedTuple):
-    """``whole + rest``: a sum of any size in two float32, some 45 bits; NaN if not finite."""
+    """``whole + rest``, float32: any sum to some 45 bits; NaN if a term is not finite."""
 
     whole: jax.Array
     rest: jax.Array

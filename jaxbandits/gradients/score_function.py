@@ -227,7 +227,7 @@ def _explicit(
     pulls: np.ndarray,
     names: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """∂(rate · clock − Σ earned · μ^r)/∂θ at fixed pulls, ``[setting, instance, run, K]``."""
+    """∂(rate·clock − Σ earned·μ^r)/∂θ, pulls fixed: ``[setting, instance, replicate, K]``."""
     mean_r, mean_c = arms.values()
     by_money = pays_for_the_clock(constraint.prepare(arms))
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
@@ -278,7 +278,7 @@ def _rate_gradients(
 
 
 def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
-    """Pulls whose reward counted: the exact mean-reward total shows whose last one did not."""
+    """Pulls whose reward counted; the exact total of means shows which arm forfeited one."""
     mean = np.where(np.asarray(arms.present), np.asarray(arms.mean_reward, np.int64), -1)
     every = (pulls.astype(np.int64) * np.maximum(mean, 0)[:, None]).sum(-1)
     missing = every - result.ledger["expected_reward"][..., -1]

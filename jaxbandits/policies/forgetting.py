@@ -265,7 +265,7 @@ class Windowed(_Forgetting):
 
 
 class DiscountedState(NamedTuple):
-    """The inner state with every count a total too, and the weight of all earlier rounds."""
+    """The inner state with every count as a total, and the weight of all earlier rounds."""
 
     inner: Pytree
     rounds: Total

@@ -478,7 +478,7 @@ class ConservativeUCB(ArmTotals):
         return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(math.e**2) * zeta) + grows
 
     def bounds(self, means: ArmMeans, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(index that J maximises, sure gain over the floor in units of max(1, (1−α)ρ₀))."""
+        """(index whose argmax is J, sure gain over the floor in units of max(1, (1−α)ρ₀))."""
         default, unseen = jax.lax.iota(jnp.int32, means.n.shape[0]) == 0, means.n == 0
         n = jnp.maximum(means.n, 1)
         width = jnp.sqrt(jnp.maximum(self.psi(n, arms), 0) / n)

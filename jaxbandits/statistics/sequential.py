@@ -38,7 +38,7 @@ CLAIMS = ("most runs", "average")
 
 
 class ClearPairs(NamedTuple):
-    """First run (from 1) at which a claim for the row over the column is clear; 0: never."""
+    """First run (from 1) at which a claim for the row over the column is clear, or 0."""
 
     most: xarray.DataArray  # the row earns more than the column in most runs
     average: xarray.DataArray  # the same of more on average

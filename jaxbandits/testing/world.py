@@ -420,7 +420,7 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
-    """Distance of outcomes in ``low … high`` from their stated means, in standard errors."""
+    """Distance of a mean in ``low … high`` from the stated one, in standard errors."""
     from scipy import stats as laws  # slow to import
 
     number = sample.size
