@@ -309,6 +309,11 @@ class RequestTable(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 
+    def prices(self) -> np.ndarray | None:
+        """Of arms that cost the same in all rows."""
+        cost = np.asarray(self.cost, np.int64)
+        return np.where((cost == cost[:, :1]).all(axis=1), cost[:, 0], 0)
+
     def rows(
         self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0
     ) -> np.ndarray:
