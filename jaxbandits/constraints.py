@@ -27,6 +27,7 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.ticks import Total
 
 LAST_PULLS = ("counts", "forfeits")
+_DECIMALS = 6  # digits of the smallest unit in which prices are looked for
 _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 
 # --- A total budget, a horizon, an average cost
@@ -38,40 +39,54 @@ def _of_resources(argument: str, value: Any, environment: Environment, may_be: s
     return per_instance(argument, positive(argument, value, may_be), environment.instances, core)
 
 
-def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
-    """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money."""
+def _money(argument: str, value: Any, environment: Environment, lowest: bool) -> np.ndarray:
+    """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money; see
+    :func:`in_prices`.
+    """
     may_be = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
     units = _of_resources(argument, value, environment, may_be)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
     if (wrong := (whole < 1) | (units > _MOST)).any():
         raise bad(argument, float(units[wrong][0]), may_be)
-    return whole
+    prices = environment.prices()
+    return whole if prices is None else in_prices(whole, units, prices, lowest)
 
 
-def _in_prices(whole: np.ndarray, environment: Environment, lowest: bool = False) -> np.ndarray:
-    """A budget that is k times a price that never varies, as far as ticks can tell, is k times the
-    price in ticks.
+def in_prices(whole: np.ndarray, units: np.ndarray, prices: np.ndarray, lowest: bool) -> np.ndarray:
+    """A budget in the ticks that prices which never vary have in sum, where they are known exactly.
 
     A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which
-    are four more than 1.0. What is told by k/2 must be less than half a price. Of several such arms
-    the dearest in ticks counts, or the ``lowest``: then all bundles that cost no more than the
-    budget in money, or no less, do so in ticks.
+    are four more than 1.0. What a price is exactly is known where all of them and the budget are
+    whole multiples of a decimal unit, such as a cent, and where the budget is k times a price, told
+    by k/2 ticks. The budget is then taken in units of the price that was rounded up most, or
+    (``lowest``) down most: all bundles that cost no more than it in money, or no less, do so in
+    ticks.
     """
-    prices = environment.prices()
-    if prices is None:
-        return whole
-    amount, prices = whole[:, None], np.broadcast_to(prices, (len(whole), *prices.shape[1:]))
+    amount = np.broadcast_to(whole[:, None], (len(whole), *prices.shape[1:]))
+    prices, money = np.broadcast_to(prices, amount.shape), np.asarray(units, np.longdouble)[:, None]
     times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
-    fits = (
+    known = (
         (prices > 0)
         & (times > 0)
         & (times < prices)
         & (abs(times * prices - amount) <= times / 2 + 1)
     )
-    worth = np.where(fits, times * prices, amount)
+    exact = np.where(known, money * ticks.ONE / np.maximum(times, 1), np.maximum(prices, 1))
+    for digits in range(_DECIMALS, 0, -1):  # the largest unit of which all are multiples
+        unit = np.longdouble(10) ** -digits
+        decimal = np.maximum(np.rint(prices / (ticks.ONE * unit)), 1) * unit
+        near = (abs(decimal * ticks.ONE - prices) <= 0.5) | (prices == 0)
+        multiple = abs(np.rint(money / unit) * unit - money) <= 2.0**-40 * money
+        ratio = np.where(prices > 0, prices / (decimal * ticks.ONE), 1)
+        # In a run prices are off by less than a unit
+        tells = money * np.ptp(ratio, axis=1, keepdims=True) < unit
+        all_fit = (near & multiple & tells).all(axis=1, keepdims=True) & (prices > 0)
+        exact, known = np.where(all_fit, decimal * ticks.ONE, exact), known | all_fit
+    worth = np.where(known, money * ticks.ONE * prices / exact, amount)
     if lowest:
-        return np.where(fits.any(1), np.where(fits, worth, np.iinfo(np.int64).max).min(1), whole)
-    return worth.max(1)
+        least = np.where(known, worth, np.inf).min(axis=1)
+        return np.where(known.any(axis=1), np.ceil(least - 1e-3), whole).astype(np.int64)
+    return np.floor(worth.max(axis=1) + 1e-3).astype(np.int64)
 
 
 def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
@@ -106,7 +121,8 @@ class TotalBudget(Constraint):
 
     Args:
         budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴,
-            or k times the ticks of a price that never varies where it is k times that price. With d
+            or in the ticks of prices that never vary, where these and B are whole multiples of a
+            cent, say, or B is k times a price: then a run ends as sums of decimals do. With d
             resources ``[d]`` or ``[instance, d]``, each in its own units.
         last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
         rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a
@@ -142,8 +158,7 @@ class TotalBudget(Constraint):
 
     def prepare(self, environment: Environment) -> Constraint:
         one_of("last_pull", self.last_pull, LAST_PULLS)
-        whole = _money("budget", self.budget, environment)
-        whole = _in_prices(whole, environment, lowest=self.last_pull == "counts")
+        whole = _money("budget", self.budget, environment, lowest=self.last_pull == "counts")
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
             raise bad(
@@ -493,7 +508,7 @@ class Renewing(_RoundClock):
                 has,
                 f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)",
             )
-        whole = _in_prices(_money("amount", amounts, environment), environment)
+        whole = _money("amount", amounts, environment, lowest=False)
         requests = self._table("requests", self.requests, environment.instances)
         expected = (
             requests

@@ -4,6 +4,9 @@ linprog.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -236,3 +239,59 @@ def test_several_resources_are_columns_not_rows():
     assert {"spent_0", "spent_1"} <= set(table)
     assert not {"spent", "resource"} & set(table)
     assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()
+
+
+def ends_of_decimals(prices: list[int], budget: int, chosen: Any, last_pull: str) -> int:
+    """How many pulls a loop of Decimal plays until the money is spent, or the next one exceeds it."""
+    left, pulls = Decimal(budget) / 100, 0
+    for arm in chosen:
+        price = Decimal(prices[arm]) / 100
+        if last_pull == "forfeits" and price > left:
+            break
+        left, pulls = left - price, pulls + 1
+        if left <= 0:
+            break
+    return pulls
+
+
+def test_cents_end_where_decimals_end() -> None:
+    """Random prices and budgets in whole cents, both rules: the sums of ticks reach the budget when
+    those of Decimals do.
+    """
+    rng = np.random.default_rng(61)
+    for case in range(60):
+        count = rng.integers(1, 4)
+        prices = rng.integers(1, 100, count).tolist()
+        budget = int(rng.choice([60, 100, rng.integers(1, 5000)]))
+        arms = FiniteArms.empirical([[([0.5], [price / 100]) for price in prices]])
+        order = rng.integers(0, count, 5000)
+        paid = np.cumsum(np.asarray(arms.prices())[0][order])
+        for rule in ("counts", "forfeits"):
+            limit = jb.TotalBudget(budget / 100, last_pull=rule).prepare(arms)
+            end = ticks.join(limit.budget)[0]  # type: ignore[attr-defined]
+            pulls = int((paid < end).sum()) + 1 if rule == "counts" else int((paid <= end).sum())
+            must = ends_of_decimals(prices, budget, order, rule)
+            assert pulls == must, (case, prices, budget, rule)
+
+
+@pytest.mark.parametrize("rule", ["counts", "forfeits"])
+def test_ten_dimes_are_a_dollar_everywhere(rule: str) -> None:
+    arms = FiniteArms.empirical([[([0.5], [0.1])]])
+    table = jb.environments.RequestTable.of([[0.5]] * 3, [[0.1]] * 3)
+    dollar = jb.TotalBudget(1.0, last_pull=rule)
+    for world in (arms, table):
+        result = jb.simulate(jb.policies.MUCB(), world, dollar, key=jax.random.key(0), marks=1)
+        assert (result.reward.item(), result.rounds.item()) == (5.0, 10)
+    purse = jb.environments.Stocked.of(arms, money=[[1.0]], last_pull=rule)
+    result = jb.simulate(jb.policies.MUCB(), purse, jb.Horizon(30), key=jax.random.key(0), marks=1)
+    assert (result.reward.item(), result.final["pulls"].item()) == (5.0, 10)
+
+
+def test_prices_that_are_no_decimals_change_no_budget() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        prices = rng.uniform(0.01, 1, 3)
+        arms = FiniteArms.empirical([[([0.5], [price]) for price in prices]])
+        budget = float(rng.uniform(1, 100))
+        limit = jb.TotalBudget(budget, last_pull="counts").prepare(arms)
+        assert ticks.join(limit.budget)[0] == int(budget * 2**24)  # type: ignore[attr-defined]

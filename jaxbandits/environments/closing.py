@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, one_of
-from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
+from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget, in_prices
 from jaxbandits.core import ticks
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, bad, numbers
@@ -142,7 +142,12 @@ class Stocked(AddressedArms):
             amount = _per_arm("money", money, shape)
             if not (amount > 0).all():
                 raise bad("money", money, "above 0, or infinity where there is no limit")
-            purse = ticks.split(ticks.floor_from_units(np.minimum(amount, 2.0**30)))
+            amount = np.minimum(amount, 2.0**30)
+            whole, prices = ticks.floor_from_units(amount), world.prices()
+            if prices is not None and prices.shape == whole.shape:  # each arm by its own price
+                by_arm = whole.ravel(), amount.ravel(), prices.reshape(-1, 1)
+                whole = in_prices(*by_arm, last_pull == "counts").reshape(whole.shape)
+            purse = ticks.split(whole)
         starts = table = None
         if shown is not None:
             table = np.asarray(shown)

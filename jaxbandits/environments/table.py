@@ -448,6 +448,11 @@ class RequestTable(Environment):
         cost = np.moveaxis(np.asarray(self.cost, np.int64), 1, -1)
         return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
 
+    def prices(self) -> np.ndarray | None:
+        """Of arms that cost the same in all rows."""
+        cost = np.asarray(self.cost, np.int64)
+        return np.where((cost == cost[:, :1]).all(axis=1), cost[:, 0], 0)
+
     def rows(
         self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0
     ) -> np.ndarray:
