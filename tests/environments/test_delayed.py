@@ -647,7 +647,8 @@ def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> N
     for costs in ([[0.1, 0.2]], [[0.3]]):
         assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
     assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth
-    assert whole(1000.03, [[0.1]]) == int(1000.03 * ticks.ONE)
+    assert whole(1000.03, [[0.1]]) == 100003 * tenth // 10  # both are whole cents
+    assert whole(1000 / 3, [[0.1]]) == int(1000 / 3 * ticks.ONE)
 
 
 def test_a_free_arm_is_played_whatever_is_left() -> None:
