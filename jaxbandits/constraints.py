@@ -48,25 +48,32 @@ def _money(argument: str, value: Any, environment: Environment, lowest: bool) ->
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
     if (wrong := (whole < 1) | (units > _MOST)).any():
         raise bad(argument, float(units[wrong][0]), may_be)
-    prices = environment.prices()
+    costs, prices = environment.listed_costs(), environment.prices()
+    if costs is not None:
+        by_unit = in_prices(whole, units, costs, lowest, multiples=False)
+        if prices is None or (by_unit != whole).any():
+            return by_unit
     return whole if prices is None else in_prices(whole, units, prices, lowest)
 
 
-def in_prices(whole: np.ndarray, units: np.ndarray, prices: np.ndarray, lowest: bool) -> np.ndarray:
-    """A budget in the ticks that prices which never vary have in sum, where they are known exactly.
+def in_prices(
+    whole: np.ndarray, units: np.ndarray, prices: np.ndarray, lowest: bool, multiples: bool = True
+) -> np.ndarray:
+    """A budget in the ticks that prices have in sum, where they are known exactly.
 
     A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which
     are four more than 1.0. What a price is exactly is known where all of them and the budget are
-    whole multiples of a decimal unit, such as a cent, and where the budget is k times a price, told
-    by k/2 ticks. The budget is then taken in units of the price that was rounded up most, or
-    (``lowest``) down most: all bundles that cost no more than it in money, or no less, do so in
-    ticks.
+    whole multiples of a decimal unit, such as a cent, and (``multiples``, for prices that never
+    vary) where the budget is k times a price, which k/2 ticks decide. The budget is then taken in
+    units of the price that was rounded up most, or (``lowest``) down most: all bundles that cost no
+    more than it in money, or no less, do so in ticks.
     """
     amount = np.broadcast_to(whole[:, None], (len(whole), *prices.shape[1:]))
     prices, money = np.broadcast_to(prices, amount.shape), np.asarray(units, np.longdouble)[:, None]
     times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
     known = (
-        (prices > 0)
+        multiples
+        & (prices > 0)
         & (times > 0)
         & (times < prices)
         & (abs(times * prices - amount) <= times / 2 + 1)

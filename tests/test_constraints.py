@@ -295,3 +295,21 @@ def test_prices_that_are_no_decimals_change_no_budget() -> None:
         budget = float(rng.uniform(1, 100))
         limit = jb.TotalBudget(budget, last_pull="counts").prepare(arms)
         assert ticks.join(limit.budget)[0] == int(budget * 2**24)  # type: ignore[attr-defined]
+
+
+def test_costs_that_vary_in_cents_end_where_decimals_end() -> None:
+    """Rows of one arm, and cells of a table, cost different cents."""
+    rng = np.random.default_rng(62)
+    for case in range(40):
+        cents = rng.integers(1, 60, rng.integers(2, 5))
+        budget = int(rng.choice([60, 100, rng.integers(50, 3000)]))
+        arms = FiniteArms.empirical([[([0.5] * len(cents), list(cents / 100))]])
+        table = jb.environments.RequestTable.of(np.full((len(cents), 1), 0.5), cents[:, None] / 100)
+        order = rng.integers(0, len(cents), 4000)
+        for world in (arms, table, jb.environments.Stocked.of(arms, pulls=[5000])):
+            paid = np.cumsum(np.asarray(world.listed_costs())[0][order])  # type: ignore[arg-type]
+            for rule in ("counts", "forfeits"):
+                limit = jb.TotalBudget(budget / 100, last_pull=rule).prepare(world)
+                end, sums = ticks.join(limit.budget)[0], np.cumsum(cents[order])  # type: ignore[attr-defined]
+                same = (paid < end, sums < budget) if rule == "counts" else (paid <= end, sums <= budget)  # fmt: skip
+                assert (same[0] == same[1]).all(), (case, cents, budget, rule)

@@ -255,6 +255,12 @@ class Environment(_Fields):
         """
         return None
 
+    def listed_costs(self) -> np.ndarray | None:
+        """Host: all costs that occur, in ticks, int64 ``[instance, n(, d)]``, 0 for none; None: no
+        list.
+        """
+        return None
+
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:

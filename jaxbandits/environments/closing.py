@@ -262,6 +262,12 @@ class Stocked(AddressedArms):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.arms.values()
 
+    def prices(self) -> np.ndarray | None:
+        return self.arms.prices()
+
+    def listed_costs(self) -> np.ndarray | None:
+        return self.arms.listed_costs()
+
     def most(self, constraint: Constraint, instance: int = 0) -> float:
         """Host: the most an instance can earn by a constraint's end (:meth:`benchmarks`)."""
         ready = constraint.prepare(self)

@@ -314,6 +314,13 @@ class Delayed(AroundWorld):
             return reward, np.repeat(cost[..., None], self.resources, axis=-1)
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
+    def listed_costs(self) -> np.ndarray | None:
+        """All of them, to each budget."""
+        costs, inside = self.environment.listed_costs(), self.environment.spec.resources
+        if costs is None or inside is not None or self.resources is None:
+            return costs
+        return np.repeat(costs[..., None], self.resources, axis=-1)
+
     def prices(self) -> np.ndarray | None:
         """The prices of the arms, to each budget."""
         prices = self.environment.prices()

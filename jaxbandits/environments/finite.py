@@ -575,6 +575,13 @@ class FiniteArms(AddressedArms):
         """Host: see :meth:`Law.cost_steps`."""
         return self.law.cost_steps()
 
+    def listed_costs(self) -> np.ndarray | None:
+        """Of resampled rows."""
+        law = self.law
+        if not isinstance(law, (RowsLaw, WeightedRowsLaw)):
+            return None
+        return listed(law.cost, 0 if self.resources is None else 1)
+
     def prices(self) -> np.ndarray | None:
         """Of arms all of whose rows, or clicks, cost the same."""
         law = self.law
@@ -587,6 +594,15 @@ class FiniteArms(AddressedArms):
             same = (np.asarray(law.paid) == ticks.ONE) & (np.asarray(law.spread) == 0)
             return np.where(same, np.asarray(law.price, np.int64), 0)
         return None
+
+
+def listed(costs: Any, resources: int) -> np.ndarray | None:
+    """Costs ``[instance, …]`` with so many axes of resources behind, as ``[instance, n(, d)]``; None
+    where they are too many to look through in each call.
+    """
+    table = np.asarray(costs, np.int64)
+    end = table.ndim - resources
+    return None if table[0].size > 2**17 else table.reshape(len(table), -1, *table.shape[end:])
 
 
 def refuses_but_one_arm(action: Any) -> str | None:
@@ -641,6 +657,9 @@ class AroundWorld(Environment):
 
     def prices(self) -> np.ndarray | None:
         return self.world.prices()
+
+    def listed_costs(self) -> np.ndarray | None:
+        return self.world.listed_costs()
 
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
         return self.world.benchmarks(constraint, clock)

@@ -27,7 +27,7 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.tables import check_unit, fits, ticks32
-from jaxbandits.environments.finite import refuses_but_one_arm
+from jaxbandits.environments.finite import listed, refuses_but_one_arm
 
 _MOST_ROWS = 2**30
 _SWAPS = (
@@ -447,6 +447,10 @@ class RequestTable(Environment):
         """Host: of the cells of each arm, see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
         cost = np.moveaxis(np.asarray(self.cost, np.int64), 1, -1)
         return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
+
+    def listed_costs(self) -> np.ndarray | None:
+        """Of all cells."""
+        return listed(self.cost, 0 if self.resources is None else 1)
 
     def prices(self) -> np.ndarray | None:
         """Of arms that cost the same in all rows."""
