@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxbandits.apps.comparison import Instance
+from jaxbandits.apps.comparison import Evidence, Instance
 
 _AGE = re.compile(r"\d+\s*-\s*\d+|\d+\+")
 _ZERO_REWARD_BECOMES, _LARGEST_SCALED_MEAN = 0.01, 0.99
@@ -41,14 +41,19 @@ def read_ads(path: Path, repair: bool = False) -> tuple[tuple[Instance, ...], Co
     for i in range(1, len(rows)):
         above[i] = above[i] or above[i - 1]
         below[-1 - i] = below[-1 - i] or below[-i]
-    groups, dropped = dict[str, list[tuple[str, float, float]]](), Counter[str]()
+    groups, dropped = dict[str, list[tuple[str, float, float, float]]](), Counter[str]()
     for i, row in enumerate(rows):
         campaign = above[i] if below[i] in (None, above[i]) else None
         if shifted[i] and (not repair or campaign is None):
             dropped["shifted"] += 1
             continue
         if shifted[i]:
-            row = [*row[:start], campaign, *[""] * (width - 1), *row[start : len(row) - width]]
+            row = [
+                *row[:start],
+                campaign or "",
+                *[""] * (width - 1),
+                *row[start : len(row) - width],
+            ]
         clicks, conversions, spent = (
             float(row[at[x]]) for x in ("clicks", "total_conversion", "spent")
         )
@@ -59,7 +64,7 @@ def read_ads(path: Path, repair: bool = False) -> tuple[tuple[Instance, ...], Co
         )
         dropped[reason] += 1
         if not reason:
-            ad = row[at["ad_id"]], conversions / clicks or _ZERO_REWARD_BECOMES, spent / clicks
+            ad = row[at["ad_id"]], clicks, conversions, spent
             name = "/".join(row[at[x]] for x in ("campaign_id", "age", "gender"))
             groups.setdefault(name, []).append(ad)
     del dropped[""]
@@ -67,8 +72,10 @@ def read_ads(path: Path, repair: bool = False) -> tuple[tuple[Instance, ...], Co
     return tuple(_instance(name, ads) for name, ads in groups.items() if len(ads) > 1), dropped
 
 
-def _instance(name: str, ads: list[tuple[str, float, float]]) -> Instance:
-    arms, *means = zip(*ads, strict=True)
-    reward, cost = (np.array(x) for x in means)
-    bounds = [float(x.max() / _LARGEST_SCALED_MEAN) for x in (reward, cost)]
-    return Instance(name, arms, reward, cost, *bounds, None)
+def _instance(name: str, ads: list[tuple[str, float, float, float]]) -> Instance:
+    names, *columns = zip(*ads, strict=True)
+    clicks, conversions, spent = (np.array(x) for x in columns)
+    reward, cost = np.where(conversions, conversions / clicks, _ZERO_REWARD_BECOMES), spent / clicks
+    top, dearest = (float(x.max() / _LARGEST_SCALED_MEAN) for x in (reward, cost))
+    evidence = Evidence("counts", clicks, conversions, spent, whole=True)
+    return Instance(name, names, reward, cost, top, dearest, None, evidence)

@@ -550,9 +550,7 @@ def _draw(axis: Any, runs: Curves, kind: str, policy: str, bands: bool) -> None:
 
 def densities(options: Options) -> list[Row]:
     """Figure 3f: where the mean rewards and costs of the campaign with 33 ads lie."""
-    (campaign,) = [
-        c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33
-    ]
+    (campaign,) = [c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33]
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
     rows = []

@@ -143,5 +143,9 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
             value = f"{value:.15g}"
         for item in value if isinstance(value, list) else [value] * (value is not None):
             # One word, for an empty name, or one of dashes, is no word of its own
-            command += [option_name(name)] * item if item in (True, False) else [f"{option_name(name)}={item}"]
+            command += (
+                [option_name(name)] * item
+                if item in (True, False)
+                else [f"{option_name(name)}={item}"]
+            )
     return shlex.join([*command, "--budget", rounded, "--policies", policies])

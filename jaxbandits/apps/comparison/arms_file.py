@@ -117,6 +117,8 @@ def read_arms(
     ]
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
+    if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
+        raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
     for role, title in (columns or {}).items():
         if role not in ROLES:
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
@@ -249,16 +251,14 @@ def _leave_out(sheet: Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     if not size:
         raise sheet.error("no row is left; it must have at least two arms")
     first, edge = np.full(size, "", object), np.arange(size)
+    looked_at = [(sheet.cells[n], edge) for n in sheet.at.get("name", ())]
     for n in texts:
         first = np.where(first == "", sheet.cells[n], first)
     if sheet.kind == "log":  # a prompt may begin so
         edge = edge[[0, *range(max(size - 3, 1), size)]]
-    for column, rows in (
-        *((sheet.cells[n], slice(None)) for n in sheet.at.get("name", ())),
-        (first, edge),
-    ):
+    for column, rows in (*looked_at, (first, edge)):
         if (total := passes(column[rows], _TOTAL.fullmatch)).any():
-            i = int(np.arange(size)[rows][np.argmax(total)])
+            i = int(rows[np.argmax(total)])
             say = f"--drop {shlex.quote(column[i])} leaves it out"
             raise sheet.error(f"{quoted(column[i])} is called a total; {say}", i)
     for n in names:
@@ -446,10 +446,10 @@ def _melt(sheet: Sheet, drop: Sequence[str]) -> None:
         arm, what = (
             (next(filter(None, parts.groups())).strip(" ()[]"), what) if parts else (title, "")
         )
-        cells = sheet.cells[n][:1000]
-        filled = ~is_empty(cells)
+        head = sheet.cells[n][:1000]
+        filled = ~is_empty(head)
         is_read = (
-            cells.dtype != object or 2 * (passes(cells, is_number) & filled).sum() > filled.sum()
+            head.dtype != object or 2 * (passes(head, is_number) & filled).sum() > filled.sum()
         )
         if title and is_read and not {title, arm} & {*drop}:
             if arm in columns[what]:
@@ -489,11 +489,12 @@ def _melt(sheet: Sheet, drop: Sequence[str]) -> None:
     }
     _leave_out(sheet, [text for text in drop if text not in known], numeric)
     for n in numeric:
-        cells = sheet.cells[n]
-        if cells.dtype != object:  # a frame's, as texts that read in one way
-            sheet.cells[n] = np.array(["" if x != x else f"{x:.17e}" for x in cells], object)
+        if sheet.cells[n].dtype != object:  # a frame's, as texts that read in one way
+            texts = ["" if x != x else f"{x:.17e}" for x in sheet.cells[n]]
+            sheet.cells[n] = np.array(texts, object)
     whole = np.all(
-        [passes(sheet.cells[n], lambda x: x.casefold() not in NOTHING | UNKNOWN) for n in numeric], axis=0
+        [passes(sheet.cells[n], lambda x: x.casefold() not in NOTHING | UNKNOWN) for n in numeric],
+        axis=0,
     )
     sheet.only(whole, "left out: a request without a number of each arm")
     titles = [sheet.titles[n] for n in (*scores.values(), *costs.values())]
@@ -557,8 +558,8 @@ def _table(rows: _Rows, limits: Sequence[float | None]) -> ArmsTable:
         sheet.notes.append(f"{len(sheet.line):,} rows summed to {len(rows.arms):,} arms")
     if kind == "log" and (gaps := np.isnan(rows.value + rows.spent)).any():
         sheet.changes.append(f"without reward or cost, gaps: {sheet.lines(gaps)}")
-    for arm in kept_out[:5]:
-        sheet.changes.append(f"kept out, {arm.reason}: {quoted(arm.arm)} (line {arm.line})")
+    for out in kept_out[:5]:
+        sheet.changes.append(f"kept out, {out.reason}: {quoted(out.arm)} (line {out.line})")
     sheet.changes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
     if limits[0] is None and bounds[0] > 1:
         sets = "(--reward-max sets another)"
@@ -590,7 +591,7 @@ def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray) -> _Arm:
         reason = "no reward" if missing[1].any() else "no cost"
         return arm._replace(reason=reason if sheet.kind != "counts" else "a number is not known")
     columns = [x[known] for x in columns]
-    pulls, value, spent = totals = tuple(math.fsum(x.tolist()) for x in columns)
+    pulls, value, spent = (math.fsum(x.tolist()) for x in columns)
     if min(value, spent) < 0:  # refunds may make a row negative, not an arm
         place = f"{sheet.source}, line {sheet.line[at[0]]}, arm {quoted(arm.name)} in all"
         raise bad(place, min(value, spent), MAY_BE)
@@ -600,7 +601,7 @@ def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray) -> _Arm:
     if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
         reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
     reason = "it cost nothing" * (cost == 0) or "its cost is too large" * math.isinf(cost / _SHARE)
-    return arm._replace(totals=totals, reward=reward, cost=cost, reason=reason)
+    return arm._replace(totals=(pulls, value, spent), reward=reward, cost=cost, reason=reason)
 
 
 def _bounds(

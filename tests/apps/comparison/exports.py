@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (a file is a line)
 """Forty everyday exports and what is true of them: pulls, rewards and money of each arm.
 
 A person says which column is what, and no more; the truths were written from the tables.
@@ -36,7 +37,7 @@ EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, flo
     "swiss": ("Kampagne;Klicks;Kosten;Conversions\nA;1'300;CHF 650.00;12\nB;10;CHF 2.50;1\n", {"columns": GERMAN}, BIG),
     "french": ("Campagne;Clics;Coût;Achats\nA;1\u202f300;650,00 €;12\nB;10;2,50 €;1\n",
                {"columns": {"name": "Campagne", "pulls": "Clics", "reward": "Achats", "cost": "Coût"}}, BIG),
-    "cyrillic": ("Кампания;Клики;Расход;Заказы\nA;1300;650,00 ₽;12\nB;10;2,50 ₽;1\n".encode("utf-8"),
+    "cyrillic": ("Кампания;Клики;Расход;Заказы\nA;1300;650,00 ₽;12\nB;10;2,50 ₽;1\n",
                  {"columns": {"name": "Кампания", "pulls": "Клики", "reward": "Заказы", "cost": "Расход"}}, BIG),
     "american thousands": ('Campaign,Clicks,Cost,Conversions\nA,"1,300",$650.00,12\nB,10,$2.50,1\n', {"columns": GOOGLE}, BIG),
     "india": ('Campaign,Clicks,Cost,Conversions\nA,"1,300","₹1,50,650.50",12\nB,10,₹2.50,1\n', {"columns": GOOGLE},

@@ -55,7 +55,9 @@ def test_what_may_be_another_number_is_refused_in_one_line(tmp_path: Path, name:
     assert "arms.csv" in str(caught.value) or str(caught.value).startswith(("columns", "drop"))
 
 
-@pytest.mark.parametrize("name", [x for x, (*_, words) in TRAPS.items() if words.startswith("--drop")])
+@pytest.mark.parametrize(
+    "name", [x for x, (*_, words) in TRAPS.items() if words.startswith("--drop")]
+)
 def test_a_total_is_left_out_as_the_message_says(tmp_path: Path, name: str) -> None:
     content, options, words = TRAPS[name]
     if not options:
@@ -79,11 +81,21 @@ def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_pa
 
 
 def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"name": [11, 12, 13], "clicks": [100, 200, 9], "spent": [50, 80.125, np.nan], "conversions": [5, 4.0, 1]})
+    frame = pd.DataFrame(
+        {
+            "name": [11, 12, 13],
+            "clicks": [100, 200, 9],
+            "spent": [50, 80.125, np.nan],
+            "conversions": [5, 4.0, 1],
+        }
+    )
     table = read_arms(frame)
     assert totals(table) == {"11": (100, 5, 50), "12": (200, 4, 80.125)}
     assert [(arm.arm, arm.reason) for arm in table.kept_out] == [("13", "a number is not known")]
-    log = pd.DataFrame({"reward": [True, False, True, True], "cost": [1.5, 2, 1, 1]}, index=pd.Index(list("abab"), name="name"))
+    log = pd.DataFrame(
+        {"reward": [True, False, True, True], "cost": [1.5, 2, 1, 1]},
+        index=pd.Index(list("abab"), name="name"),
+    )
     assert totals(read_arms(log)) == {"a": (2, 2, 2.5), "b": (2, 1, 3)}
     scores = pd.DataFrame({"a": [1, 0], "a_cost": [1.234, 2], "b": [0.5, 1], "b_cost": [3.0, 4]})
     assert totals(read_arms(scores, wide=True))["a"] == (2, 1, 3.234)
@@ -94,16 +106,29 @@ def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
 def test_means_bounds_and_units(tmp_path: Path) -> None:
     table = read(tmp_path, MEANS + "b,0.2,3\na,0.75,0.5\nc,0,1\n")
     (instance,) = table.instances
-    assert (table.kind, instance.name, instance.arms, table.notes) == ("means", "arms", ("b", "a", "c"), ())
+    assert (table.kind, instance.name, instance.arms, table.notes) == (
+        "means",
+        "arms",
+        ("b", "a", "c"),
+        (),
+    )
     assert (instance.reward_bound, instance.cost_bound) == (1.0, 3 / 0.99)
     columns = {"name": "model", "mean_reward": "acc (%)", "mean_cost": "usd"}
-    (instance,) = read(tmp_path, "model,acc (%),usd\na,62.5,.0004\nb,74,.0021\n", columns=columns).instances
+    (instance,) = read(
+        tmp_path, "model,acc (%),usd\na,62.5,.0004\nb,74,.0021\n", columns=columns
+    ).instances
     assert instance.mean_reward.tolist() == [0.625, 0.74] and instance.cost_bound == 0.0021 / 0.99
-    (instance,) = read(tmp_path, "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n", cost_max=0.7).instances
+    (instance,) = read(
+        tmp_path, "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n", cost_max=0.7
+    ).instances
     assert instance.scaled_mean_cost.max() == 1 and instance.log is not None
     table = read(tmp_path, *[HEAD + "A,10,5 €,1\nB,20,8 €,2\n"], reward_max=2)
     assert table.style.money(1234.5) == "1,234.50 €" and table.instances[0].reward_bound == 2
-    assert (table.pull_unit, table.reward_unit, table.cost_unit) == ("click", "conversions", "spent")
+    assert (table.pull_unit, table.reward_unit, table.cost_unit) == (
+        "click",
+        "conversions",
+        "spent",
+    )
 
 
 def test_days_and_pulls_are_in_time_order(tmp_path: Path) -> None:
@@ -120,7 +145,10 @@ def test_days_and_pulls_are_in_time_order(tmp_path: Path) -> None:
 
 def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> None:
     table = read(tmp_path, HEAD + "a,10,5,1\nb,0,3,0\nc,9,0,2\nd,10,4,0\ne,5,1,1\n", drop=["e"])
-    assert [(x.arm, x.line, x.reason) for x in table.kept_out] == [("b", 3, "no clicks"), ("c", 4, "it cost nothing")]
+    assert [(x.arm, x.line, x.reason) for x in table.kept_out] == [
+        ("b", 3, "no clicks"),
+        ("c", 4, "it cost nothing"),
+    ]
     assert table.instances[0].arms == ("a", "d") and table.changes == 3
     for text, message in (
         ("", "the file is empty"),
@@ -133,7 +161,11 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             read(tmp_path, text)
-    for options, message in (({"decimal": ";"}, "decimal"), ({"columns": {"nmae": "a"}}, "columns: 'nmae'"), ({"cost_max": 0}, "cost_max")):
+    for options, message in (
+        ({"decimal": ";"}, "decimal"),
+        ({"columns": {"nmae": "a"}}, "columns: 'nmae'"),
+        ({"cost_max": 0}, "cost_max"),
+    ):
         with pytest.raises(InputError, match=message):
             read(tmp_path, HEAD, **options)
     with pytest.raises(InputError, match=r"^arms file: .* a CSV file that can be read"):
