@@ -236,12 +236,10 @@ def _leave_out(sheet: Sheet, drop: Sequence[str], numeric: set[int]) -> None:
             sheet.only(~again, "skipped: the header once more")
     names = sheet.at.get("name", ())[-1:]
     for text in map(str.strip, drop):
-        found = np.zeros(len(sheet.line), bool)
-        for n in (*names, *(set(texts) - numeric if text else ())):
-            if not found.any() or n not in names:
-                found |= sheet.cells[n] == text if text else is_empty(sheet.cells[n])
-            if n in names and found.any():
-                break
+        places = (*names, *(set(texts) - numeric))
+        same = [sheet.cells[n] == text if text else is_empty(sheet.cells[n]) for n in places]
+        by_name = bool(names) and (same[0].any() or not text)
+        found = same[0] if by_name else np.any(same or [[False]], axis=0)
         if not found.any():
             raise bad("drop", text, "a name or a cell of the file")
         sheet.only(~found, "dropped, as --drop says")
@@ -306,7 +304,7 @@ def _refuse_sums(
         if np.bincount(code, of_names).all() and not (mean and of_names.all()):
             sums = sums | of_names  # every name has such a row
     until = np.cumsum(np.pad(amounts, ((0, 0), (1, 0))), axis=1)
-    large = (amounts > 0).all(axis=0) & (amounts[0] >= 100) & (sheet.kind == "counts")
+    large = (amounts > 0).all(axis=0) & (amounts[0] >= 30) & (sheet.kind == "counts")
     for i in np.flatnonzero(large).tolist():
         for start, sign in ((i, -1), (i + 1, 1)):
             apart = np.abs(sign * (until - until[:, [start]]) - amounts[:, [i]])
@@ -378,6 +376,11 @@ def _check_apart(sheet: Sheet, code: np.ndarray, again: bool, time: np.ndarray |
         varies, is_amount = column.groupby(arm).nunique().max() > 1, all(map(is_number, texts))
         if not is_amount and all(map(_DATE.fullmatch, texts)):
             dates[n] = varies
+            if (none := is_empty(sheet.cells[n]) & (np.bincount(code)[code] > 1)).any():
+                say = f"leave it out, or say --columns {shlex.quote(f'over={title}')}"
+                raise sheet.error(
+                    f"no {quoted(title)}, perhaps a total: {say}", int(np.argmax(none))
+                )
         elif n in unused and varies:
             is_grid = column.groupby(arm).agg(frozenset).nunique() == 1
             if is_grid or not is_amount or _ID.search(title):

@@ -91,6 +91,7 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a sum of some": (HEAD + "A,100,50,5\nB,200,80.5,4\nS,300,130.5,9\nC,70,9,1\nD,80,9,2\n", {}, "'S' is the sum"),
     "a campaign before its ads": (HEAD + "S,300,130.5,9\nA,100,50,5\nB,200,80.5,4\nT,70,9,1\n", {}, "'S' is the sum"),
     "a name's own total": ("name,day,clicks,spent,conversions\nA,1 May,10,4,1\nA,2 May,20,8,2\nA,,30,12,3\nB,1 May,5,2,1\nB,2 May,5,3,1\nB,,10,5,2\n", {}, "sum of other rows"),
+    "a total of one name": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nA,,19,12,3\nB,2024-05-01,5,2,1\n", {}, "no 'day', perhaps a total"),
     "a nameless row": (HEAD + "A,100,50,5\nB,200,80.5,4\n--,400,99,9\n", {}, "--drop ''"),
     "a total of a log": ("name,reward,cost\na,1,2\nb,1,3\na,1,4\nb,0,1\nx,3,10\n", {}, "'x' is the sum"),
     "a mean of requests": ("q,a,a_cost,b,b_cost\nx,1,2,1,3\ny,0,2,1,3\nz,0,3,1,4\nw,1,3,0,2\n,.5,2.5,.75,3\n", {"wide": True}, "the sum or mean of other rows"),
