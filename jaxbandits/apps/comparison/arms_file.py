@@ -636,44 +636,36 @@ def _bounds(
 
 def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of these arms, with its evidence."""
-    costs, bound = np.array([arm.cost for arm in arms]), bounds[1]
-    log = (
-        [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
-        if rows.sheet.kind == "log"
-        else []
-    )
-    cost_bound: float | tuple[float, float] = bound
+    kind, (bound, cost_bound), evidence = rows.sheet.kind, bounds, NO_EVIDENCE
+    costs, log = np.array([arm.cost for arm in arms]), list[tuple[FloatArray, FloatArray]]()
+    if kind == "log":
+        log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
+    every_bound: Any = cost_bound
     if rows.spent2 is not None:  # its bound is that of this instance's arms
         second = [rows.spent2[arm.rows] for arm in arms]
-        means = np.array(
-            [x.sum() / rows.pulls[arm.rows].sum() for x, arm in zip(second, arms, strict=True)]
-        )
+        pulls = [rows.pulls[arm.rows].sum() for arm in arms]
+        means = np.array([x.sum() / n for x, n in zip(second, pulls, strict=True)])
         largest = max(x.max() for x in second) if log else means.max() / _SHARE
-        costs, cost_bound = np.stack([costs, means], axis=1), (bound, float(largest) or 1.0)
+        costs, every_bound = np.stack([costs, means], axis=1), (cost_bound, float(largest) or 1.0)
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
+    if kind != "means":
+        totals = [_fixed([arm.totals[n] for arm in arms]) for n in range(3)]
+        whole = bool(((totals[1] % 1 == 0) & (totals[1] <= totals[0])).all())
+        if log:
+            whole = all(np.isin(r, (0, 1)).all() for r, _ in log)
+        several = not log and any(arm.rows.size > 1 for arm in arms)
+        daily = tuple(_daily(rows, arm) for arm in arms) if several else None
+        evidence = Evidence(kind, *totals, whole, daily, _pulls(rows, arms) if log else None)
     return Instance(
         name=arms[0].instance,
         arms=tuple(arm.name for arm in arms),
         mean_reward=_fixed([arm.reward for arm in arms]),
         mean_cost=_fixed(costs),
-        reward_bound=bounds[0],
-        cost_bound=cost_bound,
+        reward_bound=bound,
+        cost_bound=every_bound,
         log=tuple((_fixed(r), _fixed(c)) for r, c in log) or None,
-        evidence=_evidence(rows, arms),
+        evidence=evidence,
     )
-
-
-def _evidence(rows: _Rows, arms: Sequence[_Arm]) -> Evidence:
-    if rows.sheet.kind == "means":
-        return NO_EVIDENCE
-    pulls, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))
-    if rows.sheet.kind == "log":
-        whole = all(np.isin(rows.value[arm.rows], (0, 1)).all() for arm in arms)
-        return Evidence("log", pulls, value, spent, whole, None, _pulls(rows, arms))
-    whole = bool(((value % 1 == 0) & (value <= pulls)).all())
-    several = any(arm.rows.size > 1 for arm in arms)
-    daily = tuple(_daily(rows, arm) for arm in arms) if several else None
-    return Evidence("counts", pulls, value, spent, whole, daily)
 
 
 def _daily(rows: _Rows, arm: _Arm) -> Daily:
