@@ -362,11 +362,8 @@ def _check_apart(sheet: Sheet, code: np.ndarray, again: bool, time: np.ndarray |
         raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
     import pandas as pd  # takes a while, which small files need not wait for
 
-    frame, arm, dates = (
-        pd.DataFrame(dict(enumerate(sheet.cells))),
-        pd.Series(code),
-        dict[int, bool](),
-    )
+    frame = pd.DataFrame(dict(enumerate(sheet.cells)))
+    arm, dates = pd.Series(code), dict[int, bool]()
     if (twice := frame.duplicated().to_numpy()).any():
         raise sheet.error(
             "equal to a row above in every cell; leave one out", int(np.argmax(twice))

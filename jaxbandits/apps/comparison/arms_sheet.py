@@ -307,43 +307,34 @@ def find_roles(sheet: Sheet) -> None:
 
 def _question(sheet: Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    titles = [brief(x, 60) for x in sheet.titles if x]
-    cells = [[*map(str, dict.fromkeys(x[:500].tolist()))] for x in sheet.cells]
-    cells = [
-        [x for x in texts if x] for texts, title in zip(cells, sheet.titles, strict=True) if title
-    ]
+    samples = dict[str, list[str]]()
+    for title, column in zip(sheet.titles, sheet.cells, strict=True):
+        if title:
+            samples[title] = [x for x in map(str, dict.fromkeys(column[:500].tolist())) if x]
     seen = [
-        f"{quoted(x)} ({brief(', '.join(texts[:3]), 60)})"
-        for x, texts in zip(titles, cells, strict=True)
+        f"{quoted(brief(title, 60))} ({brief(', '.join(x[:3]), 60)})"
+        for title, x in samples.items()
     ]
-    free = {
-        x: texts for x, texts in zip(titles, cells, strict=True) if x not in sheet.columns.values()
-    }
-    numbers = [
-        x
-        for x, texts in free.items()
-        if any(t not in NOTHING and _CELL.fullmatch(t) for t in texts[:3])
-    ]
-    names = [x for x in free if x not in numbers] or ["…"]
-    guess = {"name": max(names, key=lambda x: len(free.get(x, ())))} | dict.fromkeys(_GUESSES, "…")
-    for likely in (True, False):
-        for role, pattern in _GUESSES.items():
-            left = [x for x in numbers if x not in guess.values() and guess[role] == "…"]
-            for title in [x for x in left if not likely or re.search(pattern, x, re.IGNORECASE)][
-                :1
-            ]:
-                guess[role] = title
-    given = {
-        AS.get(x, x): y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()
-    }
-    pairs = guess | given | ({problem.partition("=")[0]: "…"} if problem else {})
-    words = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
+    joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
+    given = {AS.get(role, role): title for role, title in joined.items()}
+    free = {title: x for title, x in samples.items() if title not in given.values()}
+    numbers = [title for title, x in free.items() if any(map(is_number, {*x[:3]} - NOTHING))]
+    words = [title for title in free if title not in numbers]
+    guess = {"name": max(words, key=lambda title: len(free[title]), default="…")}
+    for patterns in (_GUESSES, dict.fromkeys(_GUESSES, "")):
+        for role, pattern in patterns.items():
+            left = [x for x in numbers if x not in guess.values()]
+            likely = [x for x in left if re.search(pattern, x, re.IGNORECASE)]
+            guess |= {role: likely[0]} if likely and role not in guess else {}
+    pairs = {"name": "…"} | dict.fromkeys(_GUESSES, "…") | guess | given
+    pairs |= {AS.get(role, role): "…" for role in [problem.partition("=")[0]] if role}
+    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     what = "which column is what"
     if problem:
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
     return sheet.error(
         f"{what}. The columns are {brief('; '.join(seen), 4000)}. Say it, this is a guess: jaxbandits read "
-        f"{shlex.quote(sheet.path or 'FILE')} --columns {words} (without pulls a row is a pull; means are mean_reward "
+        f"{shlex.quote(sheet.path or 'FILE')} --columns {said} (without pulls a row is a pull; means are mean_reward "
         "and mean_cost; a number as cost is what every pull costs; a column for each arm: --wide)"
     )
 
