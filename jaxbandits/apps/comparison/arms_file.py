@@ -646,13 +646,14 @@ def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) ->
         costs, every_bound = np.stack([costs, means], axis=1), (cost_bound, float(largest) or 1.0)
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
     if kind != "means":
-        totals = [_fixed([arm.totals[n] for arm in arms]) for n in range(3)]
-        whole = bool(((totals[1] % 1 == 0) & (totals[1] <= totals[0])).all())
+        pulled, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))
+        whole = bool(((value % 1 == 0) & (value <= pulled)).all())
         if log:
             whole = all(np.isin(r, (0, 1)).all() for r, _ in log)
         several = not log and any(arm.rows.size > 1 for arm in arms)
         daily = tuple(_daily(rows, arm) for arm in arms) if several else None
-        evidence = Evidence(kind, *totals, whole, daily, _pulls(rows, arms) if log else None)
+        every = _pulls(rows, arms) if log else None
+        evidence = Evidence(kind, pulled, value, spent, whole, daily, every)
     return Instance(
         name=arms[0].instance,
         arms=tuple(arm.name for arm in arms),
