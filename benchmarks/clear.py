@@ -17,7 +17,8 @@ from scipy import stats
 
 import jaxbandits as jb
 from benchmarks.common import run_parts
-from jaxbandits.apps.comparison import StoppingRule
+from experiments.omega_ucb.ads import read_ads
+from jaxbandits.apps.comparison import ArmsTable, StoppingRule
 from jaxbandits.statistics import clear_pairs, dominance
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3
@@ -203,10 +204,15 @@ def ads(options):
         jb.policies.BudgetedThompson(),
         jb.policies.MUCB(),
     ]
-    for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
+    files = [(SAMPLE, SAMPLE, 300.0)]
+    if options.ads:
+        instances, _ = read_ads(options.ads)
+        table = ArmsTable("counts", instances, (), "conversions", "spent", pull_unit="click")
+        files.append((options.ads, table, 500.0))
+    for path, arms, budget in files:
         start, rng = time.perf_counter(), np.random.default_rng(0)
         result = jb.compare(
-            path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2
+            arms, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2
         )
         earned, names = result.data["reward"].mean("instance"), list(result.plan.played.labels)
         seconds, clear = time.perf_counter() - start, result.clear

@@ -46,7 +46,7 @@ from experiments.figures import (
     name_ticks,
     save,
 )
-from jaxbandits.apps.comparison.arms_file import read_arms
+from experiments.omega_ucb.ads import read_ads
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
 from jaxbandits.policies import (
@@ -715,7 +715,7 @@ def exploration(options: Options) -> list[Row]:
 
 def ads(options: Options) -> list[Row]:
     """Arms drawn from all Facebook ads together: a law that has its best arm (no β is true)."""
-    table = read_arms(options.data / ADS_FILE).instances
+    table = read_ads(options.data / ADS_FILE)[0]
     reward, cost = (
         np.concatenate([getattr(x, f"mean_{quantity}") for x in table])
         for quantity in ("reward", "cost")

@@ -29,6 +29,7 @@ from experiments.common import (
 )
 from experiments.figures import BLUE, VERMILION, figure, intervals, look, name_ticks, save
 from experiments.omega_ucb import play
+from experiments.omega_ucb.ads import read_ads
 from experiments.omega_ucb.play import (
     CODED,
     COMPETITORS,
@@ -39,7 +40,6 @@ from experiments.omega_ucb.play import (
     omega_star,
     seconds_row,
 )
-from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.statistics.estimates import moments, units
 
 TENTH, MIDDLE, END = SHOWN
@@ -551,9 +551,7 @@ def _draw(axis: Any, runs: Curves, kind: str, policy: str, bands: bool) -> None:
 
 def densities(options: Options) -> list[Row]:
     """Figure 3f: where the mean rewards and costs of the campaign with 33 ads lie."""
-    (campaign,) = [
-        c for c in read_arms(options.data / play.ADS_FILE).instances if len(c.arms) == 33
-    ]
+    (campaign,) = [c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33]
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
     rows = []

@@ -16,7 +16,7 @@ import xarray
 
 import jaxbandits as jb
 from experiments.common import Options, Row, row, simulated, swept
-from jaxbandits.apps.comparison.arms_file import read_arms
+from experiments.omega_ucb.ads import read_ads
 from jaxbandits.apps.comparison.worlds import scaled_means
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import (
@@ -186,7 +186,7 @@ def budget(arms: FiniteArms, options: Options) -> jb.TotalBudget:
 
 @functools.cache
 def _ads(beta: bool, options: Options) -> list[Part]:
-    campaigns = read_arms(options.data / ADS_FILE).instances
+    campaigns = read_ads(options.data / ADS_FILE)[0]
     draws = options.pick(4, 20, 20) if beta else 1
     parts, above = [], 0
     for width in WIDTHS[: options.pick(1, 3, 3)]:

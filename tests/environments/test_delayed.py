@@ -644,8 +644,9 @@ def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> N
     tenth, seven = round(0.1 * ticks.ONE), round(0.7 * ticks.ONE)  # 0.4 too many, 0.2 too few
     assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth
     assert whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
-    for costs in ([[0.1, 0.2]], [[0.3]]):
-        assert whole(1.0, costs) == ticks.ONE  # nothing constant, or nothing that divides it
+    for costs in ([[0.1234567, 0.2]], [[0.3]]):
+        assert whole(1.0, costs) == ticks.ONE  # no decimals, or nothing that is rounded up by a tick
+    assert whole(1.0, [[0.1, 0.2]]) == 10 * tenth  # whole tenths, though none of them stays
     assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth
     assert whole(1000.03, [[0.1]]) == 100003 * tenth // 10  # both are whole cents
     assert whole(1000 / 3, [[0.1]]) == int(1000 / 3 * ticks.ONE)

@@ -30,8 +30,8 @@ from jaxbandits.apps._cli.console import (
     whole_in,
 )
 from jaxbandits.apps.comparison import plan as plans
-from jaxbandits.apps.comparison._reading.columns import ROLES
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
+from jaxbandits.apps.comparison.arms_sheet import ROLES
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
 from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import (
@@ -47,21 +47,19 @@ from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import grid
 
 FORMATS = """\
-The arms file is a CSV file, as programs export it; in plain form its header is one of
-  name,mean_reward,mean_cost            means per pull
+The arms file is a CSV file; with one of these headers nothing more need be said, else --columns says what is what:
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
+  name,mean_reward,mean_cost            means per pull
   gpt4,gpt4_cost,small,small_cost       with --wide: a row is a request that all arms were tried on
-or that of the Facebook ads file; a column `instance` holds several problems in one file, and --columns cost2=tokens
-names a second cost. The usual words in several
-languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
-per day are understood: `jaxbandits read FILE` shows how.
+A column `instance` holds several problems in one file. If columns are not known, the message has all of them, and a
+command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 
 
-def reading_of(arguments: argparse.Namespace, without: Collection[str] = ()) -> dict[str, Any]:
+def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
-    return {name: getattr(arguments, name) for name in READING if name not in without}
+    return {name: getattr(arguments, name) for name in READING}
 
 
 def add_options(command: Parser, owner: type, without: Collection[str] = ()) -> None:

@@ -137,18 +137,15 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         policies = ",".join(TWO_COST_POLICIES)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
     for name, value in reading_of(arguments).items():
-        if isinstance(value, bool):
-            command += [option_name("sum" if name == "add" else name)] * value
-        elif value not in (None, "published"):
-            text = (
-                ",".join(f"{role}={title}" for role, title in value.items())
-                if name == "columns"
-                else value
+        if name == "columns" and value:
+            value = ",".join(f"{role}={title}" for role, title in value.items())
+        elif isinstance(value, float):
+            value = f"{value:.15g}"
+        for item in value if isinstance(value, list) else [value] * (value is not None):
+            # One word, for an empty name, or one of dashes, is no word of its own
+            command += (
+                [option_name(name)] * item
+                if item in (True, False)
+                else [f"{option_name(name)}={item}"]
             )
-            text = f"{value:.15g}" if isinstance(value, float) else text
-            command += [
-                x
-                for item in (text if isinstance(text, list) else [text])
-                for x in (option_name(name), item)
-            ]
     return shlex.join([*command, "--budget", rounded, "--policies", policies])

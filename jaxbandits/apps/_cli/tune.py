@@ -75,7 +75,7 @@ def parser() -> Parser:
         metavar="FILE",
         help="instances of an arms file instead of random ones (means, Bernoulli pulls)",
     )
-    add_options(command, ReadingOptions, without=("instances",))
+    add_options(command, ReadingOptions)
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
     add(
@@ -168,7 +168,7 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 def _problem(arguments: argparse.Namespace) -> Problem:
     reading, relation = (
-        reading_of(arguments, without=("instances",)),
+        reading_of(arguments),
         "without" if arguments.arms is None else "with",
     )
     for name in reading if arguments.arms is None else ("k", "family"):

@@ -49,8 +49,8 @@ class Evidence:
     prior.
 
     Attributes:
-        kind: ``"means"``, ``"counts"``, ``"log"`` or ``"facebook"``.
-        clicks: float64 [K], pulls of each arm: clicks (counts, Facebook; sessions or impressions
+        kind: ``"means"``, ``"counts"`` or ``"log"``.
+        clicks: float64 [K], pulls of each arm: clicks (counts; sessions or impressions
             where :attr:`~jaxbandits.apps.comparison.ArmsTable.pull_unit` says so) or complete rows
             (log). None for means. 0 only where a prior keeps an arm that has none.
         value: float64 [K], the total reward: conversions, revenue, rewards. None for means.
@@ -92,8 +92,7 @@ class Instance:
     """One bandit problem with K >= 2 arms, in the order of the file.
 
     Attributes:
-        name: the `instance` cell; the file's name without suffix where there is no such column;
-            "campaign_id/age/gender" for Facebook ads.
+        name: the `instance` cell; the file's name without suffix where there is no such column.
         arms: names of the K arms, all different.
         mean_reward: float64 [K], reward per pull in the user's unit, >= 0.
         mean_cost: float64 [K], cost per pull in the user's unit, > 0. With several costs [K, d],
@@ -152,7 +151,7 @@ class ArmsTable:
     """All problems of one file.
 
     Attributes:
-        kind: "means", "counts", "log" or "facebook".
+        kind: "means", "counts" or "log".
         instances: in the order in which they first appear in the file; at least one.
         notes: lines to show to the user: rows dropped and repaired, columns ignored. May be empty.
         reward_unit: what rewards are counted in, "reward" or "conversions".

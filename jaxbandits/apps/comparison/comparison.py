@@ -457,7 +457,7 @@ def compare(
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares,
             ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add, wide:
+        columns, drop, wide, decimal, encoding, reward_max, cost_max:
             as in :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts
             leave open (see :mod:`jaxbandits.apps.comparison.worlds`); addressed by (instance, run,

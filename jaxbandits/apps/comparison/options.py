@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxbandits.apps.comparison._reading.columns import ROLES
+from jaxbandits.apps.comparison.arms_sheet import ROLES
 from jaxbandits.apps.comparison.stopping import CLAIMS, UNTIL, StoppingRule
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.checks import bad, positive_number, whole_number
@@ -68,15 +68,6 @@ class ReadingOptions:
         f"which column is what: {', '.join(ROLES)}; as cost a number: what every pull costs",
         metavar="name=TITLE,…",
     )
-    reward: str | None = option_field(
-        None, "text", "the column that counts as reward, such as revenue", metavar="TITLE"
-    )
-    prior: float | None = option_field(
-        None,
-        "number",
-        "counts: as if every arm had had N more clicks of the file's average; keeps arms without any",
-        metavar="N",
-    )
     decimal: str | None = option_field(
         None, (".", ","), "the decimal sign (default: told from the file)"
     )
@@ -89,21 +80,10 @@ class ReadingOptions:
     drop: Sequence[str] = option_field(
         (), "texts", "leave out rows with this cell, such as a total (repeatable)", metavar="TEXT"
     )
-    keep: Sequence[str] = option_field(
-        (), "texts", "rows with this cell are arms, whatever they sum (repeatable)", metavar="TEXT"
-    )
-    add: bool = option_field(
-        False, "flag", "add rows of a name that differ in a device, a window, …", spelt="sum"
-    )
     wide: bool = option_field(
         False,
         "flag",
         "a table of requests: a row is one, and each arm has a column of what it brought, perhaps one of its cost",
-    )
-    instances: str = option_field(
-        "published",
-        ("published", "repaired"),
-        "Facebook file: drop or repair rows (published)",
     )
     reward_max: float | None = option_field(
         None, "number", "bound of the reward of one pull, in the file's unit", metavar="X"

@@ -543,7 +543,7 @@ def prepare(
 def _read(arms: str | os.PathLike[str] | ArmsTable, request: Options) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
         return read_arms(arms, **request.reading)
-    usual: tuple[Any, ...] = (None, "published", (), [], False)
+    usual: tuple[Any, ...] = (None, (), [], False)
     if idle := [name for name, value in request.reading.items() if value not in usual]:
         raise InputError(
             f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead"

@@ -587,9 +587,8 @@ def with_bounds(
     """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
-    bounded by the largest mean of any draw, with the noise around it. As in
-    :func:`~jaxbandits.apps.comparison.read_arms` one pair serves the file, and in the Facebook
-    format each instance. With ``grow_only`` no bound becomes smaller than it is.
+    bounded by the largest mean of any draw of its instance, with the noise around it. With
+    ``grow_only`` no bound becomes smaller than it is.
 
     Raises:
         InputError: a bound of the user below what may be drawn.
@@ -606,8 +605,6 @@ def with_bounds(
             cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
         )
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
-    if table.kind != "facebook":
-        needed[:] = needed.max(axis=0)
     if grow_only:
         needed = np.maximum(
             needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances]

@@ -139,7 +139,7 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
         compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0
     )
     assert command("demo --out there") == 0
-    assert Path(calls["arms"]).read_text().startswith("ad_id")
+    assert Path(calls["arms"]).read_text().startswith("instance,name,clicks")
     assert calls["out"] == "there"
     assert calls["runs"] == 200
     assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")

@@ -31,7 +31,7 @@ from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
 from tests.apps.commands import command
 
-ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
+ADS = "name,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 
 
 @pytest.fixture(scope="module")

@@ -74,13 +74,13 @@ def test_a_comparison_is_simulate_with_labels() -> None:
 
 def test_the_options_are_written_once_and_known_everywhere() -> None:
     options = [field.name for field in dataclasses.fields(Options)]
-    assert set(READING) == set(inspect.signature(read_arms).parameters) - {"path"}
+    assert set(READING) == set(inspect.signature(read_arms).parameters) - {"source"}
     for field in dataclasses.fields(ReadingOptions):
         assert inspect.signature(read_arms).parameters[field.name].default == field.default
     arguments = vars(parser().parse(["--arms", "x", "--budget", "1", "--policies", "bts"]))
     assert set(options) - set(arguments) == {"average_cost"}  # which --constraint says
     # Lists, to append to
-    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == ["drop", "keep"]
+    assert [x for x in options[:-1] if arguments[x] != getattr(Options(), x)] == ["drop"]
     for function in (compare, prepare):
         with pytest.raises(TypeError, match="rnus"):
             function(SMALL, 20.0, UCB, rnus=3)
@@ -353,27 +353,6 @@ def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], mess
     with pytest.raises(InputError, match=message) as caught:
         prepare(**arguments)
     assert "\n" not in str(caught.value)
-
-
-FACEBOOK = Path(__file__).parents[4] / "shared/data/facebook/data.csv"
-
-
-@pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
-@pytest.mark.parametrize(
-    ("selection", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)]
-)
-def test_the_facebook_file_is_one_batch(selection: str, instances: int, arms: int) -> None:
-    plan = prepare(
-        FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=selection, uncertainty="given"
-    )
-    assert len(plan.table.instances) == instances and len(plan.worlds.groups) == 1
-    assert int(plan.worlds.groups[0].environment.present.sum()) == arms
-    bounds = [
-        instance.cost_bound for instance in read_arms(FACEBOOK, instances=selection).instances
-    ]
-    np.testing.assert_allclose(
-        plan.spending.scaled_budgets(plan.table.instances), 500 / np.array(bounds)
-    )
 
 
 def test_a_parameter_is_checked_once_and_means_are_asked_for_once(

@@ -26,7 +26,7 @@ from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
 from tests.apps.commands import command
 
-ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
+ADS = "name,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
 NAMES = ("Spring", "Summer", "Autumn")
 UCB = OmegaUCB(rho=0.25)
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def by_days() -> str:
-    draw, lines = np.random.default_rng(51), ["day,campaign,clicks,cost,conversions"]
+    draw, lines = np.random.default_rng(51), ["day,name,clicks,cost,conversions"]
     for day in range(1, 11):
         for name, clicks, price, rate in (
             ("Spring", 12, 0.9, 0.1),
@@ -267,8 +267,7 @@ def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folde
 
 
 @pytest.mark.parametrize(("name", "budget", "money"), [
-    ("shop_log.csv", 2.0, ("cost", "revenue")),
-    ("router_log.csv", 0.02, ("cost_usd",)),
+    ("shop", 2.0, ("cost", "reward")),
     ("log", 1.2, ("cost",)),
     ("ads", 100.0, ("cost",)),
 ])  # fmt: skip
@@ -277,9 +276,8 @@ def test_cents_are_dollars(folder: Path, name: str, budget: float, money: tuple[
     """A hundred times the money in a smaller unit: the same pulls, the same ranking, the same
     answer.
     """
-    text = {"log": log_of(), "ads": ADS.replace("$", "")}.get(name) or (
-        Path(__file__).parent / "arms_files" / name
-    ).read_text()
+    shop = "name,cost,reward\nbanner,.4,0\nvideo,.9,49.9\nbanner,.45,0\nvideo,.85,0\nbanner,.38,19.9\nvideo,.95,0\n"
+    text = {"log": log_of(), "ads": ADS.replace("$", ""), "shop": shop}[name]
     rows = list(csv.reader(text.splitlines()))
     Path("dollars.csv").write_text(text)
     for at in map(rows[0].index, money):

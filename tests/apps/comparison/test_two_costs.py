@@ -58,17 +58,13 @@ def test_money_and_tokens_are_read_beside_each_other(tmp_path: Path) -> None:
         "model,reward,usd,tokens\na,1,0.1,5\na,0,0.1,\nb,1,0.2,7\nb,1,0.2,9\n"
     )
     gap = read_arms(tmp_path / "gap.csv", columns=COLUMNS)
-    assert any("1 row is a gap" in note for note in gap.notes)
+    assert any("gaps: line 3" in note for note in gap.notes)
     assert gap.instances[0].mean_cost[0].tolist() == [0.1, 5]
     (tmp_path / "counts.csv").write_text(
         "Campaign,Clicks,Cost,Conversions,Minutes\na,10,50,3,40\nb,8,90,6,20\n"
     )
-    counts = read_arms(tmp_path / "counts.csv", columns={"cost2": "Minutes"})
+    counts = read_arms(tmp_path / "counts.csv", columns={"name": "Campaign", "cost2": "Minutes"})
     assert counts.instances[0].mean_cost.tolist() == [[5.0, 4.0], [11.25, 2.5]]
-    with pytest.raises(
-        jb.InputError, match=r"prior: 5\.0 given; it must be left out beside a second cost"
-    ):
-        read_arms(tmp_path / "counts.csv", columns={"cost2": "Minutes"}, prior=5)
 
 
 @pytest.mark.parametrize("kind", ["log", "means"])

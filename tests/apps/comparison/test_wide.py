@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison.comparison import compare
 from jaxbandits.apps.comparison.plan import prepare
-from tests.apps.comparison.reading import message_of, only, read
+from tests.apps.comparison.test_read_arms import read
 
 TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is told
-    "names and costs": (
-        "prompt,gpt4,gpt4_cost,small,small_cost\nhi,1,.03,0,.001\nyo,.5,.02,1,.002\n", {},
-        {"gpt4": ([1, 0.5], [0.03, 0.02]), "small": ([0, 1], [0.001, 0.002])}, "a table of 2 requests"),
     "words before": (
         "cost_b,score_a,cost_a,score_b\n4,1,2,.5\n6,0,3,.25\n", {},
-        {"a": ([1, 0], [2, 3]), "b": ([0.5, 0.25], [4, 6])}, "'score_a', 'score_b', 'cost_a', 'cost_b'"),
-    "words with a blank": (
-        "quality Llama 3.1,quality Opus 4,dollars Llama 3.1,dollars Opus 4\n.5,1,.001,.1\n.2,.9,.002,.2\n", {},
-        {"Llama 3.1": ([0.5, 0.2], [0.001, 0.002]), "Opus 4": ([1, 0.9], [0.1, 0.2])}, "'quality Llama 3.1'"),
+        {"a": ([1, 0], [2, 3]), "b": ([0.5, 0.25], [4, 6])}, "'score_a', 'score_b', 'cost_b', 'cost_a'"),
     "as routers have it, with words for right and wrong": (
         "id,m/llama-2-7b|total_cost,m/llama-2-7b,gpt-4.1|total_cost,gpt-4.1,tokens\n"
-        "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {"drop": ["tokens"]},
-        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id'"),
+        "x1,1,True,2,False,70\nx2,3,False,4,True,80\n", {},
+        {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id, tokens'"),
     "one price, decimal commas, running numbers": (
-        "All of May\n\ncase;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}},
-        {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every request costs 0.5"),
+        "All of May\n\ncase;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}, "drop": ["case"]},
+        {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every pull costs 0.5"),
     "scores beside other numbers": (
         "a_score,a_latency,b_score,b_latency\n1,70,.5,30\n0,80,1,20\n", {"columns": {"cost": "1"}},
         {"a": ([1, 0], [1, 1]), "b": ([0.5, 1], [1, 1])}, "columns not used: 'a_latency, b_latency'"),
     "a request without one of its scores": (
         "a,a cost,b,b cost\n1,2,,3\n0,4,1,5\n1,6,0,7\nNA,8,1,9\n", {},
         {"a": ([0, 1], [4, 6]), "b": ([1, 0], [5, 7])},
-        "2 requests are left out, without a number of each arm: lines 2, 5"),
-    "a row and a column dropped": (
+        "lines 2, 5 left out: a request without a number of each arm"),
+    "a row and a model dropped, cents": (
         "q,a,a cost,b,b cost,c,c cost\nx,1,2,1,3,1,1\nmean,1,2,1,3,1,1\ny,0,2,1,4,1,1\n", {"drop": ["mean", "c"]},
         {"a": ([1, 0], [2, 2]), "b": ([1, 1], [3, 4])}, "line 3 dropped"),
 }  # fmt: skip
@@ -48,56 +40,10 @@ TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is 
 def test_a_column_for_each_arm_is_read(tmp_path: Path, name: str) -> None:
     text, options, truth, note = TRUTHS[name]
     table = read(tmp_path, text, wide=True, **options)
-    log = {
-        arm: (r.tolist(), c.tolist())
-        for arm, (r, c) in zip(only(table).arms, only(table).log, strict=True)
-    }
-    assert log == {arm: tuple(columns) for arm, columns in truth.items()}
+    (instance,) = table.instances
+    columns = [(r.tolist(), c.tolist()) for r, c in instance.log]
+    assert dict(zip(instance.arms, columns, strict=True)) == truth
     assert table.wide and note in "\n".join(table.notes)
-
-
-REFUSED = {  # the text, what is said, and the commands that it says
-    "no costs": ("a,b\n0,1\n1,0\n", "no column tells what a request costs", ["--columns cost=1"]),
-    "no costs of one": ("a_score,a_cost,b_score,b_cost,c_score,c_tokens\n1,2,0,1,1,9\n0,2,1,1,1,9\n",
-                        "no column tells what 'c' costs", ["--drop c_score"]),
-    "a mean below": ("q,a,a_cost,b,b_cost\nx,1,2,1,3\ny,0,2,1,3\nMean,.5,2,1,3\n", "line 4: 'Mean' may be no request",
-                     ["--drop Mean", "--keep Mean"]),
-    "two scores": ("a_score,a_correct,a_cost,b_score,b_correct,b_cost\n.5,1,2,.4,0,3\n.6,1,2,.1,0,3\n",
-                   "several columns tell what 'a' brought",
-                   ["--drop a_correct --drop b_correct", "--drop a_score --drop b_score"]),
-    "a wrong cell": ("a,a_cost,b,b_cost\n1,2,1,3\n1,2,1o,3\n1,2,1,3\n", "line 3, column b: '1o' given", []),
-    "more cells": ("q,a,a_cost,b,b_cost\nhi, you,1,2,1,3\nyo,1,2,1,3\n", "line 2, number of cells: 6 given", []),
-    "two units": ("a,a_cost_usd,b,b_cost_cents\n1,2,1,3\n0,2,1,3\n", "costs in USD and cents", []),
-    "cents": ("a,a cost (¢),b,b cost (¢)\n1,2,1,3\n0,2,1,3\n", "costs in ¢; they must be in one currency", []),
-    "one arm": ("a,a_cost\n1,2\n0,2\n", "for each of two arms or more", []),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_a_table_of_requests_does_not_say(tmp_path: Path, name: str) -> None:
-    text, reason, commands = REFUSED[name]
-    message = message_of(tmp_path, text, wide=True)
-    assert reason in message and [f"; {x} " in message for x in commands] == [True] * len(commands)
-    assert ("; --" in message) == bool(commands)
-    for command in commands:
-        arguments = ["read", str(tmp_path / "arms.csv"), "--wide", *shlex.split(command)]
-        assert main(arguments) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "command"),
-    [
-        ("q,a,a_cost,b,b_cost\nx,7,2,5,3\ny,0,2,1,4\n", "--wide"),
-        ("q,x,y\nx,0,1\ny,1,0\n", "--wide --columns cost=1"),
-        ("q,score: a,cost: a,score: b,cost: b\nx,0,2,1,3\ny,.5,2,0,3\n", "--wide"),
-        ("query,score: a,cost: a,score: b,cost: b\nx,0,2,1,3\ny,.5,2,0,3\n", "--wide"),
-        ("Kampania,Koszt,Ile\nx,7,2\ny,9,3\n", ""),  # no scores: nothing says that these are arms
-    ],
-)  # fmt: skip
-def test_the_option_is_offered_where_it_fits(tmp_path: Path, text: str, command: str) -> None:
-    message = message_of(tmp_path, text)
-    offer = f"; {command} takes it as a table of requests that all arms were tried on"
-    assert message.endswith(offer if command else "is read with --wide")
 
 
 def opposites(folder: Path, requests: int) -> Path:

@@ -1,0 +1,133 @@
+# ruff: noqa: E501 (a file is a line)
+"""Forty everyday exports and what is true of them: pulls, rewards and money of each arm.
+
+A person says which column is what, and no more; the truths were written from the tables.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from typing import Any
+
+GOOGLE = {"name": "Campaign", "pulls": "Clicks", "reward": "Conversions", "cost": "Cost"}
+GERMAN = {"name": "Kampagne", "pulls": "Klicks", "reward": "Conversions", "cost": "Kosten"}
+AD = GOOGLE | {"name": "Ad"}
+ROUTER = {"name": "model", "reward": "correct", "cost": "usd"}
+TWO = {"A": (100, 5, 50.0), "B": (200, 4, 80.5)}
+BIG = {"A": (1300, 12, 650.0), "B": (10, 1, 2.5)}
+DAYS = {"A": (30, 3, 12.0), "B": (7, 0, 4.0)}
+LOG = {"a": (2, 1, 3.0), "b": (2, 0, 5.0)}
+
+# name: (the file, how it is read, the truth)
+EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, float, float]]]] = {
+    "plain counts": ("name,clicks,spent,conversions\nA,100,50,5\nB,200,80.5,4\n", {}, TWO),
+    "other plain titles, another order": ("Cost,ARM,Pulls,Reward\n50,A,100,5\n80.5,B,200,4\n", {}, TWO),
+    "google": ("Campaign,Clicks,Impr.,Cost,Conversions\nA,100,900,$50.00,5\nB,200,800,$80.50,4\n", {"columns": GOOGLE}, TWO),
+    "two lines above, a total below": (
+        'Campaign report\n"1 May 2024 - 31 May 2024"\nCampaign,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\nTotal: all,300,130.5,9\n',
+        {"columns": GOOGLE, "drop": ["Total: all"]}, TWO),
+    "german": ("Kampagne;Klicks;Kosten;Conversions\nA;1.300;650,00 €;12\nB;10;2,50 €;1\n", {"columns": GERMAN}, BIG),
+    "german, a byte order mark": (
+        "\ufeffKampagne;Klicks;Kosten;Conversions\r\nA;1300;650,00;12\r\nB;10;2,50;1\r\n", {"columns": GERMAN}, BIG),
+    "german, tabs, utf-16": (
+        "Kampagne\tKlicks\tKosten\tConversions\nA\t1.300\t650,00\t12\nB\t10\t2,50\t1\n".encode("utf-16"), {"columns": GERMAN}, BIG),
+    "latin-1": ("Größe;Klicks;Kosten;Käufe\nA;1300;650,0;12\nB;10;2,5;1\n".encode("cp1252"),
+                {"columns": {"name": "Größe", "pulls": "Klicks", "reward": "Käufe", "cost": "Kosten"}}, BIG),
+    "swiss": ("Kampagne;Klicks;Kosten;Conversions\nA;1'300;CHF 650.00;12\nB;10;CHF 2.50;1\n", {"columns": GERMAN}, BIG),
+    "french": ("Campagne;Clics;Coût;Achats\nA;1\u202f300;650,00 €;12\nB;10;2,50 €;1\n",
+               {"columns": {"name": "Campagne", "pulls": "Clics", "reward": "Achats", "cost": "Coût"}}, BIG),
+    "cyrillic": ("Кампания;Клики;Расход;Заказы\nA;1300;650,00 ₽;12\nB;10;2,50 ₽;1\n",
+                 {"columns": {"name": "Кампания", "pulls": "Клики", "reward": "Заказы", "cost": "Расход"}}, BIG),
+    "american thousands": ('Campaign,Clicks,Cost,Conversions\nA,"1,300",$650.00,12\nB,10,$2.50,1\n', {"columns": GOOGLE}, BIG),
+    "india": ('Campaign,Clicks,Cost,Conversions\nA,"1,300","₹1,50,650.50",12\nB,10,₹2.50,1\n', {"columns": GOOGLE},
+              {"A": (1300, 12, 150650.5), "B": (10, 1, 2.5)}),
+    "brazil": ('Campanha,Cliques,Custo,Vendas\nA,1.300,"R$ 650,00",12\nB,10,"R$ 2,50",1\n',
+               {"columns": {"name": "Campanha", "pulls": "Cliques", "reward": "Vendas", "cost": "Custo"}}, BIG),
+    "micros": ("campaign,clicks,cost_micros,conversions\nA,100,50000000,5\nB,200,80500000,4\n",
+               {"columns": {"name": "campaign", "cost": "cost_micros"}}, TWO),
+    "cents": ("ad,clicks,cost (cents),sales\nA,100,5000,5\nB,200,8050,4\n",
+              {"columns": {"name": "ad", "pulls": "clicks", "cost": "cost (cents)", "reward": "sales"}}, TWO),
+    "gzip": (gzip.compress(b"name,clicks,spent,conversions\nA,100,50,5\nB,200,80.5,4\n"), {}, TWO),
+    "bzip2, bars": (bz2.compress(b"name|clicks|spent|conversions\nA|100|50|5\nB|200|80.5|4\n"), {}, TWO),
+    "lines in a cell": ('Ad,Text,Clicks,Cost,Conversions\nA,"Buy,\nnow ""today""",100,50,5\nB,No,200,80.5,4\n', {"columns": AD}, TWO),
+    "blank lines, blanks": ("\n\nname , clicks, spent, conversions\n\n A , 100, 50, 5\n\nB,200,80.5,4\n,,,\n\n", {}, TWO),
+    "an index column": (",Campaign,Clicks,Cost,Conversions\n0,A,100,50,5\n1,B,200,80.5,4\n", {"columns": GOOGLE}, TWO),
+    "a title twice, unused": ("Campaign,CTR,Clicks,CTR,Cost,Conversions\nA,1%,100,2%,50,5\nB,2%,200,3%,80.5,4\n", {"columns": GOOGLE}, TWO),
+    "days": ("Campaign,Day,Clicks,Cost,Conversions\nA,2024-05-01,10,4,1\nB,2024-05-01,7,4,0\nA,2024-05-02,20,8,2\n", {"columns": GOOGLE}, DAYS),
+    "german days": ("Kampagne;Tag;Klicks;Kosten;Conversions\nA;01.05.2024;10;4,0;1\nB;01.05.2024;7;4,0;0\nA;02.05.2024;20;8,0;2\n",
+                    {"columns": GERMAN | {"time": "Tag"}}, DAYS),
+    "months in words": ("Campaign,Month,Clicks,Cost,Conversions\nA,May 2024,10,4,1\nB,May 2024,7,4,0\nA,Jun 2024,20,8,2\n", {"columns": GOOGLE}, DAYS),
+    "devices": ("Campaign,Device,Clicks,Cost,Conversions\nA,Phone,10,4,1\nA,Desktop,20,8,2\nB,Phone,7,4,0\n", {"columns": GOOGLE | {"over": "Device"}}, DAYS),
+    "an ad in two campaigns": (
+        "Campaign,Ad,Clicks,Cost,Conversions\nX,A,10,4,1\nY,A,20,8,2\nX,B,7,4,0\n", {"columns": AD | {"name": "Campaign+Ad"}},
+        {"X / A": (10, 1, 4.0), "Y / A": (20, 2, 8.0), "X / B": (7, 0, 4.0)}),
+    "not available": ("Campaign,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\nC,--,--,--\nD,12,n/a,1\n", {"columns": GOOGLE}, TWO),
+    "dashes for none": ("Campaign,Clicks,Cost,Conversions\nA,30,12,3\nB,7,4,--\n", {"columns": GOOGLE}, DAYS),
+    "scientific": ("name,clicks,spent,conversions\nA,1e2,5.0E+01,5\nB,2e2,8.05e1,4\n", {}, TWO),
+    "a refund": ("Campaign,Day,Clicks,Cost,Conversions\nA,2024-05-01,10,14,1\nA,2024-05-02,20,(2.00),2\nB,2024-05-01,7,4,0\n", {"columns": GOOGLE}, DAYS),
+    "revenue": ("Campaign,Clicks,Cost,Conversions,Revenue\nA,100,$50.00,5,$420.10\nB,200,$80.50,4,$99.90\n",
+                {"columns": GOOGLE | {"reward": "Revenue"}}, {"A": (100, 420.1, 50.0), "B": (200, 99.9, 80.5)}),
+    "a visit costs one": ("variant,visitors,signups\nA,100,5\nB,200,4\n",
+                          {"columns": {"name": "variant", "pulls": "visitors", "reward": "signups", "cost": "1"}},
+                          {"A": (100, 5, 100.0), "B": (200, 4, 200.0)}),
+    "plain log": ("name,reward,cost\na,1,1\nb,0,3\na,0,2\nb,0,2\n", {}, LOG),
+    "true and false": ("time,model,correct,usd\n2024-05-01 10:00,a,true,1\n2024-05-01 10:02,b,false,3\n2024-05-01 10:01,a,false,2\n2024-05-01 10:03,b,false,2\n",
+                       {"columns": ROUTER}, LOG),
+    "ja und nein": ("model;correct;usd\na;ja;1,0\nb;nein;3,0\na;nein;2,0\nb;nein;2,0\n", {"columns": ROUTER}, LOG),
+    "rewards above 1": ("name,reward,cost\na,70,1\nb,0,3\na,20.5,2\nb,10,2\n", {}, {"a": (2, 90.5, 3.0), "b": (2, 10, 5.0)}),
+    "percent scores": ("model,correct,usd\na,50%,1\nb,25%,3\na,75%,2\nb,0%,2\n", {"columns": ROUTER}, {"a": (2, 1.25, 3.0), "b": (2, 0.25, 5.0)}),
+    "a request a row": ("prompt,a,a_cost,b,b_cost\nx,1,1,0,3\ny,0,2,0,2\n", {"wide": True}, LOG),
+    "a request a row, words": ("id;score a;score b;cost a;cost b\n7;1;0;1,0;3,0\n8;0;0;2,0;2,0\n", {"wide": True}, LOG),
+}  # fmt: skip
+
+# --- Files whose numbers would be others than they look, were nothing asked: a word of the message
+
+HEAD = "name,clicks,spent,conversions\n"
+TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
+    "a total": (HEAD + "A,100,50,5\nB,200,80.5,4\nTotal,300,130.5,9\n", {}, "--drop Total"),
+    "a total before": (HEAD + "Gesamt,300,130.5,9\nA,100,50,5\nB,200,80.5,4\n", {}, "--drop Gesamt"),
+    "a sum that is not called so": (HEAD + "A,100,50,5\nB,200,80.5,4\nShop,300,130.5,9\n", {}, "sum of other rows; --drop Shop"),
+    "a sum of some": (HEAD + "A,100,50,5\nB,200,80.5,4\nS,300,130.5,9\nC,70,9,1\nD,80,9,2\n", {}, "'S' is the sum"),
+    "a campaign before its ads": (HEAD + "S,300,130.5,9\nA,100,50,5\nB,200,80.5,4\nT,70,9,1\n", {}, "'S' is the sum"),
+    "a name's own total": ("name,day,clicks,spent,conversions\nA,1 May,10,4,1\nA,2 May,20,8,2\nA,,30,12,3\nB,1 May,5,2,1\nB,2 May,5,3,1\nB,,10,5,2\n", {}, "sum of other rows"),
+    "a total of one name": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nA,,19,12,3\nB,2024-05-01,5,2,1\n", {}, "no 'day', perhaps a total"),
+    "a nameless row": (HEAD + "A,100,50,5\nB,200,80.5,4\n--,400,99,9\n", {}, "--drop ''"),
+    "a total of a log": ("name,reward,cost\na,1,2\nb,1,3\na,1,4\nb,0,1\nx,3,10\n", {}, "'x' is the sum"),
+    "a mean of requests": ("q,a,a_cost,b,b_cost\nx,1,2,1,3\ny,0,2,1,3\nz,0,3,1,4\nw,1,3,0,2\n,.5,2.5,.75,3\n", {"wide": True}, "the sum or mean of other rows"),
+    "two currencies": (HEAD + "A,100,$50,5\nB,200,80.5 €,4\n", {}, "one currency"),
+    "a column of currencies": ("name,clicks,spent,currency,conversions\nA,100,50,USD,5\nB,200,80.5,EUR,4\n", {}, "several currencies"),
+    "percent of a total": (HEAD + "A,100,50,5%\nB,200,80.5,4%\n", {}, "'5%' given"),
+    "percent beside numbers": ("name,reward,cost\na,50%,1\nb,25%,3\na,0.75,2\nb,0,2\n", {}, "'50%' given"),
+    "a rate as a total": ("name,clicks,CPC,conversions\nA,100,.5,5\nB,200,.4,4\n", {"columns": {"cost": "CPC"}}, "no mean, rate"),
+    "thousands": ("name,clicks,Cost (k€),conversions\nA,100,50,5\nB,200,80,4\n", {"columns": {"cost": "Cost (k€)"}}, "unit"),
+    "one sign, two readings": ("name;clicks;spent;conversions\nA;100;1.300;5\nB;200;2.500;4\n", {}, "--decimal"),
+    "two signs": ("name;clicks;spent;conversions\nA;100;1.30;5\nB;200;2,50;4\n", {}, "--decimal"),
+    "decimal commas between commas": (HEAD + "A,100,50,5\nB,200,80,5,4\n", {}, "number of cells"),
+    "K": (HEAD + "A,1.2K,50,5\nB,200,80,4\n", {}, "'1.2K' given"),
+    "half a click": (HEAD + "A,1.5,50,5\nB,200,80,4\n", {}, "whole number of pulls"),
+    "below 0": (HEAD + "A,-5,50,5\nB,200,80,4\n", {}, "'-5' given"),
+    "infinite": ("name,mean_reward,mean_cost\na,.5,1e999\nb,.5,1\n", {}, "'1e999' given"),
+    "more conversions than clicks": (HEAD + "A,100,50,500\nB,200,80,4\n", {}, "above its bound"),
+    "case": (HEAD + "Brand,100,50,5\nbrand,200,80,4\n", {}, "look the same"),
+    "blanks": (HEAD + "My ad,100,50,5\nMy  ad,200,80,4\n", {}, "look the same"),
+    "accents": (HEAD + "Café,100,50,5\nCafe\u0301,200,80,4\n", {}, "look the same"),
+    "zero width": (HEAD + "Brand,100,50,5\nBra\u200bnd,200,80,4\n", {}, "look the same"),
+    "rounded ids": (HEAD + "2.38E+16,100,50,5\n2.39E+16,200,80,4\n", {}, "rounded"),
+    "a row twice": (HEAD + "A,100,50,5\nB,200,80,4\nA,100,50,5\n", {}, "equal to a row above"),
+    "a name twice in means": ("name,mean_reward,mean_cost\na,.5,1\na,.6,1\n", {}, "another name"),
+    "devices": ("name,device,clicks,spent,conversions\nA,x,10,4,1\nA,y,20,8,2\nB,x,7,4,0\n", {}, "over=device"),
+    "windows": ("name,window,clicks,spent,conversions\nA,7,10,4,1\nA,30,21,8,3\nB,7,7,4,0\nB,30,9,6,1\n", {}, "over=window"),
+    "an ad in two campaigns": ("Campaign ID,name,clicks,spent,conversions\n11,A,10,4,1\n12,A,20,8,2\n11,B,7,4,0\n", {}, "Campaign ID"),
+    "counts as a log": ("Campaign,Sales,Cost\nA,5,50\nB,4,80.5\n", {"columns": {"name": "Campaign", "reward": "Sales"}}, "pulls="),
+    "days as a log": ("name,date,reward,cost\nA,2024-05-01,5,50\nB,2024-05-01,4,80\nA,2024-05-02,3,20\nB,2024-05-02,1,10\n", {}, "pulls="),
+    "a log with clicks": ("name,clicks,reward,cost\na,1,.5,1\nb,0,0,3\na,0,0,2\nb,1,1,2\n", {}, "pulls=1"),
+    "empty rewards": ("name,reward,cost\na,1,1\nb,,3\na,,2\nb,,2\na,1,2\n", {}, "write the 0s"),
+    "two costs": ("name,clicks,spent,cost,conversions\nA,100,50,60,5\nB,200,80,90,4\n", {}, "is 'spent' or 'cost' the cost?"),
+    "a title twice": ("name,clicks,spent,spent,conversions\nA,100,50,60,5\nB,200,80,90,4\n", {}, "a title that stands once"),
+    "a stray quote": (HEAD + 'A,100,50,5\n"B,200,80,4\nC,1,2,3\n', {}, "not readable as CSV"),
+    "a workbook": (b"PK\x03\x04 and so on", {}, "data frame"),
+    "tokens as an arm": ("q,a,b,tokens\nx,1,0,70\ny,0,1,80\n", {"wide": True, "columns": {"cost": "1"}}, "--drop tokens"),
+    "no cost of one": ("a_score,a_cost,b_score,b_cost,c_score\n1,2,0,1,1\n0,2,1,1,1\n", {"wide": True}, "'c' lacks one"),
+    "a name that no row has": (HEAD + "A,100,50,5\nB,200,80,4\n", {"drop": ["Totla"]}, "'Totla' given"),
+}  # fmt: skip

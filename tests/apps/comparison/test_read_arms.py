@@ -1,0 +1,188 @@
+"""Arms files: everyday exports with their columns named, and files that must be refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbandits
+from jaxbandits.apps._cli.compare import columns_of
+from jaxbandits.apps._cli.console import main
+from jaxbandits.apps.comparison import ArmsTable, read_arms
+from jaxbandits.core.checks import InputError
+from tests.apps.comparison.exports import EXPORTS, HEAD, TRAPS
+
+SAMPLE = Path(jaxbandits.__file__).parent / "data" / "sample_ads.csv"
+MEANS = "name,mean_reward,mean_cost\n"
+
+
+def read(folder: Path, content: str | bytes, **options: Any) -> ArmsTable:
+    path = folder / "arms.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_arms(path, **options)
+
+
+def totals(table: ArmsTable) -> dict[str, tuple[float, ...]]:
+    (instance,) = table.instances
+    of = instance.evidence
+    assert of is not None and of.clicks is not None
+    np.testing.assert_allclose(instance.mean_reward, of.value / of.clicks, rtol=1e-12)
+    np.testing.assert_allclose(np.ravel(instance.mean_cost), of.spent / of.clicks, rtol=1e-12)
+    rows = zip(of.clicks.tolist(), of.value.tolist(), of.spent.tolist(), strict=True)
+    return dict(zip(instance.arms, rows, strict=True))
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_is_read_in_one_command(tmp_path: Path, name: str) -> None:
+    content, options, truth = EXPORTS[name]
+    found = totals(read(tmp_path, content, **options))
+    assert {arm: pytest.approx(x, rel=1e-12) for arm, x in truth.items()} == found
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_what_may_be_another_number_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    content, options, words = TRAPS[name]
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content, **options)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert "arms.csv" in str(caught.value) or str(caught.value).startswith(("columns", "drop"))
+
+
+@pytest.mark.parametrize(
+    "name", [x for x, (*_, words) in TRAPS.items() if words.startswith("--drop")]
+)
+def test_a_total_is_left_out_as_the_message_says(tmp_path: Path, name: str) -> None:
+    content, options, words = TRAPS[name]
+    if not options:
+        table = read(tmp_path, content, drop=shlex.split(words)[1:])
+        assert totals(table) == {"A": (100, 5, 50), "B": (200, 4, 80.5)}
+
+
+def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_path: Path) -> None:
+    text = "Kampagne;Klicks;Kosten;Conv.\nA;1.300;650,00 €;12\nB;10;2,50 €;1\nC;70;9,50 €;3\nD;7;1,00 €;0\n"
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    message = str(caught.value)
+    assert "'Klicks' (1.300, 10, 70); 'Kosten' (650,00 €, 2,50 €, 9,50 €)" in message
+    command = re.search(r"jaxbandits (read \S+ --columns \S+)", message)
+    assert command and main(shlex.split(command[1])) == 0
+    guess = columns_of(shlex.split(command[1])[-1])
+    assert guess == {"name": "Kampagne", "pulls": "Klicks", "reward": "Conv.", "cost": "Kosten"}
+    assert totals(read(tmp_path, text, columns=guess))["A"] == (1300, 12, 650)
+    with pytest.raises(InputError, match=r"columns: 'cost=Kostn' given; .* 'Kosten' .*cost=…"):
+        read(tmp_path, text, columns=guess | {"cost": "Kostn"})
+
+
+def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "name": [11, 12, 13],
+            "clicks": [100, 200, 9],
+            "spent": [50, 80.125, np.nan],
+            "conversions": [5, 4.0, 1],
+        }
+    )
+    table = read_arms(frame)
+    assert totals(table) == {"11": (100, 5, 50), "12": (200, 4, 80.125)}
+    assert [(arm.arm, arm.reason) for arm in table.kept_out] == [("13", "a number is not known")]
+    log = pd.DataFrame(
+        {"reward": [True, False, True, True], "cost": [1.5, 2, 1, 1]},
+        index=pd.Index(list("abab"), name="name"),
+    )
+    assert totals(read_arms(log)) == {"a": (2, 2, 2.5), "b": (2, 1, 3)}
+    scores = pd.DataFrame({"a": [1, 0], "a_cost": [1.234, 2], "b": [0.5, 1], "b_cost": [3.0, 4]})
+    assert totals(read_arms(scores, wide=True))["a"] == (2, 1, 3.234)
+    with pytest.raises(InputError, match="data frame: which column is what"):
+        read_arms(log.rename(columns={"cost": "paid"}))
+
+
+def test_means_bounds_and_units(tmp_path: Path) -> None:
+    table = read(tmp_path, MEANS + "b,0.2,3\na,0.75,0.5\nc,0,1\n")
+    (instance,) = table.instances
+    assert (table.kind, instance.name, instance.arms, table.notes) == (
+        "means",
+        "arms",
+        ("b", "a", "c"),
+        (),
+    )
+    assert (instance.reward_bound, instance.cost_bound) == (1.0, 3 / 0.99)
+    columns = {"name": "model", "mean_reward": "acc (%)", "mean_cost": "usd"}
+    (instance,) = read(
+        tmp_path, "model,acc (%),usd\na,62.5,.0004\nb,74,.0021\n", columns=columns
+    ).instances
+    assert instance.mean_reward.tolist() == [0.625, 0.74] and instance.cost_bound == 0.0021 / 0.99
+    (instance,) = read(
+        tmp_path, "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n", cost_max=0.7
+    ).instances
+    assert instance.scaled_mean_cost.max() == 1 and instance.log is not None
+    table = read(tmp_path, *[HEAD + "A,10,5 €,1\nB,20,8 €,2\n"], reward_max=2)
+    assert table.style.money(1234.5) == "1,234.50 €" and table.instances[0].reward_bound == 2
+    assert (table.pull_unit, table.reward_unit, table.cost_unit) == (
+        "click",
+        "conversions",
+        "spent",
+    )
+
+
+def test_days_and_pulls_are_in_time_order(tmp_path: Path) -> None:
+    head, columns = "name;Jour;clicks;spent;conversions\n", {"time": "Jour"}
+    rows = "E;13/06/2024;9;2,5;1\nE;01/06/2024;1;3,0;2\nH;01/06/2024;6;3,5;1\n"
+    evidence = read(tmp_path, head + rows, columns=columns).instances[0].evidence
+    assert evidence.daily[0].day.astype(str).tolist() == ["2024-06-01", "2024-06-13"]
+    assert evidence.daily[0].spent.tolist() == [3.0, 2.5]
+    text = "time,name,cost,reward\n1714557600,a,1,0\n1714557720,b,2,9\n1714557660,a,3,0\n,b,4,\n1714557780,a,5,1\n"
+    pulls = read(tmp_path, text).instances[0].evidence.pulls  # one without a time stays where it is
+    assert pulls.cost.tolist() == [1, 3, 4, 2, 5] and np.isnan(pulls.reward[2])
+    assert pulls.time[0] == np.datetime64("2024-05-01T10:00")
+
+
+def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> None:
+    table = read(tmp_path, HEAD + "a,10,5,1\nb,0,3,0\nc,9,0,2\nd,10,4,0\ne,5,1,1\n", drop=["e"])
+    assert [(x.arm, x.line, x.reason) for x in table.kept_out] == [
+        ("b", 3, "no clicks"),
+        ("c", 4, "it cost nothing"),
+    ]
+    assert table.instances[0].arms == ("a", "d") and table.changes == 3
+    for text, message in (
+        ("", "the file is empty"),
+        (MEANS, "a header but no rows"),
+        (MEANS + "a,.5,.5\n", "number of arms: 1 given"),
+        (MEANS + "a,.5,.5\nb,.5,0\n", "line 3, arm 'b': it cost nothing; two arms must have"),
+        (MEANS + "a,.5,.5\nb,1.5,1\n", "mean reward 1.5 is above its bound 1.0; raise reward_max"),
+        (MEANS + "a,.5,1e-320\nb,.5,1e300\n", "line 2, arm 'a': its cost is too small"),
+        ("instance," + MEANS + "x,a,.5,.5\nx,b,.5,.5\n,c,.5,.5\n", "no instance"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            read(tmp_path, text)
+    for options, message in (
+        ({"decimal": ";"}, "decimal"),
+        ({"columns": {"nmae": "a"}}, "columns: 'nmae'"),
+        ({"cost_max": 0}, "cost_max"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(tmp_path, HEAD, **options)
+    with pytest.raises(InputError, match=r"^arms file: .* a CSV file that can be read"):
+        read_arms(tmp_path)
+
+
+def test_the_sample_has_four_instances_and_a_plain_file_is_a_short_walk(tmp_path: Path) -> None:
+    assert [len(i.arms) for i in read_arms(SAMPLE).instances] == [3, 11, 12, 6]
+    (tmp_path / "a.csv").write_text(HEAD + "a,10,5,1\nb,20,8,2\n")
+    called = set[tuple[str, int]]()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and "jaxbandits" in code.co_filename and code.co_name[0] != "<":
+            called.add((code.co_filename, code.co_firstlineno))
+
+    sys.setprofile(note)
+    read_arms(tmp_path / "a.csv")
+    sys.setprofile(None)
+    assert len(called) <= 25
