@@ -645,7 +645,9 @@ def test_budgets_are_measured_in_the_dearest_price_and_others_as_they_are() -> N
     assert whole(7.0, [[0.1], [0.7]]) == 70 * tenth
     assert whole(7.0, [[0.1], [0.7]], "counts") == 10 * seven
     for costs in ([[0.1234567, 0.2]], [[0.3]]):
-        assert whole(1.0, costs) == ticks.ONE  # no decimals, or nothing that is rounded up by a tick
+        assert (
+            whole(1.0, costs) == ticks.ONE
+        )  # no decimals, or nothing that is rounded up by a tick
     assert whole(1.0, [[0.1, 0.2]]) == 10 * tenth  # whole tenths, though none of them stays
     assert whole(1.0, [[0.1, 0.2], [0.1]]) == 10 * tenth
     assert whole(1000.03, [[0.1]]) == 100003 * tenth // 10  # both are whole cents
