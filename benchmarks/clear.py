@@ -10,6 +10,7 @@ adastop (the same with AdaStop's permutation test, and with t-tests over looks).
 import itertools
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray
@@ -204,7 +205,7 @@ def ads(options):
         jb.policies.BudgetedThompson(),
         jb.policies.MUCB(),
     ]
-    files = [(SAMPLE, SAMPLE, 300.0)]
+    files: list[tuple[Path, Any, float]] = [(SAMPLE, SAMPLE, 300.0)]
     if options.ads:
         instances, _ = read_ads(options.ads)
         table = ArmsTable("counts", instances, (), "conversions", "spent", pull_unit="click")

@@ -429,10 +429,11 @@ class RequestTable(Environment):
             return context_benchmarks(self.value_tables(), constraint, self.order)
         tables = [ticks.to_units(x) for x in (self.reward, self.cost)]
         shares = [_share(self.order, x, constraint, i) for i, x in enumerate(tables[0])]
-        if any(share is None for share in shares):
+        known = [share for share in shares if share is not None]
+        if len(known) < len(shares):
             return None
         reward, cost = (
-            np.stack([np.tensordot(s, x, 1) for s, x in zip(shares, table, strict=True)])
+            np.stack([np.tensordot(s, x, 1) for s, x in zip(known, table, strict=True)])
             for table in tables
         )
         return {"moving": partial(_evenly, constraint.best_rate(reward, cost))}

@@ -371,7 +371,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Answer:
         for arm, right, price in (("gemini", 0.93, 0.015), ("deepseek", 0.88, 0.0005))
         for _ in range(60)
     ]
-    path.write_text("\n".join(["model,correct,cost", *rows]) + "\n")
+    path.write_text("\n".join(["name,reward,cost", *rows]) + "\n")
     return answer_of(compare(str(path), 3.0, OmegaUCB(), runs=30, marks=2), check=False)
 
 
@@ -381,7 +381,7 @@ def test_the_best_ratio_is_one_of_reward_to_cost_however_few_the_requests(log: A
     best = max(ratios, key=lambda name: ratios[name])
     assert best == "deepseek" and {arm.name: arm.best for arm in arms}[best] == 1.0
     text = report.text_of(log.comparison, log)
-    assert "deepseek has the best ratio of correct to cost: the file is 100% sure of that" in text
+    assert "deepseek has the best ratio of reward to cost: the file is 100% sure of that" in text
     assert log.comparison.plan.spending.supply.requests
     alone = arms[log.best_arms[0]].name
     assert (f"All on {alone} would bring more, for the requests are fewer" in text) == (

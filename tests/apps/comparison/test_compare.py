@@ -258,8 +258,12 @@ def test_beta_noise_has_the_means() -> None:
     np.testing.assert_allclose(
         small.worlds.groups[0].environment.values()[1], [[0.5, 3e-4]], atol=1e-5
     )
+    smaller = prepare(table(instance("ads", [0.2, 0.1], [0.5, 1e-5])), 20.0, UCB, noise="beta")
+    np.testing.assert_allclose(
+        smaller.worlds.groups[0].environment.values()[1], [[0.5, 1e-5]], atol=2e-6
+    )
     with pytest.raises(InputError, match="noise: 'beta' given; it must be 'bernoulli' for a mean"):
-        prepare(table(instance("ads", [0.2, 0.1], [0.5, 1e-5])), 20.0, UCB, noise="beta")
+        prepare(table(instance("ads", [0.2, 0.1], [0.5, 1.0])), 20.0, UCB, noise="beta")
 
 
 def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
