@@ -613,6 +613,9 @@ def _simulated(
         for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
+    if plan.spending.supply.requests and len(plan.spending.budgets) == 1:
+        # Money and requests are used at one pace: against an even share of what both can earn.
+        regret = result.budget_regret(plan.spending.scaled_budgets(lanes)).values
     earned, pulls = (
         by_run(result.reward.values) * reward,
         by_run(result.final["pulls"])[..., :width],
