@@ -230,7 +230,7 @@ def lay_out(
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(policy_settings.labels for policy_settings in settings),
-        names=_names(ids if instance_names is None else instance_names, ids),
+        names=tuple(ids.tolist()) if instance_names is None else _names(instance_names, ids),
         shares=shares,
         expected=expected,
         means=means,
