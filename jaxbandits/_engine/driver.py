@@ -286,6 +286,14 @@ _FOREIGN = re.compile(
 )
 
 
+def may_be_native(platform: str) -> bool:
+    """Is it tried on the devices of a platform? Where the compiler's habits are known, and unless
+    the environment variable JAXBANDITS_NATIVE is 0.
+    """
+    known = platform == "cpu" and jax.__version_info__ < (0, 13)
+    return known and os.environ.get("JAXBANDITS_NATIVE", "1") != "0"
+
+
 class NoNativeForm(Exception):
     """A program does what a native function cannot hold."""
 
@@ -484,10 +492,9 @@ def _rows_at(outcome: T, at: jax.Array) -> T:
 _SEATS_PER_SLOT, _MOST_PER_SLOT, _SEATS = 4, 16, 256
 
 
-def seats_for(slots: int, lanes: int = 1 << 31) -> int:
-    """How many lanes a worker holds that has so many slots, and so many lanes to play."""
-    most = max(_SEATS_PER_SLOT * slots, min(_MOST_PER_SLOT * slots, _SEATS))
-    return max(slots, min(most, 1 << (lanes - 1).bit_length()))
+def seats_for(slots: int) -> int:
+    """How many lanes a worker holds that has so many slots."""
+    return max(_SEATS_PER_SLOT * slots, min(_MOST_PER_SLOT * slots, _SEATS))
 
 
 def _resized(tree: T, lanes: int) -> T:

@@ -266,7 +266,7 @@ class Queue:
         environment = jax.device_put(task.environment, device)
         program = self._prepared(device, environment)
         slots, pool = program.slots, self._blank(device, program.slots)
-        seats = RunBuffer(task, self._seats(slots), device)
+        seats = RunBuffer(task, driver.seats_for(slots), device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
         remains: list[
@@ -305,12 +305,9 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
 
-    def _seats(self, slots: int) -> int:
-        return driver.seats_for(slots, self.lanes)
-
     def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""
-        shapes = self.task.blank_shapes(slots, self._seats(slots))
+        shapes = self.task.blank_shapes(slots, driver.seats_for(slots))
         with _TRACING:
             # its memory is going to be written: no alias
             return jax.device_put(blank(self.task.engine, slots, shapes), device, may_alias=False)
@@ -319,7 +316,7 @@ class Queue:
         """The compiled program: the native one on a CPU, where there is one."""
         if device not in self._programs:
             few = self.lanes <= self.task.engine.NATIVE_LANES
-            natives = (True, False) if device.platform == "cpu" and few else (False,)
+            natives = (True, False) if few and driver.may_be_native(device.platform) else (False,)
             self._programs[device] = next(
                 filter(None, (self._compiled(device, environment, native) for native in natives))
             )
@@ -328,7 +325,7 @@ class Queue:
     def _compiled(self, device: Any, environment: Environment, native: bool) -> _Program | None:
         """The program, or None if it should be native and cannot be."""
         digest, engine, slots = self.task.program, self.task.engine, self._slots[native]
-        seats, zero, place = self._seats(slots), np.int32(0), SingleDeviceSharding(device)
+        seats, zero, place = driver.seats_for(slots), np.int32(0), SingleDeviceSharding(device)
         takes = (
             environment,
             driver.constant_shapes(self.task, seats, device),

@@ -46,6 +46,7 @@ def test_as_many_as_fit(monkeypatch):
             pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5)
         )
         assert pool.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
+    lane = driver.state_bytes(task, 32) / 32
     monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
     assert pool.usual_slots(task, 2, places) == 8, "two workers share a memory"
     usual = play()
