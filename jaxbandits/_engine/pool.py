@@ -148,24 +148,26 @@ class _OpenJob:
     def __init__(self, lanes: np.ndarray, store: Callable[[JobAccounts], Any]):
         self._lanes, self._store = np.sort(lanes), store
         self.lanes_left = self._lanes.size
-        self._accounts: JobAccounts | None = None
+        self._outcome: driver.EndedLane | None = None
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
 
-    def take(self, numbers: np.ndarray, part: JobAccounts) -> None:
+    def take(self, numbers: np.ndarray, part: driver.EndedLane) -> None:
         """These lanes have ended."""
-        if self._accounts is None:
+        if self._outcome is None:
             size = self._lanes.size
-            self._accounts = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
+            self._outcome = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
         rows = np.searchsorted(self._lanes, numbers)
-        jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._accounts, part)
+        jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._outcome, part)
         self.lanes_left -= numbers.size
 
     def answer(self) -> None:
         """All lanes have ended: their accounts go to ``store``, and what it gives to whoever waits."""
-        assert self._accounts is not None
+        assert self._outcome is not None
+        rows, last, status, final = self._outcome
         try:
-            self.future.set_result(self._store(self._accounts))
+            accounts = JobAccounts(scan.unpack(rows, last), status, final)  # type: ignore[arg-type]
+            self.future.set_result(self._store(accounts))
         except Exception as problem:
             self.future.set_exception(problem)
 
@@ -386,10 +388,7 @@ class Queue:
         """Hand what stays of ended lanes to their jobs, and empty the list."""
         while remains:
             numbers, outcome = remains.pop()
-            rows, last, status, final = jax.tree.map(
-                lambda x, n=numbers.size: x[:n], jax.device_get(outcome)
-            )
-            accounts = JobAccounts(scan.unpack(rows, last), status, final)
+            outcome = jax.tree.map(lambda x, n=numbers.size: x[:n], jax.device_get(outcome))
             jobs, complete = self._job_of[numbers], []
             with self._lock:
                 for job in map(int, np.unique(jobs)):
@@ -397,7 +396,7 @@ class Queue:
                         continue
                     opened.take(
                         numbers[jobs == job],
-                        jax.tree.map(lambda x, of_job=jobs == job: x[of_job], accounts),
+                        jax.tree.map(lambda x, of_job=jobs == job: x[of_job], outcome),
                     )
                     if opened.lanes_left == 0:
                         complete.append(self._jobs.pop(job))
