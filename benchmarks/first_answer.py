@@ -27,7 +27,7 @@ from benchmarks.textbook import scores
 
 PARTS = ("first line", "whole", "import", "trace", "compile", "play", "draw")
 # The engines' own; small helpers are compiled in milliseconds
-_PROGRAMS = ("play_batch", "advance")
+_PROGRAMS = ("advance",)
 
 
 def child(out):

@@ -145,20 +145,14 @@ def correctness(plan: Plan) -> bool:
 
 
 def _same_bits(plan: Plan) -> bool:
-    """Other numbers of slots, lanes handed on or played in batches, one worker or two: the same
-    results.
-    """
+    """Other numbers of slots, one worker or two: the same results."""
     arms, limit = world(8, 10, plan.rounds)
     usual = digest(
         jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9)
     )
-    short, workers, fine = driver._SHORT, pool.usual_workers, True
-    for label, slots, shortest, number in (
-        ("few slots", 4, 0, 2),
-        ("batches", 16, short, 2),
-        ("one worker", None, 0, 1),
-    ):
-        driver._SHORT, pool.usual_workers = shortest, lambda *_, number=number: number  # type: ignore[misc]
+    workers, fine = pool.usual_workers, True
+    for label, slots, number in (("few slots", 4, 2), ("one worker", None, 1)):
+        pool.usual_workers = lambda *_, number=number: number  # type: ignore[misc]
         try:
             result = jb.simulate(
                 jb.policies.OmegaUCB(),
@@ -169,7 +163,7 @@ def _same_bits(plan: Plan) -> bool:
                 slots=slots,
             )
         finally:
-            driver._SHORT, pool.usual_workers = short, workers
+            pool.usual_workers = workers
         equal = digest(result) == usual
         plan.row("correctness", label, "equal" if equal else "DIFFER", "bits", K=10, lanes=72)
         fine &= equal

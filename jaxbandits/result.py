@@ -56,6 +56,7 @@ class About:
             one number.
         engines: of each setting, ``"scan"``, ``"leap"`` or ``"merge"``.
         why_scan: why a faster engine was not taken, if one was looked for.
+        why_plain: what kept a CPU from playing rounds as one native function, the compiler's words.
         environment: the class's name.
         constraint: its ``class``, and its fields.
         clock: ``"spent"`` or ``"rounds"``.
@@ -79,6 +80,7 @@ class About:
     parameters: tuple[Mapping[str, Any], ...] = ()
     engines: tuple[str, ...] = ()
     why_scan: str | None = None
+    why_plain: str | None = dataclasses.field(default=None, compare=False)
     environment: str = ""
     constraint: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     clock: str = ""

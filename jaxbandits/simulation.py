@@ -157,6 +157,7 @@ def simulate(
         )
     result = join_settings(parts)
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
+    facts["why_plain"] = workers.why_plain
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)

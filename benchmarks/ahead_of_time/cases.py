@@ -31,8 +31,6 @@ def cases():
         "scan-omega-100": (omega, hundred, counts, "scan"),
         "leap-omega-10": (omega, ten, counts, "leap"),
         "leap-omega-100": (omega, hundred, counts, "leap"),
-        "batch-scan-omega-10": (omega, ten, counts, "scan"),
-        "batch-leap-omega-100": (omega, hundred, counts, "leap"),
         "scan-bts-10": (thompson, ten, counts, "scan"),
         "scan-bts-100": (thompson, hundred, counts, "scan"),
         "scan-klucbsc-10": (p.KLUCBSCPlus(), ten, counts, "scan"),
@@ -68,33 +66,20 @@ def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, An
         policy, environment, constraint, key=jax.random.key(0), replicates=slots, engine=engine
     )
     task = layout.tasks[0]
-    batch = name.startswith("batch-")
-    seats = slots if batch else driver.SEATS_PER_SLOT * slots
+    seats = driver.seats_for(slots)
     lanes = task.lanes(np.zeros(seats, np.int64))
     pool = driver.blank(task.engine, slots, task.blank_shapes(slots, lanes.row.shape[0]))
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
     arguments: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
-    if batch:
-        arguments = (
-            task.environment,
-            lanes,
-            np.int32(0),
-            np.bool_(True),
-            driver.Batch(pool.carry, pool.tuner),
-            limits,
-        )
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), arguments
     )
-    jit_options: Any = {
-        "static_argnames": ("engine",),
-        "donate_argnames": ("batch" if batch else "pool",),
-    }
     play = jax.jit(
-        driver.play_batch if batch else driver.advance,
-        **jit_options,
+        driver.advance,
+        static_argnames=("engine", "native"),
+        donate_argnames=("pool",),
         compiler_options=options or None,
     )
-    program = play.lower(task.engine, *shapes)
+    program = play.lower(task.engine, False, *shapes)
     return program, driver.state_bytes(task, slots)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import re
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -18,6 +20,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import jaxprs_in_params
+from jax.sharding import SingleDeviceSharding
 
 from jaxbandits._engine import scan
 from jaxbandits._engine.scan import (
@@ -35,10 +40,6 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import T, select_tree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, lane_words
-
-# Rounds × arms that take some seconds on two cores; lanes that wait for the last one of a batch
-# waste a part of them.
-_SHORT = 3e7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,11 +87,6 @@ class Task:
         """(setting, instance, replicate) of lanes."""
         return np.unravel_index(numbers, self.shape)
 
-    @property
-    def is_short(self) -> bool:
-        """Is it played in less time than compiling the program that hands lanes out would add?"""
-        return self.rounds * getattr(self.environment.spec, "arms", 16) < _SHORT
-
     def lanes(self, numbers: np.ndarray) -> scan.Lane:
         """The constants of these lanes."""
         setting, instance, replicate = self.places(numbers)
@@ -114,10 +110,10 @@ class Task:
     @functools.cached_property
     def _shapes(self) -> tuple[scan.Lane, scan.Carry, EndedLane]:
         """The shapes of one lane's constants, of its state and of what it came to."""
-        lane = _resized(self.lanes(np.zeros(1, np.int64)), 1)
-        with PROGRAM(self.program):
-            carry = jax.eval_shape(_begin_all, self.environment, lane)
-            return lane, carry, jax.eval_shape(outcomes, self.environment, lane, carry)
+        lane = self.lanes(np.zeros(1, np.int64))
+        leaves, structure = jax.tree.flatten((self.environment, lane))
+        shapes = (jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in leaves)
+        return _lane_shapes(self.program, structure, *shapes)
 
     def lane_shapes(self, count: int) -> scan.Lane:
         """The shapes of what :meth:`lanes` gives for so many."""
@@ -190,6 +186,7 @@ class _Chunks(NamedTuple):
 
 def advance(
     engine: ModuleType,
+    native: bool,
     environment: Environment,
     lanes: Lane,
     line: jax.Array,
@@ -222,6 +219,7 @@ def advance(
         most_idle = jnp.where(starts < waiting, limits.patience, limits.quota)
         chunks = _play(
             engine,
+            native,
             environment,
             slot_lanes,
             _Chunks(carry, pool.tuner, now.chunks),
@@ -257,56 +255,9 @@ def advance(
     return last.pool, Report(last.starts, last.chunks, last.share)
 
 
-class Batch(NamedTuple):
-    """A worker's state where every lane has a slot of its own from its start to its end."""
-
-    carry: Carry  # [slot]
-    tuner: Any  # what the engine has learnt about its pace
-
-
-class BatchReport(NamedTuple):
-    """What the host wants to know after a call."""
-
-    running: jax.Array  # i32[]: lanes that have not ended
-    chunks: jax.Array  # i32[]: chunks played
-    share: jax.Array  # f32[]: sum of the shares of the clock that the lanes have behind them
-
-
-def play_batch(
-    engine: ModuleType,
-    environment: Environment,
-    lanes: Lane,
-    filled: jax.Array,
-    fresh: jax.Array,
-    batch: Batch,
-    limits: CallLimits,
-) -> tuple[Batch, EndedLane, BatchReport]:
-    """Play one lane per slot for a while: what :func:`advance` does where no lane waits, in half as
-    many kernels.
-
-    The first ``filled`` of the lanes, ``[slot]``, count. Where they are ``fresh``, the state may be
-    anything of its shapes. Also gives what stays of each lane if it has ended.
-    """
-    real = jax.lax.iota(jnp.int32, lanes.row.shape[0]) < filled
-
-    def first_carry() -> Carry:
-        first = _begin_all(environment, lanes)
-        # A slot without a lane must not run: any status but RUNNING freezes it.
-        status = jnp.where(real, first.state.status, jnp.int32(Status.HORIZON))
-        return first._replace(state=first.state._replace(status=status))
-
-    # A branch: a selection would be a kernel for each leaf.
-    carry = jax.lax.cond(fresh, first_carry, lambda: batch.carry)
-    begin = _Chunks(carry, batch.tuner, jnp.int32(0))
-    chunks = _play(engine, environment, lanes, begin, limits.quota, limits)
-    running = chunks.carry.state.status == Status.RUNNING
-    share = jnp.sum(jnp.where(real, jax.vmap(_share)(lanes, chunks.carry), 0))
-    report = BatchReport(jnp.sum(running, dtype=jnp.int32), chunks.done, share)
-    return Batch(chunks.carry, chunks.tuner), outcomes(environment, lanes, chunks.carry), report
-
-
 def _play(
     engine: ModuleType,
+    native: bool,
     environment: Environment,
     lanes: Lane,
     begin: _Chunks,
@@ -317,7 +268,8 @@ def _play(
     write = jax.vmap(partial(record_mark, environment))
 
     def chunk(now: _Chunks) -> _Chunks:
-        carry, tuner = engine.chunk(environment, lanes, now.carry, now.tuner, limits.chunk)
+        takes = environment, lanes, now.carry, now.tuner, limits.chunk
+        carry, tuner = in_one_piece(engine.chunk, *takes) if native else engine.chunk(*takes)
         # Lanes that reached a mark have waited for this; the next chunk plays them on.
         return _Chunks(write(lanes, carry), tuner, now.done + 1)
 
@@ -326,6 +278,56 @@ def _play(
         return (now.done < limits.chunks) & (idle <= most_idle)
 
     return jax.lax.while_loop(more, chunk, begin)
+
+
+# What a native function cannot hold, or has other bits in (the compiler refuses a few more).
+_FOREIGN = re.compile(
+    "sort|tan|cbrt|fft|lu|eigh?|svd|ffi_call|.*(top_k|scatter|callback|cholesky|householder).*"
+)
+
+
+def may_be_native(platform: str) -> bool:
+    """Is it tried on the devices of a platform? Where the compiler's habits are known, and unless
+    the environment variable JAXBANDITS_NATIVE is 0.
+    """
+    known = platform == "cpu" and jax.__version_info__ < (0, 13)
+    return known and os.environ.get("JAXBANDITS_NATIVE", "1") != "0"
+
+
+class NoNativeForm(Exception):
+    """A program does what a native function cannot hold."""
+
+
+def _primitives(jaxpr: Any) -> Iterator[str]:
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for inside in jaxprs_in_params(equation.params):
+            yield from _primitives(inside)
+
+
+def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
+    """``function(*takes)``, of which the compiler for a CPU makes one native function: the same
+    bits.
+
+    Otherwise a round is a dozen kernels that an interpreter calls, one after the other over all
+    lanes.
+
+    Raises:
+        NoNativeForm: it sorts, scatters, calls the host, … What else has none fails when it is
+            compiled.
+    """
+
+    def whole(*takes: Any) -> Any:
+        # The compiler aborts the process over an argument that nothing needs: so all are needed.
+        needed = sum(x.reshape(-1)[0].astype(jnp.int32) for x in jax.tree.leaves(takes) if x.size)
+        return function(*takes), needed
+
+    program = jax.jit(whole)
+    if found := next(filter(_FOREIGN.fullmatch, _primitives(program.trace(*takes).jaxpr)), None):
+        raise NoNativeForm(f"{found} has no native form")
+    # As a value: in a context every operation inside would be marked.
+    played = set_xla_metadata(program(*takes), xla_cpu_small_call="true", inlineable="false")
+    return jax.lax.optimization_barrier(played)[0]  # type: ignore[no-any-return]
 
 
 def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
@@ -377,19 +379,17 @@ def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
     return _OPTIONS.get(platform, {}) | graphs
 
 
-def compiled(platform: str, batch: bool = False) -> jax.stages.Wrapped:
-    """:func:`advance` or :func:`play_batch` for the devices of a platform; the new state takes the
-    old one's memory.
-    """
-    return _compiled(batch, tuple(sorted(options(platform).items())))
+def compiled(platform: str) -> jax.stages.Wrapped:
+    """:func:`advance` for the devices of a platform; the new state takes the old one's memory."""
+    return _compiled(tuple(sorted(options(platform).items())))
 
 
 @cache
-def _compiled(batch: bool, option_items: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
+def _compiled(option_items: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
     return jax.jit(
-        play_batch if batch else advance,
-        static_argnames=("engine",),
-        donate_argnames=("batch" if batch else "pool",),
+        advance,
+        static_argnames=("engine", "native"),
+        donate_argnames=("pool",),
         compiler_options=dict(option_items) or None,
     )
 
@@ -460,6 +460,14 @@ def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
     return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
 
+def constant_shapes(task: Task, count: int, device: Any) -> Lane:
+    """The shapes of :func:`constants`, for the compiler."""
+    place = None if device.platform == "cpu" else SingleDeviceSharding(device)
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), task.lane_shapes(count)
+    )
+
+
 def _padded(ids: np.ndarray, limit: int) -> np.ndarray:
     """As many as the next power of two, at most ``limit``, with the first one again and again."""
     size = min(max(_LEAST, 1 << (ids.size - 1).bit_length()), limit)
@@ -479,12 +487,29 @@ def _rows_at(outcome: T, at: jax.Array) -> T:
 # --- the state of a worker that has not begun, and how much memory it takes
 
 
-SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
+# Lanes that a worker holds for each in flight, of few slots more: a visit for new ones costs
+# milliseconds of Python.
+_SEATS_PER_SLOT, _MOST_PER_SLOT, _SEATS = 4, 16, 256
+
+
+def seats_for(slots: int) -> int:
+    """How many lanes a worker holds that has so many slots."""
+    return max(_SEATS_PER_SLOT * slots, min(_MOST_PER_SLOT * slots, _SEATS))
 
 
 def _resized(tree: T, lanes: int) -> T:
     """The shapes of a tree with another number of lanes."""
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
+
+
+@functools.lru_cache(256)
+def _lane_shapes(
+    program: str | None, structure: Any, *shapes: Any
+) -> tuple[scan.Lane, scan.Carry, EndedLane]:
+    environment, lane = structure.unflatten(shapes)
+    with PROGRAM(program):
+        carry = jax.eval_shape(_begin_all, environment, lane)
+        return lane, carry, jax.eval_shape(outcomes, environment, lane, carry)
 
 
 def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) -> Pool:
@@ -501,15 +526,9 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
     return jax.vmap(partial(scan.start_lane, environment))(lanes)
 
 
-def lane_bytes(task: Task) -> int:
-    """What a round of one lane reads and writes, in bytes."""
-    carry, _ = task.blank_shapes(1, 1)
-    return tree_bytes(carry.state)
-
-
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    seats = SEATS_PER_SLOT * slots
+    seats = seats_for(slots)
     return tree_bytes((task.blank_shapes(slots, seats), task.lane_shapes(seats)))
 
 

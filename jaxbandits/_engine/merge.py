@@ -53,7 +53,7 @@ from jaxbandits.environments.continuum import Continuum
 from jaxbandits.policies.zooming import Active, ZoomingPolicy, radius_and_index
 
 PLAYS = ZoomingPolicy
-CPU_SLOTS = 64
+CPU_SLOTS, NATIVE_LANES = (16, 64), 1 << 31  # as in ``scan``
 SHORT = 2.5e5  # rounds: a third of a second for scan, whose program compiles in 3 s, this one in 5 (two cores)
 LENGTH = 32  # pulls in a block
 _ORDINARY = 4  # ordinary rounds of a macro-step

@@ -16,19 +16,20 @@ import contextvars
 import operator
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from jaxbandits._engine import driver, programs, scan
-from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank
+from jaxbandits._engine.driver import RunBuffer, Task, blank
 from jaxbandits.core import checks
 from jaxbandits.core.fingerprint import PROGRAM
-from jaxbandits.core.protocol import Status
+from jaxbandits.core.protocol import Environment
 
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 
@@ -52,11 +53,11 @@ class CallLength:
             else:
                 self.chunk = max(self.chunk // 2, 1)
         elif seconds < _SECONDS_PER_CALL and chunks >= self.chunks:
+            growth = int(np.clip(_SECONDS_PER_CALL / max(seconds, 1e-3), 2, 64))
             if self.chunk == self._full_length:
-                self.chunks = min(2 * self.chunks, 1 << 20)
+                self.chunks = min(growth * self.chunks, 1 << 20)
             else:
-                growth = _SECONDS_PER_CALL / max(seconds, 1e-3)
-                self.chunk = min(int(np.clip(growth, 4, 64)) * self.chunk, self._full_length)
+                self.chunk = min(2 * growth * self.chunk, self._full_length)
 
 
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
@@ -70,10 +71,8 @@ _WORKERS_PER_DEVICE, _ENOUGH_FOR_TWO = 2, 1 << 14
 # what the compiler reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if
 # one takes more.
 STATES = {"cpu": 8.0, "gpu": 3.0, "tpu": 15.0}
+_SHORT = 64  # rounds of a lane
 _SHARE_OF_MEMORY = 0.5  # of what is free
-# Bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots
-# 4.4).
-_CACHE = 3 << 18
 
 
 def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
@@ -86,15 +85,18 @@ def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
     return min(max(len(devices), checks.cores()), lanes)
 
 
-def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0) -> int:
+def usual_slots(
+    task: Task, workers: int, devices: Sequence[Any], lanes: int = 0, native: bool = True
+) -> int:
     """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit
     into memory.
 
     ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
-    fast = _DEVICE_SLOTS
-    if devices[0].platform == "cpu":
-        fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // driver.lane_bytes(task)))
+    on_cpu = devices[0].platform == "cpu"
+    # Where lanes are handed out all the time, that is dearer than what falls out of the cache.
+    wide = not native or task.rounds < _SHORT * task.order.size
+    fast = task.engine.CPU_SLOTS[wide] if on_cpu else _DEVICE_SLOTS
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
@@ -147,24 +149,26 @@ class _OpenJob:
     def __init__(self, lanes: np.ndarray, store: Callable[[JobAccounts], Any]):
         self._lanes, self._store = np.sort(lanes), store
         self.lanes_left = self._lanes.size
-        self._accounts: JobAccounts | None = None
+        self._outcome: driver.EndedLane | None = None
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
 
-    def take(self, numbers: np.ndarray, part: JobAccounts) -> None:
+    def take(self, numbers: np.ndarray, part: driver.EndedLane) -> None:
         """These lanes have ended."""
-        if self._accounts is None:
+        if self._outcome is None:
             size = self._lanes.size
-            self._accounts = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
+            self._outcome = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
         rows = np.searchsorted(self._lanes, numbers)
-        jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._accounts, part)
+        jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._outcome, part)
         self.lanes_left -= numbers.size
 
     def answer(self) -> None:
         """All lanes have ended: their accounts go to ``store``, and what it gives to whoever waits."""
-        assert self._accounts is not None
+        assert self._outcome is not None
+        rows, last, status, final = self._outcome
         try:
-            self.future.set_result(self._store(self._accounts))
+            accounts = JobAccounts(scan.unpack(rows, last), status, final)  # type: ignore[arg-type]
+            self.future.set_result(self._store(accounts))
         except Exception as problem:
             self.future.set_exception(problem)
 
@@ -176,36 +180,30 @@ _TRACING = threading.Lock()
 # Programs compile side by side, each of them once: whoever wants the same one waits for it.
 _COMPILING: dict[Any, threading.Lock] = {}
 
-# Where few lanes of a batch are left, they may go on in fewer slots: bits do not change, but
-# another program is compiled. So that begins when this process has lost as much time to idle slots
-# of the wide one.
-_FEWER = 4  # a quarter of the slots
-_FEWEST = 8
-_COMPILES = 2.0  # seconds
-_LONG = 0.2  # seconds of a batch before it may move: to fetch the other program takes some 25 ms
-# By program: seconds in which a quarter of its slots would have done
-_WAITED: dict[Any, float] = defaultdict(float)
+# What compiled, and of native programs that have no such form, why: each is tried once a process.
+_PROGRAMS: dict[Any, Callable[..., Any] | str] = {}
 
 
-def _gathered(batch: driver.Batch, rows: np.ndarray, slots: int, device: Any) -> driver.Batch:
-    """The lanes in these rows of a batch, in ``slots`` slots."""
-    at = np.resize(rows, slots)
-    # The tuner may hold numbers that all slots share.
-    carry, tuner = jax.tree.map(lambda x: x[at] if x.ndim else x, jax.device_get(batch))
-    status = np.where(np.arange(slots) < rows.size, carry.state.status, np.int32(Status.HORIZON))
-    carry = carry._replace(state=carry.state._replace(status=status))
-    return jax.device_put(driver.Batch(carry, tuner), device, may_alias=False)
+class _Program(NamedTuple):
+    """:func:`driver.advance`, compiled."""
+
+    play: Callable[..., Any]
+    slots: int
 
 
 class Queue:
-    """The lanes of one task in line, served by any number of workers, each with so many ``slots``.
+    """The lanes of one task in line, served by any number of workers.
 
-    With ``batches`` a worker plays as many lanes as it has slots to their ends before it takes
-    others, by the smaller program; otherwise a slot whose lane has ended takes the next one.
+    Each has so many ``slots``, and those of ``plain_slots`` where the program has no native form;
+    ``lanes`` are what a worker may have to play.
     """
 
-    def __init__(self, task: Task, slots: int, batches: bool = False):
-        self.task, self.slots, self.batches = task, slots, batches
+    def __init__(
+        self, task: Task, slots: int, plain_slots: int | None = None, lanes: int = 1 << 31
+    ):
+        self.task, self.lanes = task, lanes
+        self._slots = plain_slots or slots, slots  # by whether it is native
+        self.why_plain: str | None = None  # what the compiler said of the native form
         self.stop = threading.Event()  # set it, and the workers leave at their next look
         self.total = self.done = self.workers = (
             0  # lanes there are, that have ended; workers that serve it now
@@ -216,12 +214,10 @@ class Queue:
         self._job_count = 0  # jobs so far
         self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
-        self._programs: dict[Any, Callable[..., Any]] = {}  # those that are compiled
+        self._programs: dict[Any, _Program] = {}  # those that are compiled, by device
         self._shares: dict[
             int, float
         ] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
-        # Here and not by the workers: another thread, or another device, would trace it anew.
-        self._shapes = task.blank_shapes(slots, slots if batches else SEATS_PER_SLOT * slots)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
@@ -269,97 +265,16 @@ class Queue:
         """Run lanes until none waits and those begun have ended, or until ``stop``; for worker
         ``number``.
         """
-        (self._serve_batches if self.batches else self._serve_line)(number, device)
-
-    def _serve_batches(self, number: int, device: Any) -> None:
-        environment = jax.device_put(self.task.environment, device)
-        empty: driver.Batch | None = None  # memory for the state of the next lanes
-        call = CallLength(self.task.chunk)
-        while not self.stop.is_set() and (numbers := self._take_batch()).size:
-            empty = self._play_batch(number, device, environment, numbers, empty, call)
-
-    def _play_batch(
-        self,
-        number: int,
-        device: Any,
-        environment: Any,
-        numbers: np.ndarray,
-        empty: driver.Batch | None,
-        call: CallLength,
-    ) -> driver.Batch | None:
-        """Lanes from their starts to their ends; the last ones of many go on in fewer slots, where
-        that pays.
-        """
-        task, slots, fresh, running = self.task, self.slots, True, numbers.size
-        lanes = driver.constants(task, np.resize(numbers, slots), device)
-        batch, program, program_key, seconds = empty, None, None, 0.0
-        while running and not self.stop.is_set():
-            fewer = slots // _FEWER
-            narrows = device.platform == "cpu" and fewer >= _FEWEST
-            # The call returns when few are left: what the idle slots cost is known from then on.
-            quota = slots - fewer - 1 if narrows and running > fewer else slots - 1
-            limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, quota)))  # type: ignore[arg-type]
-            arguments = environment, lanes, np.int32(numbers.size), np.bool_(fresh)
-            before = running
-            if batch is None:
-                state = self._blank(device)
-                batch = driver.Batch(state.carry, state.tuner)
-            if program is None:
-                program, program_key = self._prepared(device, arguments, batch, limits)
-            if self.stop.is_set():  # while this one waited for another one's compiling
-                return empty
-            began = time.perf_counter()  # compiled by now: only what is played counts as waited
-            batch, outcome, report = program(*arguments, batch, limits)
-            running, fresh = int(report.running), False
-            call_seconds = time.perf_counter() - began
-            seconds += call_seconds
-            call.learn(call_seconds, int(report.chunks))
-            self._shares[number] = float(report.share)
-            if narrows and before <= fewer:
-                _WAITED[program_key] += call_seconds
-            if slots == self.slots:
-                empty = batch
-            if not (narrows and 0 < running <= fewer):
-                continue
-            if _WAITED[program_key] < _COMPILES or seconds < _LONG:
-                continue
-            runs = jax.device_get(batch.carry.state.status)[: numbers.size] == Status.RUNNING
-            self._keep_ended(number, numbers, ~runs, outcome)
-            batch = _gathered(batch, np.flatnonzero(runs), fewer, device)
-            numbers, slots, program = numbers[runs], fewer, None
-            lanes = driver.constants(task, np.resize(numbers, slots), device)
-        self._shares[number] = float(numbers.size)
-        self._keep_ended(
-            number,
-            numbers,
-            jax.device_get(outcome.status)[: numbers.size] != Status.RUNNING,
-            outcome,
-        )
-        return empty
-
-    def _keep_ended(
-        self, number: int, numbers: np.ndarray, ended: np.ndarray, outcome: driver.EndedLane
-    ) -> None:
-        if (at := np.flatnonzero(ended)).size:
-            outcome = jax.tree.map(lambda x: x[at], jax.device_get(outcome))
-            self._keep(number, [(numbers[at], outcome)])
-
-    def _take_batch(self) -> np.ndarray:
-        """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""
-        with self._lock:
-            numbers, self._line = self._line[: self.slots], self._line[self.slots :]
-            return numbers
-
-    def _serve_line(self, number: int, device: Any) -> None:
-        task, slots, stop = self.task, self.slots, self.stop
+        task, stop = self.task, self.stop
         environment = jax.device_put(task.environment, device)
-        seats = RunBuffer(task, SEATS_PER_SLOT * slots, device)
+        program = self._prepared(device, environment)
+        slots, pool = program.slots, self._blank(device, program.slots)
+        seats = RunBuffer(task, driver.seats_for(slots), device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
         remains: list[
             tuple[np.ndarray, driver.EndedLane]
         ] = []  # what stays of lanes that have ended
-        pool: driver.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
             free = seats.free
@@ -380,13 +295,8 @@ class Queue:
             fields = call.chunk, call.chunks, slots // 16, quota
             limits = driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
-            if pool is None:
-                pool = self._blank(device)
-                program, _ = self._prepared(device, arguments, pool, limits)
-            if stop.is_set():  # while this one waited for another one's compiling
-                break
             began = time.perf_counter()
-            pool, report = program(*arguments, pool, limits)
+            pool, report = program.play(*arguments, pool, limits)
             self._keep(number, remains)  # while the device plays
             seat_in = jax.device_get(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
@@ -398,69 +308,88 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
 
-    def _blank(self, device: Any) -> driver.Pool:
+    def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""
+        shapes = self.task.blank_shapes(slots, driver.seats_for(slots))
         with _TRACING:
             # its memory is going to be written: no alias
-            return jax.device_put(
-                blank(self.task.engine, self.slots, self._shapes), device, may_alias=False
+            return jax.device_put(blank(self.task.engine, slots, shapes), device, may_alias=False)
+
+    def _prepared(self, device: Any, environment: Environment) -> _Program:
+        """The compiled program: the native one on a CPU, where there is one."""
+        if device not in self._programs:
+            few = self.lanes <= self.task.engine.NATIVE_LANES
+            natives = (True, False) if few and driver.may_be_native(device.platform) else (False,)
+            self._programs[device] = next(
+                filter(None, (self._compiled(device, environment, native) for native in natives))
             )
+        return self._programs[device]
 
-    def _prepared(
-        self, device: Any, arguments: tuple, state: Any, limits: driver.CallLimits
-    ) -> tuple[Any, Any]:
-        """The program that plays this state, compiled, and the key under which the queue holds it."""
-        engine = self.task.engine
-        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((arguments, state))]
-        key = device, engine, self.task.program, jax.tree.structure((arguments, state)), *shapes
-        if key in self._programs:
-            return self._programs[key], key
+    def _compiled(self, device: Any, environment: Environment, native: bool) -> _Program | None:
+        """The program, or None if it should be native and cannot be."""
+        digest, engine, slots = self.task.program, self.task.engine, self._slots[native]
+        seats, zero, place = driver.seats_for(slots), np.int32(0), SingleDeviceSharding(device)
+        takes = (
+            environment,
+            driver.constant_shapes(self.task, seats, device),
+            np.zeros(seats, np.int32),
+            zero,
+            jax.tree.map(
+                lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+                blank(engine, slots, self.task.blank_shapes(slots, seats)),
+            ),
+            driver.CallLimits(zero, zero, zero, zero),  # type: ignore[arg-type]
+        )
+        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves(takes)]
+        key = programs.FOLDER, device, native, engine, digest, jax.tree.structure(takes), *shapes
 
-        def program(*takes: Any) -> Any:
-            with PROGRAM(self.task.program):
-                return driver.compiled(device.platform, self.batches)(engine, *takes)
+        def play(*takes: Any) -> Any:
+            with PROGRAM(digest):
+                return driver.compiled(device.platform)(engine, native, *takes)
+
+        def lowered() -> tuple[Any, Any]:
+            if (stored := self._stored_program(device, native, takes)) is not None:
+                return stored, stored.lower(*takes)
+            with PROGRAM(digest):
+                return play, driver.compiled(device.platform).lower(engine, native, *takes)
 
         # Threads trace one after the other, and compile side by side, each program once.
-        with _TRACING:
+        with _COMPILING.setdefault(key, threading.Lock()):
             if self.stop.is_set():
-                return program, key
-            if (stored := self._stored_program(device, (*arguments, state, limits))) is not None:
-                program, lowered = stored, stored.lower(*arguments, state, limits)
-            else:
-                with PROGRAM(self.task.program):
-                    lowered = driver.compiled(device.platform, self.batches).lower(
-                        engine, *arguments, state, limits
-                    )
-            compiling = _COMPILING.setdefault(key, threading.Lock())
-        with compiling:
-            if not self.stop.is_set():
-                lowered.compile()
-        self._programs[key] = program
-        return program, key
+                return _Program(play, slots)
+            if key not in _PROGRAMS:
+                try:
+                    with _TRACING:
+                        _PROGRAMS[key], program = lowered()
+                    program.compile()
+                except (driver.NoNativeForm, jax.errors.JaxRuntimeError) as problem:
+                    _PROGRAMS.pop(key, None)
+                    if not native:
+                        raise
+                    _PROGRAMS[key] = str(problem).partition("\n")[0].strip()
+            found = _PROGRAMS[key]
+        if isinstance(found, str):
+            self.why_plain = found
+            return None
+        return _Program(found, slots)
 
-    def _stored_program(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
+    def _stored_program(self, device: Any, native: bool, takes: tuple) -> Any:
         """The same program from its file, or None if it has none."""
-        task, options, pool = self.task, driver.options(device.platform), takes[-2]
-        nouns = task.policy, task.environment, task.constraint
-        if (file := programs.file_of(nouns, device, task.engine.__name__, options, takes)) is None:
+        task, options = self.task, driver.options(device.platform)
+        nouns, engine = (task.policy, task.environment, task.constraint), task.engine.__name__
+        file = programs.file_of(nouns, device, engine, native, options, takes)
+        if file is None:
             return None
         zero = np.int32(0)
-        gives: Any = pool, driver.Report(zero, zero, zero)  # type: ignore[arg-type]
-        if self.batches:
-            gives = pool, self._shapes[1], driver.BatchReport(zero, zero, zero)  # type: ignore[arg-type]
-        function = driver.play_batch if self.batches else driver.advance
-        return programs.stored_program(
-            file, function, task.engine, takes, gives, len(takes) - 2, options
-        )
+        gives = takes[4], driver.Report(zero, zero, zero)  # type: ignore[arg-type]
+        function = partial(driver.advance, task.engine, native)
+        return programs.stored_program(file, function, takes, gives, 4, options)
 
     def _keep(self, worker: int, remains: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
         """Hand what stays of ended lanes to their jobs, and empty the list."""
         while remains:
             numbers, outcome = remains.pop()
-            rows, last, status, final = jax.tree.map(
-                lambda x, n=numbers.size: x[:n], jax.device_get(outcome)
-            )
-            accounts = JobAccounts(scan.unpack(rows, last), status, final)
+            outcome = jax.tree.map(lambda x, n=numbers.size: x[:n], jax.device_get(outcome))
             jobs, complete = self._job_of[numbers], []
             with self._lock:
                 for job in map(int, np.unique(jobs)):
@@ -468,7 +397,7 @@ class Queue:
                         continue
                     opened.take(
                         numbers[jobs == job],
-                        jax.tree.map(lambda x, of_job=jobs == job: x[of_job], accounts),
+                        jax.tree.map(lambda x, of_job=jobs == job: x[of_job], outcome),
                     )
                     if opened.lanes_left == 0:
                         complete.append(self._jobs.pop(job))
@@ -552,6 +481,11 @@ class Workers:
         with self._changed:
             return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
 
+    @property
+    def why_plain(self) -> str | None:
+        """Why one of the tasks has no native program, if one has none."""
+        return next((x.why_plain for x in self._queues.values() if x.why_plain), None)
+
     def close(self) -> None:
         """Stop, and wait until the threads have: a process that ends while one of them compiles
         aborts.
@@ -567,11 +501,13 @@ class Workers:
         queue = self._queues.get(id(job.task))
         if queue is None:
             lanes = job.in_line or job.lanes.size
-            slots = self._slots or usual_slots(
-                job.task, min(self.count, lanes), self.devices, lanes
+            workers = min(self.count, lanes)
+            native, plain = (
+                self._slots or usual_slots(job.task, workers, self.devices, lanes, native)
+                for native in (True, False)
             )
-            batches = lanes <= slots * self.count or job.task.is_short
-            queue = self._queues[id(job.task)] = Queue(job.task, slots, batches)
+            share = -(-lanes // workers)
+            queue = self._queues[id(job.task)] = Queue(job.task, native, plain, share)
         return queue
 
     def _choose(self) -> Queue | None:

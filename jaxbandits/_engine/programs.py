@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,13 @@ def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
 
 def stored_program(
     file: Path,
-    function: Callable[..., Any],
-    engine: Any,
+    function: partial[Any],
     takes: tuple,
     gives: Any,
     donated: int,
     options: dict[str, Any],
 ) -> jax.stages.Wrapped | None:
-    """``function(engine, *takes)`` as jit would play it: from its file, or into it for the next
+    """``function(*takes)`` as jit would play it: from its file, or into it for the next
     process.
 
     None if jax cannot write it. The result has the structure of ``gives``; the argument number
@@ -70,9 +69,7 @@ def stored_program(
         exported = jax.export.deserialize(bytearray(file.read_bytes()))
     if exported is None:
         try:
-            flat = jax.jit(
-                lambda *leaves: jax.tree.leaves(function(engine, *structure.unflatten(leaves)))
-            )
+            flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*structure.unflatten(leaves))))
             exported = jax.export.export(flat)(*leaves)
             if digest_now() == package_digest():
                 write_whole(file, lambda to: to.write(exported.serialize()))
@@ -82,7 +79,7 @@ def stored_program(
     def play(*takes: Any) -> Any:
         return result.unflatten(exported.call(*jax.tree.leaves(takes)))
 
-    play.__name__ = function.__name__
+    play.__name__ = function.func.__name__
     return _loaded.setdefault(
         file, jax.jit(play, donate_argnums=donated, compiler_options=options or None)
     )

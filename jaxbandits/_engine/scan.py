@@ -180,7 +180,10 @@ def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
 # --- a lane, and one round of it
 
 
-CPU_SLOTS = 256  # lanes in flight per core: enough to make XLA's cost per operation small, few enough for its cache
+# Lanes in flight per core: of a native program as few as fit into its first cache, otherwise enough
+# to make XLA's cost per operation small.
+CPU_SLOTS = 32, 128
+NATIVE_LANES = 1 << 31  # that a worker may have: for more, a program is not native
 
 
 class Lane(NamedTuple):

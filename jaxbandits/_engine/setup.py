@@ -239,7 +239,7 @@ def lay_out(
     return Layout(
         tasks=tuple(tasks),
         settings=labels_of(settings),
-        names=_names(ids if instance_names is None else instance_names, ids),
+        names=tuple(ids.tolist()) if instance_names is None else _names(instance_names, ids),
         shares=shares,
         expected=expected,
         means=means,

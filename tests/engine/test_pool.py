@@ -46,6 +46,7 @@ def test_as_many_as_fit(monkeypatch):
             pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5)
         )
         assert pool.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
+    lane = driver.state_bytes(task, 32) / 32
     monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
     assert pool.usual_slots(task, 2, places) == 8, "two workers share a memory"
     usual = play()
@@ -78,52 +79,11 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     calls = []
     watched(monkeypatch, lambda *outputs: calls.append(0))
     monkeypatch.setattr(pool, "usual_workers", lambda *_: 1)
-    monkeypatch.setattr(driver, "_SHORT", 0)
     usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
     alone = len(calls)
     same(usual, play(chunk=64, slots=2))
     # With a call for every pair of lanes it would be 20 at least
     assert len(calls) - alone < 17, len(calls) - alone
-
-
-def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
-    calls = []
-    watched(monkeypatch, lambda *outputs: calls.append(len(outputs)))
-    batches = play(replicates=3, slots=16)
-    # 120 lanes, 16 at a time; the other program gives two things
-    assert set(calls) == {3} and len(calls) >= 8
-    monkeypatch.setattr(driver, "_SHORT", 0)
-    same(batches, play(replicates=3, slots=16))
-
-
-@pytest.mark.parametrize("engine", ["scan", "leap"])
-@pytest.mark.quick_rows("scan")
-def test_the_last_lanes_of_a_batch_go_on_in_fewer_slots(monkeypatch, engine):
-    """Lengths differ by a factor of 40; a program for fewer slots is compiled only when idle ones
-    have cost as much.
-    """
-    limit = jb.TotalBudget(np.where(np.arange(40) < 7, 40.0, 1.0), last_pull="counts")
-
-    def play(slots=None):
-        key = jax.random.key(1)
-        return jb.simulate(
-            jb.policies.OmegaUCB(), ARMS, limit, key=key, engine=engine, chunk=16, slots=slots
-        )
-
-    widths = []
-    watched(monkeypatch, lambda batch, *_: widths.append(batch.carry.state.status.size))
-    monkeypatch.setattr(pool, "usual_workers", lambda *_: 1)
-    monkeypatch.setattr(pool, "_WAITED", pool.defaultdict(float))
-    monkeypatch.setattr(pool, "_COMPILES", np.inf)
-    monkeypatch.setattr(pool, "_LONG", 0.0)
-    usual = play()
-    assert set(widths) == {64} and sum(pool._WAITED.values()) > 0
-    monkeypatch.setattr(pool, "_COMPILES", 0.0)
-    monkeypatch.setattr(pool, "_FEWEST", 4)
-    same(usual, play())
-    assert set(widths) == {64, 16, 4} and widths[-1] == 4
-    same(usual, play(slots=256))  # before any has ended
-    assert set(widths) == {256, 64, 16, 4}
 
 
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
@@ -244,15 +204,6 @@ def test_no_worker_hoards():
     assert not queue.waiting
 
 
-def test_batches_are_full_however_many_workers_there_are():
-    queue = pool.Queue(the_task(), 16, batches=True)
-    queue.add(pool.Job(queue.task, queue.task.order))
-    queue.workers = (
-        2  # with halves of what is left, 40 lanes would be 16, 12, 6, 3, 2 and 1: twice the time
-    )
-    assert [queue._take_batch().size for _ in range(4)] == [16, 16, 8, 0]
-
-
 # --- lanes that travel to a device and back in pieces ---------------------------------------------------------------
 
 
@@ -261,7 +212,6 @@ def test_batches_are_full_however_many_workers_there_are():
 def test_lanes_that_travel_change_no_bit(monkeypatch, slots):
     near = play(slots=slots, replicates=5)
     monkeypatch.setattr(driver, "_LEAST", 2)
-    monkeypatch.setattr(driver, "_SHORT", 0)  # a batch has no run buffer
     monkeypatch.setattr(pool, "RunBuffer", partial(driver.RunBuffer, near=False))
     far = play(slots=slots, replicates=5)
     same(near, far)

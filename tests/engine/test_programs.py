@@ -35,6 +35,7 @@ def files(folder: Path) -> set[str]:
 def forget() -> None:
     """As a new process does."""
     programs._loaded.clear()
+    pool._PROGRAMS.clear()
 
 
 @pytest.mark.parametrize(
@@ -57,9 +58,6 @@ def test_the_same_bits_without_a_trace(
 
 @pytest.mark.integration
 def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jaxbandits._engine import driver
-
-    monkeypatch.setattr(driver, "_SHORT", 0.0)
     options = {"replicates": 700, "engine": "scan"}
     expected = digest_of(MUCB(), **options)
     forget()
@@ -71,8 +69,6 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers share it; static fields, engines, constraints and the source have others."""
-    # No time of a compiler's is time that idle slots waited
-    monkeypatch.setattr(pool, "_COMPILES", 0.3)
     several = [
         lambda: digest_of(OmegaUCB(rho=0.25), engine="scan"),
         lambda: digest_of(OmegaUCB(rho=0.5), engine="scan"),
