@@ -664,7 +664,8 @@ def test_another_kind_of_policy_learns_while_others_serve(
     they brought.
     """
     monkeypatch.setattr(ledger, "_EVENTS_A_PART", 16)
-    clock, served = Clock(), []
+    clock = Clock()
+    served: list[Any] = []
     agent = new_agent(clock, policy=MUCB(), budgets=(), file=file)
     beside = new_agent(clock, policy=MUCB(), budgets=(), file=file)
     busy(agent, clock, 200, seed=1)
