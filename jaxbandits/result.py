@@ -698,17 +698,15 @@ def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
     ended = ~np.isin(result.ended, (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID))
     if possible is None:
         possible = result.best_rate[:, None, None] * result.ledger["expected_clock"]
-    value = np.where(ended, ticks.to_units(possible[..., -1]), np.nan)
-    runs = ended.sum(axis=2)
-    if len(value) < 2 or value.shape[2] < 2 or (runs < 2).any():
+    value, kept = ticks.to_units(possible[..., -1]), ended.all(axis=0)
+    if len(value) < 2 or kept.sum() < 20:
         return 0.0
-    mean, square = np.nanmean(value, axis=2), np.nanvar(value, axis=2, ddof=1) / runs
-    at = np.arange(value.shape[1])
-    high, low = mean.argmax(axis=0), mean.argmin(axis=0)
-    apart = mean[high, at] - mean[low, at]
-    round_worth = 1 + np.abs(result.best_rate) * (result.about.clock == "spent")
-    error = np.sqrt(square[high, at] + square[low, at])
-    return float(np.where(apart > round_worth + 5 * error, apart, 0).max())
+    # Of all runs together: the spread of a few of one instance says little. Five standard errors
+    # need at least 25 runs that agree.
+    apart = (value[1:] - value[:1])[:, kept]
+    mean, error = apart.mean(axis=1), apart.std(axis=1, ddof=1) / np.sqrt(kept.sum())
+    round_worth = 1 + np.abs(result.best_rate).mean() * (result.about.clock == "spent")
+    return float(np.where(np.abs(mean) > round_worth + 5 * error, np.abs(mean), 0).max())
 
 
 def doubt_of(result: Result, name: str = "regret") -> str | None:
