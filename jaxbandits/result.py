@@ -693,7 +693,7 @@ def join_settings(results: Sequence[Result]) -> Result:
 
 
 def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
-    """Gap of mean final benchmarks between two settings on one instance, if clear; else 0."""
+    """Gap of mean final benchmarks of two settings, over all runs together, if clear; else 0."""
     # Clear: more than what one round may earn and cost.
     ended = ~np.isin(result.ended, (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID))
     if possible is None:
