@@ -117,7 +117,9 @@ def search(
             "replicates": check,
             "marks": 1,
         } | options
-        regret = simulate(policies, world, constraint, **arguments).regret.values[..., -1]
+        regret = [
+            simulate(p, world, constraint, **arguments).regret.values[0, ..., -1] for p in policies
+        ]
         return regret[0] if against is None else regret[0] - regret[1]
 
     uniform = np.asarray(

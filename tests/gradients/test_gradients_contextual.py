@@ -63,10 +63,11 @@ def expected_regret(
     alone, or None.
     """
     r, c = means(reward, link)[..., 0], means(cost, link)
+    several_ends = isinstance(money, list)
     budget = np.atleast_1d(np.inf if money is None else money)
     if money is None:
         rate = best(r, c[..., :0], np.zeros(0))
-    elif isinstance(money, list):
+    elif several_ends:
         rate = best(r, c, budget / rounds) * rounds / budget[0]
     else:
         rules = [
@@ -77,12 +78,14 @@ def expected_regret(
     @cache
     def ahead(round: int, spent: tuple[int, ...], count: int) -> float:
         if round == rounds or (np.array(spent) >= budget).any():
-            return 0.0
+            return (
+                rate * budget[0] if several_ends else 0.0
+            )  # a run that ended has used all of its share
         total = 0.0
         for n in range(2):
             arm = 0 if (count + n) % 4 < 2 else 1
             p, q = r[n, arm], c[n, arm]
-            total += (rate * (1.0 if money is None else q[0]) - p) / 2
+            total += ((0.0 if several_ends else rate * (1.0 if money is None else q[0])) - p) / 2
             for y, z in product((0, 1), product((0, 1), repeat=q.size)):
                 chance = (p if y else 1 - p) * np.prod(np.where(z, q, 1 - q)) / 2
                 if chance > 0:
