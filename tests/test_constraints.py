@@ -307,10 +307,15 @@ def test_costs_that_vary_in_cents_end_where_decimals_end() -> None:
         table = jb.environments.RequestTable.of(np.full((len(cents), 1), 0.5), cents[:, None] / 100)
         order = rng.integers(0, len(cents), 4000)
         budget = int(np.cumsum(cents[order])[rng.integers(2, 60)])
-        for world in (arms, table, jb.environments.Stocked.of(arms, pulls=[5000])):
-            paid = np.cumsum(np.asarray(world.listed_costs())[0][order])  # type: ignore[arg-type]
+        stocked = jb.environments.Stocked.of(arms, pulls=[5000])
+        resting = jb.environments.WithNullArm(table)
+        late = jb.environments.Delayed(arms, jb.environments.FixedDelay(2))
+        for world in (arms, table, stocked, resting, late):
+            listed = np.asarray(world.listed_costs()).reshape(len(cents))
+            amount = budget / 100 if world is not late else [budget / 100]
+            paid = np.cumsum(listed[order])  # type: ignore[arg-type]
             for rule in ("counts", "forfeits"):
-                limit = jb.TotalBudget(budget / 100, last_pull=rule).prepare(world)
-                end, sums = ticks.join(limit.budget)[0], np.cumsum(cents[order])  # type: ignore[attr-defined]
+                limit = jb.TotalBudget(amount, last_pull=rule).prepare(world)
+                end, sums = ticks.join(limit.budget).ravel()[0], np.cumsum(cents[order])  # type: ignore[attr-defined]
                 same = (paid < end, sums < budget) if rule == "counts" else (paid <= end, sums <= budget)  # fmt: skip
                 assert (same[0] == same[1]).all(), (case, cents, budget, rule)

@@ -283,8 +283,10 @@ def test_runs_that_stop_early_are_not_ranked_beside_those_that_do_not() -> None:
     arms = FiniteArms.bernoulli([0.9, 0.1], [0.5, 0.5])
     early, late = p.ChernoffOverlap(delta=0.5), p.MUCB()
 
-    def warned(*policies: Any) -> bool:
-        result = jb.simulate(list(policies), arms, jb.Horizon(400), key=KEY, replicates=40, marks=1)
+    def warned(*policies: Any, runs: int = 40) -> bool:
+        result = jb.simulate(
+            list(policies), arms, jb.Horizon(400), key=KEY, replicates=runs, marks=1
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result.regret  # noqa: B018
@@ -298,3 +300,4 @@ def test_runs_that_stop_early_are_not_ranked_beside_those_that_do_not() -> None:
     assert warned(early, late)
     assert not warned(late, p.CUCB())
     assert not warned(early)
+    assert not warned(early, late, runs=5)  # five runs tell of no difference
