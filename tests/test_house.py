@@ -44,7 +44,7 @@ FLOORS = (
     ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
-    ("interfaces", "gradients", "testing", "sweeps"),
+    ("interfaces", "gradients", "logs", "testing", "sweeps"),
     ("tuning",),
     ("apps.drawing",),
     ("apps.comparison", "apps.live"),
