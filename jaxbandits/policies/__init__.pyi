@@ -65,7 +65,6 @@ from .several_resources import EpsilonFirstLP as EpsilonFirstLP
 from .several_resources import KnapsackOracle as KnapsackOracle
 from .several_resources import LagrangeBwK as LagrangeBwK
 from .several_resources import PDBwK as PDBwK
-from .several_resources import PDBwKWithTime as PDBwKWithTime
 from .several_resources import PrimalDualBwK as PrimalDualBwK
 from .several_resources import RadBounds as RadBounds
 from .several_resources import ThompsonLP as ThompsonLP
