@@ -1,4 +1,7 @@
-"""Policies for a bound on the average cost: mixtures of arms and rest, up to SUAK."""
+"""Policies for a bound on the average cost: mixtures of arms and rest, up to SUAK.
+
+Each wants a null arm (``WithNullArm(arms)``) and one cost.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,6 @@ class FluidOracle(MixturePolicy):
         mean_cost: ρ, same shape.
         c: the bound on the average cost, in (0, 1].
 
-    Raises:
-        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment
-            without null arm or with several resources.
-
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
 
     Example:
@@ -89,10 +88,6 @@ class OnePhase(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
         horizon: T ≥ 1 rounds, which this policy must know.
         a: constant of the radius, above 0: 3 in the SUAK paper (Eqs. (8)–(9)), 2 in Li–Sun–Ye.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML
     2021.
@@ -160,10 +155,6 @@ class Pacer(MixturePolicy):
         a: constant of the radius, above 0; default 1.
         optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent
             (None: η = 10⁻³). Static: keep one object, or each new one is compiled.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research
     2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
@@ -239,10 +230,6 @@ class PrimalDualTwoPhase(MixturePolicy):
         a: constant of the radius, above 0; default 2.
         rest: True if phase 2 may always use the null arm (time is an inequality), False if only
             when it is in X*.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and
     Kleinberg 2022.
@@ -351,10 +338,6 @@ class UCBSimplex(MixturePolicy):
         lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on
             both its instances).
 
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
-
     Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from
     memory); λ from the SUAK paper, §5.
 
@@ -446,10 +429,6 @@ class SUAK(MixturePolicy):
         c: the bound on the average cost, in (0, 1], in cost units per round; taken down to whole
             ticks of 2⁻²⁴.
         horizon: None (anytime, default), or T to put ln T in place of ln t into ε.
-
-    Raises:
-        InputError: before anything runs, for c outside (0, 1], an environment without null arm or
-            with several resources.
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 

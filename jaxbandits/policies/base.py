@@ -56,7 +56,6 @@ class LogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """a·ln max(t, 2)."""
         return self.scale * jnp.log(jnp.maximum(t, 2))
 
 
@@ -74,7 +73,6 @@ class LogLogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """2 ln(4(log₂ max(t, 1) + 1))."""
         return 2 * jnp.log(4 * (jnp.log2(jnp.maximum(t, 1)) + 1))
 
 
@@ -92,7 +90,6 @@ class SlowLogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """2 ln(10 ln max(t, 2))."""
         return 2 * jnp.log(10 * jnp.log(jnp.maximum(t, 2)))
 
 
@@ -191,7 +188,6 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """Check that an arm has one cost."""
         if spec.resources is not None:
             raise bad(
                 "environment",
@@ -204,11 +200,9 @@ class Plan(OneCost):
     """A policy that learns nothing. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
-        """The state, which holds nothing."""
         return jnp.zeros((), jnp.int32)
 
     def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
-        """Learn nothing."""
         return state
 
 
@@ -225,7 +219,6 @@ class ArmTotals(OneCost):
     spreads: ClassVar[bool] = False
 
     def init(self, spec: FiniteSpec) -> Any:
-        """The statistics before the first round."""
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -247,7 +240,6 @@ class ArmTotals(OneCost):
     def select_while_open(
         self, state: Any, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means."""
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
         return state, self.select(arm_statistics.counted(state, open), key, view)[1]
@@ -460,7 +452,6 @@ class RandomisedPolicy(ArmTotals):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """Draw an arm."""
         return state, largest(self.perturbed(state, key, view), key, view)
 
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
@@ -506,7 +497,6 @@ class MixturePolicy(ArmTotals):
         """(state, mixture) of the coming round."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """Check that an arm has one cost, and that there is a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad(

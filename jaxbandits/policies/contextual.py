@@ -278,7 +278,6 @@ class _Linear(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """Contexts, a row for each arm where the model is shared, and a γ that float32 holds."""
         name = type(self).__name__
         if spec.context is None:
             raise bad(
@@ -343,10 +342,8 @@ class _Linear(Policy):
         arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]
-        reward, cost = (
-            ticks.ticks_to_float(feedback.reward),
-            ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)),
-        )
+        reward = ticks.ticks_to_float(feedback.reward)
+        cost = ticks.ticks_to_float(jnp.atleast_1d(feedback.cost))
         prices = self.split(context, arms)[1]  # type: ignore[arg-type]
         if prices is not None:
             cost = cost / prices.at[arm].get(mode="clip")
@@ -430,7 +427,6 @@ class _Optimistic(_Linear):
     first: int = static(default=2)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A guess for each arm, of one cost."""
         super().check(spec)
         name = type(self).__name__
         whole_number(f"{name}.first", self.first, 1, 2**20)
@@ -548,7 +544,6 @@ class LinUCB(_Optimistic):
     price: ArrayLike = leaf(default=0.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> LinearState:
-        """The state before the first round: no request was served."""
         return LinearState(self.untaught(spec), jnp.bool_(spec.null_arm))
 
     def select_while_open(
@@ -627,7 +622,6 @@ class ContextualPacer(_Optimistic):
     budgets: int | None = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacedState:
-        """The state before the first round: no request was served, no price is set."""
         number = (
             resources_of(spec)
             if self.budgets is None
@@ -735,7 +729,6 @@ class LinearRate(_Optimistic):
     cost_alpha: ArrayLike = leaf(default=1.0, at_least=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and no null arm."""
         super().check(spec)
         if spec.null_arm:
             must = "without one for LinearRate, which would wait for ever for the best request"
@@ -746,7 +739,6 @@ class LinearRate(_Optimistic):
             )
 
     def init(self, spec: FiniteSpec) -> RateState:
-        """The state before the first round: no request was served."""
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
 
     def update(self, state: RateState, key: jax.Array, observation: Observation) -> RateState:
@@ -796,7 +788,6 @@ class _Game(_Linear):
     scale: ArrayLike = leaf(default=None, above=0)
 
     def init(self, spec: FiniteSpec) -> GameState:
-        """The state before the first round: no request was served, all weights are even."""
         costs = resources_of(spec)
         amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
         return GameState(
@@ -919,9 +910,6 @@ class SquareCBwK(_Game):
         greed: γ > 0, default 2 √(K T / (d ln T)), that of the published code.
         scale, ridge, free, features, shared, priced, forget: as of :class:`LinCBwK`.
 
-    Raises:
-        InputError: as :class:`LinCBwK`.
-
     Source: Han, Zeng, Wang, Xiang, Zhang, Optimal contextual bandits with knapsacks under
     realizability via regression oracles, AISTATS 2023; the code of quejialin/SquareCBwK.
 
@@ -1041,7 +1029,6 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Check that the world shows contexts."""
         if spec.context is None:
             raise bad(
                 "environment",
@@ -1050,11 +1037,9 @@ class ContextualOracle(Policy):
             )
 
     def init(self, spec: FiniteSpec) -> PriceState:
-        """The state before the first round: no price is set."""
         return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
 
     def update(self, state: PriceState, key: jax.Array, observation: Observation) -> PriceState:
-        """Learn nothing."""
         return state
 
     def select(self, state: PriceState, key: jax.Array, view: View) -> tuple[PriceState, jax.Array]:

@@ -68,7 +68,6 @@ class EvenPace(Around):
     def select_while_open(
         self, state: Pytree, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Pytree, Pytree]:
-        """The inner policy's, under the line."""
         view, none = self._paced(view)
         acted, arm = self.policy.select_while_open(state, key, view, open)
         return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)
@@ -142,7 +141,6 @@ class PricePacer(ArmTotals):
     budgets: int = static(default=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost that any budget may pay, or a budget for each of several."""
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
         if spec.resources not in (None, self.budgets):
             raise bad(
@@ -162,7 +160,6 @@ class PricePacer(ArmTotals):
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
-        """Open pulls count at their arm's current means."""
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         if money.whole.shape != (self.budgets,):
             raise InputError(

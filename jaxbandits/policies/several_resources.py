@@ -3,7 +3,8 @@ them.
 
 They read what is left of every resource from the view. Where the constraint has a horizon
 (``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world
-of one scalar cost is a world of one resource. K arms, d resources, m = d, or d + 1 with time.
+of one scalar cost is a world of one resource; a constraint that tells no totals is refused. K arms,
+d resources, m = d, or d + 1 with time.
 """
 
 from __future__ import annotations
@@ -85,12 +86,10 @@ class RadBounds(Confidence):
     rests: ClassVar[bool] = True
 
     def upper(self, arms: Arms) -> jax.Array:
-        """min(r̄ + rad(r̄, n), 1)."""
         mean = arms.mean_reward
         return jnp.minimum(mean + rad(mean, arms.n, self.c_rad), 1)
 
     def lower(self, arms: Arms) -> jax.Array:
-        """max(c̄ − rad(c̄, n), 0)."""
         mean = arms.mean_cost
         return jnp.maximum(mean - rad(mean, beside(arms.n, mean.ndim - arms.n.ndim), self.c_rad), 0)
 
@@ -116,11 +115,9 @@ class WilsonBounds(Confidence):
     rho: ArrayLike = leaf(default=0.125, above=0)
 
     def upper(self, arms: Arms) -> jax.Array:
-        """ω⁺ of the reward."""
         return upper_bound(arms.reward, arms.reward_rest, arms.n, 2 * self.rho * jnp.log(arms.t))
 
     def lower(self, arms: Arms) -> jax.Array:
-        """ω⁻ of each cost."""
         n, t = (beside(x, arms.cost.ndim - arms.n.ndim) for x in (arms.n, arms.t))
         return lower_bound(arms.cost, arms.cost_rest, n, 2 * self.rho * jnp.log(t))
 
@@ -180,13 +177,11 @@ class _ArmsOfSeveral(ArmTotals):
         """Check the spec; it may have any number of resources."""
 
     def init(self, spec: FiniteSpec) -> Any:
-        """The state before the first round: no arm has been pulled."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
     def select_while_open(
         self, state: Any, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means."""
         after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
@@ -243,10 +238,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
         bounds: U and L, :class:`RadBounds` (default, the paper's) or :class:`WilsonBounds`.
         rate: a ≥ 0, default 1, the paper's.
 
-    Raises:
-        InputError: before anything runs, for a rate below 0, or a constraint that tells no totals
-            to spend.
-
     Source: §5, Algorithm 2 (PrimalDualBwK), from memory.
 
     Deviations: the paper scales costs so that all budgets are equal and then takes the radius; here
@@ -270,7 +261,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
-        """The state before the first round: no arm has been pulled, no budget used."""
         d, learnt = resources_of(spec), ArmTotals.init(self, spec)
         return self.with_learnt(
             PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt
@@ -372,7 +362,6 @@ class PDBwK(IndexPolicy):
         return cls(c_rad=usual_c_rad(budget, arms))
 
     def score(self, arms: Arms) -> jax.Array:
-        """U/L of :class:`RadBounds`."""
         bounds = RadBounds(self.c_rad)
         upper, lower = bounds.upper(arms), bounds.lower(arms)
         return jnp.where(lower > 0, upper / lower, jnp.inf)
@@ -461,10 +450,6 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         update_budgets: True to put what is left over the rounds left in place of B_j/T; default
             False, as the paper.
 
-    Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
-            to spend.
-
     Source: EC 2014, §3, from memory.
 
     Deviations: the rest of the rounds that the LP leaves unused is not sat out.
@@ -484,13 +469,11 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=False)
 
     def share(self) -> Any:
-        """The share 1 − ε of the budgets that a round may plan with."""
         return 1 - self.epsilon
 
     def believed(
         self, state: KnapsackState, key: jax.Array, view: View
     ) -> tuple[jax.Array, jax.Array]:
-        """(U, L), the bounds that the program takes for the means."""
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
@@ -529,10 +512,6 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         epsilon: ε in (0, 1], default 0.1.
         update_budgets: False to put B_j/T in place of what is left over the rounds left.
 
-    Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
-            to spend.
-
     Source: AAAI 2010 for one resource; the LP in its second phase is ours.
 
     Deviations: as :class:`~jaxbandits.policies.EpsilonFirst`; an arm that exploration did not reach
@@ -553,7 +532,6 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
-        """The state before the first round: no arm has been pulled."""
         state: KnapsackState = super().init(spec)
         return FirstState(state.learnt, state.budget, jnp.bool_(True))
 
@@ -633,7 +611,6 @@ class ThompsonLP(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A role of its own for each resource's draws."""
         if resources_of(spec) > _MOST_DRAWN:
             raise bad(
                 "environment",
@@ -642,7 +619,6 @@ class ThompsonLP(_ByProgram):
             )
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
-        """The state before the first round: uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
@@ -708,10 +684,6 @@ class KnapsackOracle(_ByProgram):
         update_budgets: True (default) to put what is left over the rounds left on the right side,
             False for B_j/T.
 
-    Raises:
-        InputError: before anything runs, for means outside [0, 1] or of another shape than the
-            world's, or a constraint that tells no totals to spend.
-
     Example:
         >>> import jax
         >>> import jaxbandits as jb
@@ -729,7 +701,6 @@ class KnapsackOracle(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Means of these arms and resources."""
         for name, value, shape in (
             ("mean_reward", self.mean_reward, (spec.arms,)),
             ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
@@ -742,17 +713,14 @@ class KnapsackOracle(_ByProgram):
                 )
 
     def init(self, spec: FiniteSpec) -> OracleState:
-        """Nothing to remember but the budgets."""
         return OracleState(ticks.zero((resources_of(spec) + 1,)))
 
     def update(self, state: OracleState, key: jax.Array, observation: Observation) -> OracleState:
-        """Learn nothing."""
         return state
 
     def believed(
         self, state: OracleState, key: jax.Array, view: View
     ) -> tuple[jax.Array, jax.Array]:
-        """The true means, ``[K]`` and ``[K, d]``."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
@@ -820,7 +788,6 @@ class LagrangeBwK(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> LagrangeState:
-        """The state before the first round: even weights."""
         d = resources_of(spec)
         even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
         return LagrangeState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
@@ -839,7 +806,6 @@ class LagrangeBwK(Policy):
     def update(
         self, state: LagrangeState, key: jax.Array, observation: Observation
     ) -> LagrangeState:
-        """Both players learn from the round."""
         # Of the round in which it was drawn
         available, feedback = (state.available, observation.feedback)
         state, policy = jax.lax.optimization_barrier((state, self))
@@ -865,7 +831,6 @@ class LagrangeBwK(Policy):
     def select(
         self, state: LagrangeState, key: jax.Array, view: View
     ) -> tuple[LagrangeState, jax.Array]:
-        """An arm and a resource."""
         budget, amounts = budgets_now(state.budget, view)
         if not amounts.timed:
             raise InputError(
@@ -957,14 +922,12 @@ class DualMirrorDescent(_ArmsOfSeveral):
     start: ArrayLike = leaf(default=0.1, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A null arm."""
         if not spec.null_arm:
             raise bad(
                 "environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent"
             )
 
     def init(self, spec: FiniteSpec) -> DescentState:
-        """The state before the first round: no price is set."""
         d = resources_of(spec)
         learnt = ArmTotals.init(self, spec)
         return DescentState(

@@ -88,7 +88,6 @@ class SoftIndex(RandomisedPolicy):
     temperature: ArrayLike = leaf(above=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        """An index policy inside, that chooses by its score alone."""
         check_score_inside(self, self.policy)
         self.policy.check(spec)
 

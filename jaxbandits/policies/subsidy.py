@@ -50,7 +50,6 @@ class _KnownCosts(ArmTotals):
     costs: ArrayLike
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a number for each arm if any."""
         super().check(spec)
         if self.costs is not None and np.shape(self.costs)[-1] != spec.arms:
             name = f"{type(self).__name__}.costs"
@@ -519,10 +518,8 @@ class ConservativeUCB(ArmTotals):
 
 def total_of(amounts: jax.Array, n: jax.Array) -> Total:
     """Σ_k n_k x_k exactly, x in ticks of at most one unit in size, ``[K]`` each."""
-    gained, deducted = (
-        ticks.times(jnp.maximum(amounts, 0), n),
-        ticks.times(jnp.maximum(-amounts, 0), n),
-    )
+    gained = ticks.times(jnp.maximum(amounts, 0), n)
+    deducted = ticks.times(jnp.maximum(-amounts, 0), n)
     parts = ticks.minus(gained, deducted)
     whole, high, low = (
         jnp.sum(x, dtype=jnp.int32) for x in (parts.whole, parts.part >> 12, parts.part & 0xFFF)
@@ -555,9 +552,6 @@ class Floored(Around):
         policy: any policy for finitely many arms that plays one arm a round.
         share: s ≥ 0, ``[K]``, the least share of the pulls of each arm; at most 1 together.
         tolerance: how many pulls an arm may be behind, at least 0; default 0.
-
-    Raises:
-        InputError: before anything runs, for shares above 1 together, or not one for each arm.
 
     Source: AAAI 2020.
 
@@ -612,7 +606,6 @@ class Floored(Around):
     def select_while_open(
         self, state: FlooredState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[FlooredState, Pytree]:
-        """Open pulls count as pulls."""
         choice = self.policy.select_while_open(state.inner, key, view, open)
         return self._choose(state, view, choice, state.pulls + open)
 

@@ -49,7 +49,6 @@ class Around(Policy):
         return self.policy.blank_action(self.inside(spec))
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
         return self.policy.update(state, key, observation)
 
     def status(self, state: Pytree) -> jax.Array:
@@ -239,7 +238,6 @@ class InFlight(Around):
     plays: ClassVar[type] = DelayedSpec
 
     def check(self, spec: DelayedSpec) -> None:
-        """The policy plays the world's arms, and every arm has a bound."""
         if not isinstance(spec.inner, self.policy.plays):
             name = type(self.policy).__name__
             raise InputError(

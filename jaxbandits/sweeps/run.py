@@ -263,11 +263,9 @@ def dispatch(
                 put({block.number: answer["content"] for block, answer, _ in whole})
                 for block, answer, _ in whole:
                     workers.add(answer["worker"])
-                    finished, lanes, rounds = (
-                        finished + 1,
-                        lanes + block.lanes.size,
-                        rounds + block.rounds,
-                    )
+                    finished = finished + 1
+                    lanes = lanes + block.lanes.size
+                    rounds = rounds + block.rounds
                     work = {
                         "lanes": int(block.lanes.size),
                         "rounds": block.rounds,
@@ -382,10 +380,8 @@ def play_block(request: dict[str, Any], number: int) -> Answer:
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:
     """Refuse to play for other versions, before anything of the spec is touched: bits could differ."""
-    local, origin = (
-        {**versions(), "platform": jax.default_backend()},
-        json.loads(request["identity"])["versions"],
-    )
+    local = {**versions(), "platform": jax.default_backend()}
+    origin = json.loads(request["identity"])["versions"]
     if request["how"] != "source":
         local["python"], origin["python"] = _PYTHON, request["how"]
     if difference := first_difference(local, origin):
