@@ -1,5 +1,6 @@
 from .average_cost import SUAK as SUAK
 from .average_cost import FluidOracle as FluidOracle
+from .average_cost import MixturePolicy as MixturePolicy
 from .average_cost import OnePhase as OnePhase
 from .average_cost import Pacer as Pacer
 from .average_cost import PrimalDualTwoPhase as PrimalDualTwoPhase
@@ -7,7 +8,6 @@ from .average_cost import UCBSimplex as UCBSimplex
 from .base import IndexPolicy as IndexPolicy
 from .base import LogExploration as LogExploration
 from .base import LogLogExploration as LogLogExploration
-from .base import MixturePolicy as MixturePolicy
 from .base import RandomisedPolicy as RandomisedPolicy
 from .base import SlowLogExploration as SlowLogExploration
 from .base import scores as scores

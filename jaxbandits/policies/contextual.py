@@ -35,7 +35,7 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import largest, money_left
-from jaxbandits.policies.pacers import allowance_of, next_price
+from jaxbandits.policies.pacers import next_price, pace_of_rounds, price_now, renewing_pace
 from jaxbandits.policies.several_resources import budgets_now, resources_of
 
 _MOST_PULLS = 2**24  # beyond it a float32 sum of ones stands still
@@ -264,6 +264,14 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
     return jnp.einsum("kij,kj->ki", matrix, rows, precision="highest")
 
 
+def context_of(owner: Policy, spec: FiniteSpec) -> tuple[int, ...]:
+    """The shape of a context; a world that shows none is refused."""
+    if spec.context is None:
+        must = f"one with contexts for {type(owner).__name__}, such as ContextualArms"
+        raise bad("environment", "no contexts", must)
+    return spec.context
+
+
 @pytree
 class _Linear(Policy):
     """Linear models. Write ``init`` and ``select_while_open``; the state has ``model``."""
@@ -278,22 +286,17 @@ class _Linear(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
+        context = context_of(self, spec)
         name = type(self).__name__
-        if spec.context is None:
-            raise bad(
-                "environment",
-                "no contexts",
-                f"one with contexts for {name}, such as ContextualArms",
-            )
-        if self.shared and len(spec.context) != 2:
+        if self.shared and len(context) != 2:
             raise bad(
                 f"{name}.shared",
                 True,
-                f"False where all arms have one context, {list(spec.context)}",
+                f"False where all arms have one context, {list(context)}",
             )
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
-        if self.priced and spec.context[-1] <= (1 if len(spec.context) == 2 else spec.arms):
+        if self.priced and context[-1] <= (1 if len(context) == 2 else spec.arms):
             raise bad(f"{name}.priced", True, "False where a context has no features beside prices")
 
     @property
@@ -639,9 +642,7 @@ class ContextualPacer(_Optimistic):
         target, cost = self.pace(state, view, open), bounds.lower
         if isinstance(view.left, Allowance):
             cost = jnp.where(view.left.scope.T, cost, 0)  # type: ignore[union-attr]
-        price = jnp.where(
-            state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target)
-        )
+        price = price_now(state.price, target, self.start)
         price, cost = jax.lax.optimization_barrier((price, cost))
         arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
@@ -650,9 +651,11 @@ class ContextualPacer(_Optimistic):
 
     def pace(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
         """τ of each budget, ``f32[J]``, at least a tick."""
-        tick = np.float32(1 / ticks.ONE)
         if isinstance(view.left, Allowance):
-            return jnp.maximum(self._renewing(state, view, open), tick)
+            pulled, mean = state.model.pulls > 0, state.model.mean_cost.T
+            bound = ticks.ticks_to_float(view.left.bound)[None, :]  # type: ignore[arg-type]
+            mean = jnp.where(pulled[None, :], mean, bound)
+            return renewing_pace(self, view, mean, open, state.price.shape[0])
         money = money_left(view)
         money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
         if self.c is not None:
@@ -661,22 +664,7 @@ class ContextualPacer(_Optimistic):
         if money.part.shape != (state.price.shape[0] + 1,):
             must = "TotalBudget([…], rounds=T), Renewing behind InFlight, or AverageCost with ContextualPacer.c"
             raise InputError(f"constraint: one without a pace given; it must be {must}")
-        amounts = ticks.to_float(money)
-        return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), tick)
-
-    def _renewing(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
-        """Each budget's rest, open requests at mean costs, per request still expected."""
-        money, mean = allowance_of(view), state.model.mean_cost
-        if money.whole.shape != state.price.shape:
-            budgets, must = state.price.shape[0], money.whole.shape[0]
-            raise InputError(f"ContextualPacer.budgets: {budgets} given; it must be {must}")
-        bound = ticks.ticks_to_float(money.bound)[:, None]  # type: ignore[arg-type]
-        spare = open[:, None] * jnp.maximum(
-            bound - jnp.where((state.model.pulls > 0)[:, None], mean, bound), 0
-        )
-        returns = jnp.sum(jnp.where(money.scope.T, spare, 0), axis=0)  # type: ignore[union-attr]
-        have = jnp.maximum(ticks.to_float(Total(money.whole, money.part)) + returns, 0)
-        return have / money.requests.astype(jnp.float32)  # type: ignore[union-attr]
+        return pace_of_rounds(ticks.to_float(money))
 
 
 # --- Money alone is the clock
@@ -813,12 +801,7 @@ class _Game(_Linear):
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
         """The weights after the round before, and the move at them."""
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            name = type(self).__name__
-            raise InputError(
-                f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         money = money_left(view)
         now = Total(money.whole[:-1], money.part[:-1])
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
@@ -1029,12 +1012,7 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        if spec.context is None:
-            raise bad(
-                "environment",
-                "no contexts",
-                "one with contexts for ContextualOracle, such as ContextualArms",
-            )
+        context_of(self, spec)
 
     def init(self, spec: FiniteSpec) -> PriceState:
         return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
@@ -1059,6 +1037,5 @@ class ContextualOracle(Policy):
         arm = largest(net, key, view)
         rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
-        target = jnp.maximum(money[:-1] / jnp.maximum(money[-1], 1), np.float32(1 / ticks.ONE))
-        price = next_price(price, paid, target, self.eta, jnp.float32(0.1))
+        price = next_price(price, paid, pace_of_rounds(money), self.eta, jnp.float32(0.1))
         return state._replace(price=price), _rested(arm, rests, arms)

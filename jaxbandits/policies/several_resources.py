@@ -28,8 +28,16 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, money_left
-from jaxbandits.policies.pacers import next_price
+from jaxbandits.policies.base import (
+    ArmTotals,
+    IndexPolicy,
+    check_null_arm,
+    fewest,
+    gumbel,
+    largest,
+    money_left,
+)
+from jaxbandits.policies.pacers import next_price, pace_of_rounds
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
@@ -147,11 +155,21 @@ def totals_left(view: View, resources: int) -> Total:
     return money
 
 
-def budgets_now(budget: Total, view: View) -> tuple[Total, BudgetAmounts]:
-    """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now."""
+def budgets_now(
+    budget: Total, view: View, timed_for: Policy | None = None
+) -> tuple[Total, BudgetAmounts]:
+    """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now.
+
+    ``timed_for`` is who needs a horizon among them.
+    """
     places = budget.part.shape[0]
     money = totals_left(view, places - 1)
     count = money.part.shape[0]
+    if timed_for is not None and count < places:
+        name = type(timed_for).__name__
+        raise InputError(
+            f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
+        )
     now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
     every = (ticks.to_float(budget)[:count], ticks.to_float(money))
@@ -831,11 +849,7 @@ class LagrangeBwK(Policy):
     def select(
         self, state: LagrangeState, key: jax.Array, view: View
     ) -> tuple[LagrangeState, jax.Array]:
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            raise InputError(
-                "constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
         scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
@@ -922,10 +936,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
     start: ArrayLike = leaf(default=0.1, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        if not spec.null_arm:
-            raise bad(
-                "environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent"
-            )
+        check_null_arm(self, spec)
 
     def init(self, spec: FiniteSpec) -> DescentState:
         d = resources_of(spec)
@@ -938,11 +949,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
         self, state: DescentState, key: jax.Array, view: View
     ) -> tuple[DescentState, jax.Array]:
         """The prices after the round before, and the best arm at them."""
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            raise InputError(
-                "constraint: no horizon given; DualMirrorDescent needs one, as in TotalBudget(…, rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.money, now))
         arms = pulled(state.learnt, view.round)
@@ -950,7 +957,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
             (self, state.price, paid, amounts.rest, amounts.budget)
         )
         # The price moves by what the last round paid, against the even pace of what is left.
-        target = jnp.maximum(room[:-1] / room[-1], np.float32(1 / ticks.ONE))
+        target = pace_of_rounds(room)
         eta = policy.eta / jnp.sqrt(every[-1])
         after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
         price = jnp.where(before < 0, policy.start / target, after)

@@ -30,9 +30,9 @@ from jaxbandits.core.settings import Settings, leaves_of
 from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
 from jaxbandits.gradients import estimates, policy_score
+from jaxbandits.policies.average_cost import and_null
 from jaxbandits.policies.base import (
     IndexPolicy,
-    and_null,
     chooses_by_logits,
     chooses_by_score,
     evaluate_state,
