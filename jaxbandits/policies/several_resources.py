@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
@@ -38,6 +37,7 @@ from jaxbandits.policies.base import (
     money_left,
 )
 from jaxbandits.policies.pacers import next_price, pace_of_rounds
+from jaxbandits.policies.soft import posterior_draws
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
@@ -664,15 +664,9 @@ class ThompsonLP(_ByProgram):
     ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), the draws that the program takes for the means."""
         arms, d = state.costs.shape
-        width = beta.fast_width(arms)
-        ids = jax.lax.iota(jnp.uint32, width)
 
         def theta(role: int, successes: jax.Array) -> jax.Array:
-            words = jax.vmap(lambda arm: streams.policy_words(key, view.round, role, arm))(ids)
-            hits, misses = (
-                jnp.pad(x, (0, width - arms)) for x in (successes, state.pulls - successes)
-            )
-            return beta.beta_from_words(words.T, 1 + hits, 1 + misses)[:arms]
+            return posterior_draws(key, view.round, role, successes, state.pulls)[:arms]
 
         costs = [theta(_THETA_COST + j, state.costs[:, j]) for j in range(d)]
         return theta(Role.THETA_REWARD, state.rewards), jnp.stack(costs, axis=1)

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
@@ -20,6 +19,7 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import ArmTotals, largest
+from jaxbandits.policies.soft import posterior_draws
 from jaxbandits.policies.wrappers import Around
 
 
@@ -169,30 +169,17 @@ class CSThompson(_KnownCosts):
         return Successes(super().init(spec), jnp.zeros((spec.arms,), jnp.int32))
 
     def update(self, state: Successes, key: jax.Array, observation: Observation) -> Successes:
-        coin = streams.uniform_ticks(
-            streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
-        )
-        won = (jax.lax.iota(jnp.int32, state.rewards.shape[0]) == observation.action) & (
-            coin < observation.feedback.reward
-        )
-        return (
-            super()
-            .update(state, key, observation)
-            ._replace(rewards=state.rewards + won.astype(jnp.int32))
-        )
+        word = streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
+        is_arm = jax.lax.iota(jnp.int32, state.rewards.shape[0]) == observation.action
+        won = is_arm & (streams.uniform_ticks(word) < observation.feedback.reward)
+        state = super().update(state, key, observation)
+        return state._replace(rewards=state.rewards + won.astype(jnp.int32))
 
     def draws(self, state: Successes, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ, ``f32[K]``."""
-        arms = state.rewards.shape[0]
-        width = beta.fast_width(arms)
-        words = jax.vmap(lambda arm: streams.policy_words(key, round, Role.THETA_REWARD, arm))(
-            jax.lax.iota(jnp.uint32, width)
-        )
-        successes, failures = (
-            jnp.pad(x, (0, width - arms))
-            for x in (state.rewards, state.learnt.pulls - state.rewards)
-        )
-        return beta.beta_from_words(words.T, 1 + successes, 1 + failures)[:arms]
+        pulls = state.learnt.pulls
+        theta = posterior_draws(key, round, Role.THETA_REWARD, state.rewards, pulls)
+        return theta[: pulls.shape[0]]
 
     def select(self, state: Successes, key: jax.Array, view: View) -> tuple[Successes, jax.Array]:
         theta, policy, means = jax.lax.optimization_barrier(
