@@ -801,9 +801,6 @@ class ResultPlots:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
-        Raises:
-            InputError: another axis, a setting that is not there, another ending or width.
-
         Example:
             >>> import jax
             >>> import jaxbandits as jb
@@ -860,10 +857,6 @@ class ResultPlots:
             instance: its position.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
-
-        Raises:
-            InputError: the environment counts no pulls, there is no such instance, another ending
-                or width.
         """
         pulls = self._result.pulls.values
         if not 0 <= instance < pulls.shape[1]:

@@ -67,9 +67,6 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
         arms: K of every instance.
         budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
 
-    Raises:
-        InputError: another family, budget or number of arms.
-
     Example:
         >>> import jax
         >>> from jaxbandits.tuning import random_problem
@@ -239,10 +236,8 @@ class Tuned:
             "estimator": self.estimator,
             "report": self.lines(),
         } | (about or {})
-        picture, record = (
-            _plots.encoded(self.picture(), dpi=130),
-            json.dumps(facts, indent=1, default=str).encode(),
-        )
+        picture = _plots.encoded(self.picture(), dpi=130)
+        record = json.dumps(facts, indent=1, default=str).encode()
         # the first says whose the rest is
         for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
             write_whole(out / name, lambda file, content=content: file.write(content))

@@ -476,9 +476,6 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
             otherwise: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
 
-    Raises:
-        InputError: a missing axis, or an argument out of its range.
-
     Source: Hall (1992), On the removal of skewness by transformation.
 
     Example:

@@ -105,10 +105,8 @@ def cases(result: SweepResult) -> Figure:
     best = np.full((len(policies), len(environments), budgets.size), np.nan)
     values = np.full(best.shape, "", object)
     for row, (environment, budget) in itertools.product(range(len(policies)), result.cells()):
-        curve, at = (
-            result.curve(policies[row], environment, budget),
-            (row, environments.index(environment), budget),
-        )
+        curve = result.curve(policies[row], environment, budget)
+        at = (row, environments.index(environment), budget)
         best[at] = curve.regret.value[curve.best]
         values[at] = "\n".join(
             f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items()

@@ -6,16 +6,17 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandits import _files
-from jaxbandits._provenance import versions
+from jaxbandits._provenance import Provenance, versions
 from jaxbandits._tables import count_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
+from jaxbandits.core.fingerprint import digest
 from jaxbandits.core.protocol import Status
 from jaxbandits.result import Result
 from jaxbandits.simulation import labelled, origin_of
@@ -242,6 +243,34 @@ class SweepResult:
             self.plan.parameters[policy],
             self._rows(policy),
         )
+
+    def provenance(self) -> Provenance:
+        """As :meth:`Result.provenance`, of all worlds and budgets: what differs between them is a list.
+
+        ``digest`` is of the exact accounts of all of them.
+        """
+        records = {cell: result.provenance() for cell, result in self.results.items()}
+
+        def together(values: Iterable[Any]) -> Any:
+            apart = list({json.dumps(x): x for x in values}.values())
+            return apart[0] if len(apart) == 1 else apart
+
+        one_cell = {policy: records[policy, *self.cells()[0]] for policy in self.policies}
+        joined: dict[str, Any] = {
+            name: together(record[name] for record in records.values())
+            for name in next(iter(records.values()))
+        }
+        for name in ("environment", "made_by", "instances_digest"):
+            words = joined[name]
+            joined[name] = words if isinstance(words, str) else "; ".join(words)
+        for name in ("policies", "parameters", "engines", "classes", "sources"):
+            joined[name] = [x for record in one_cell.values() for x in record[name]]
+        constraints = [record["constraint"] for record in records.values()]
+        joined["constraint"] = {k: together(x[k] for x in constraints) for k in constraints[0]}
+        joined["instance_ids"] = max((x["instance_ids"] for x in records.values()), key=len)
+        joined["sizes"] = dict(zip(AXES, _shape(self.plan), strict=True))
+        accounts = json.dumps([record["digest"] for record in records.values()])
+        return Provenance(joined | {"digest": digest(accounts.encode())})
 
     @property
     def plot(self) -> SweepPlots:

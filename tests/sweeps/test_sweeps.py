@@ -463,8 +463,15 @@ def test_recommendation_in_words():
     assert "rho = 0.2" in single.recommendation() and single.indistinguishable.all()
 
 
+@jb.pytree
+class ItsOwnBudget(jb.policies.UCB1):
+    """A policy with a parameter that is called like an axis."""
+
+    budget: float = jb.leaf()
+
+
 def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
-    timed = jb.policies.PDBwKWithTime(c_rad=0.5, budget=[1.0, 2.0, 4.0], horizon=16.0)
+    timed = ItsOwnBudget(budget=[1.0, 2.0, 4.0])
     policies = {
         "=cmd()|x": jb.grid(jb.policies.OmegaUCB, rho=RHO),
         "pair": two_parameters(),
@@ -473,7 +480,7 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     result = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert result.parameters("pair") == ["rho", "floor"]
     (name,) = result.parameters("timed")  # an axis keeps its name
-    assert name == "PDBwKWithTime.budget"
+    assert name == "ItsOwnBudget.budget"
     assert result.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
     assert result.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
