@@ -91,8 +91,7 @@ class Agent:
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
         traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
-        context: how many numbers are known of a request, d, or ``("arm", d)`` for so many of each
-            arm; each :meth:`choose` is then given its own.
+        context: how many numbers are known of a request; each :meth:`choose` is then given its own.
         file: where all is kept; None: in memory. With a file that is there the agent goes on.
             Arguments that differ from those of its last start become the terms; what
             :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
@@ -145,7 +144,7 @@ class Agent:
         key: Any,
         budgets: Sequence[Budget] = (),
         traffic: Traffic | None = None,
-        context: int | tuple[str, int] | None = None,
+        context: int | None = None,
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
@@ -403,8 +402,7 @@ class Agent:
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
-            context: what is known of the request, as many numbers as the agent was made for; or so
-                many of each arm that may serve, ``{"small": […], "large": […]}``.
+            context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         names = None if available is None else list(available)
@@ -415,7 +413,7 @@ class Agent:
             if caller is not None:
                 check_name("caller", caller)
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
-            context_bytes = ledger.setup.context_bytes(context, names)
+            context_bytes = ledger.setup.context_bytes(context)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
             refused = must and requests[0] is None
             renews = ledger.renews_at(now, names, caller) if refused else None

@@ -117,6 +117,11 @@ def unit_of(terms: Mapping[str, Any]) -> int:
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
+def numbers_of(context: bytes | None) -> np.ndarray | None:
+    """The numbers of a context, from its bytes."""
+    return None if context is None else np.frombuffer(context, np.float32)
+
+
 class BudgetAccount:
     """A budget as the ledger keeps it."""
 
@@ -154,10 +159,10 @@ class Setup:
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
-        size = terms["context"]
-        self.has_rows = isinstance(size, list)  # a context has a row for each arm
-        self.context_size: int = size[1] if self.has_rows else size or 0  # 0: there are none
-        self.by_arm = value_for_each_arm(policy, not self.has_rows)
+        if isinstance(terms["context"], list):
+            raise bad("file", "context of each arm", "one of a release that has such contexts")
+        self.context_size: int = terms["context"] or 0  # 0: there are none
+        self.by_arm = value_for_each_arm(policy)
         # Room for arms that join later, so that the programs need not be compiled for each.
         room = n if self.by_arm else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
@@ -165,7 +170,7 @@ class Setup:
             [[k in x.arms for k in range(room)] for x in self.paced], bool
         ).reshape(-1, room)
         self._carries = np.array([x.carries for x in self.paced], bool)
-        context = np.zeros(self.context_size, np.float32).tobytes() if size else None
+        context = bytes(4 * self.context_size) or None
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
         self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
 
@@ -210,48 +215,26 @@ class Setup:
             allowance = Allowance(*parts)
         available = np.zeros(room, bool)
         available[list(ready)] = True
-        view = View(np.int32(round), allowance, available, self.numbers(context))  # type: ignore[arg-type]
+        view = View(np.int32(round), allowance, available, numbers_of(context))  # type: ignore[arg-type]
         return Situation(view, open)
 
     def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
         """An outcome, in ticks."""
-        numbers = self.numbers(context)
+        numbers = numbers_of(context)
         return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers)  # type: ignore[call-arg]
 
-    def context_bytes(self, context: Any, available: Sequence[str] | None) -> bytes | None:
-        """What is known of a request, checked; of several rows those that are not given are NaN."""
+    def context_bytes(self, context: Any) -> bytes | None:
+        """What is known of a request, checked."""
         if not self.context_size:
             if context is not None:
                 must = "left out, since the agent was made without `context`"
                 raise bad("context", context, must)
             return None
-        if not self.has_rows:
-            return self._row("context", context).tobytes()
-        if not isinstance(context, Mapping):
-            must = f"the {self.context_size} numbers of each arm that may serve, by name"
-            raise bad("context", context, must)
-        rows = np.full((len(self.names), self.context_size), np.nan, np.float32)
-        for name in (*(self.terms["arms"] if available is None else available), *context):
-            rows[self.place(name)] = self._row(f"context[{name!r}]", context.get(name))
-        return rows.tobytes()
-
-    def _row(self, name: str, numbers: Any) -> np.ndarray:
-        row = None if numbers is None else in_float32(name, numbers)
+        row = None if context is None else in_float32("context", context)
         if row is None or row.shape != (self.context_size,) or not np.isfinite(row).all():
             must = f"the {self.context_size} numbers that are known of this request, all finite"
-            raise bad(name, numbers, must)
-        return row
-
-    def numbers(self, context: bytes | None) -> np.ndarray | None:
-        """The numbers of a context, from its bytes; rows of arms that it has not are 0."""
-        if context is None:
-            return None
-        numbers = np.frombuffer(context, np.float32)
-        if not self.has_rows:
-            return numbers
-        rows = np.zeros((self.available.size, self.context_size), np.float32)
-        rows.flat[: numbers.size] = np.nan_to_num(numbers)  # arms that joined since have none
-        return rows
+            raise bad("context", context, must)
+        return row.tobytes()
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""

@@ -96,7 +96,7 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
-def value_for_each_arm(policy: Policy, context_of_all: bool = True) -> str | None:
+def value_for_each_arm(policy: Policy) -> str | None:
     """The parameter that has a value for each arm, if there is one: then no arm may join.
 
     Prices that are told with one context of all arms are as many as arms.
@@ -105,7 +105,7 @@ def value_for_each_arm(policy: Policy, context_of_all: bool = True) -> str | Non
         # Those are of a context
         if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):
             return leaf.path
-    return "priced" if context_of_all and getattr(policy, "priced", False) else None
+    return "priced" if getattr(policy, "priced", False) else None
 
 
 # --- States as words
@@ -160,7 +160,7 @@ class Lesson(NamedTuple):
     reward: Any  # i32[]
     cost: Any  # i32[]
     available: Any  # bool[K]: the arms that are there
-    context: Any  # f32[d], or f32[K, d] with a row for each arm, or None
+    context: Any  # f32[d], or None
 
 
 class Situation(NamedTuple):
