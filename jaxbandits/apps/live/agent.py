@@ -24,7 +24,7 @@ import numpy as np
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, place_of, unit_of
+from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, Setup, place_of, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -242,8 +242,10 @@ class Agent:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 # A call changes a few bytes on each of six pages
                 db.execute("PRAGMA page_size = 1024")
-            elif version != FORMAT:
+            elif version not in OPENED:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
+            elif version != FORMAT:
+                db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")

@@ -29,7 +29,8 @@ from jaxbandits.core.checks import InputError, bad, in_float32
 from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
-FORMAT = 6
+FORMAT = 7
+OPENED = (6, FORMAT)  # one of format 6 has learnt all outcomes that it knows
 SCHEMA = """
 -- one row: the terms that hold, and the arguments of whoever made an agent of this file last
 CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
@@ -59,7 +60,8 @@ CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 # And the periods that are running
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
 _EVENTS_A_STATE = 10_000  # from one state to the next
-_EVENTS_A_PART = 8192  # that a policy of another kind learns from at once
+_EVENTS_A_PART = 8192  # that a policy of another kind reads at once
+_LEARNT_AT_ONCE = 4096  # outcomes, in one call of it
 _STATES_A_RETENTION = 8  # at least, where there are events
 _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
@@ -172,7 +174,7 @@ class Setup:
         self._carries = np.array([x.carries for x in self.paced], bool)
         context = bytes(4 * self.context_size) or None
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
-        self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
+        self.program = Program(policy, terms["key"], self.available, situation, self.context_size)
 
     def tick(self, amount: int) -> int:
         """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing
@@ -217,11 +219,6 @@ class Setup:
         available[list(ready)] = True
         view = View(np.int32(round), allowance, available, numbers_of(context))  # type: ignore[arg-type]
         return Situation(view, open)
-
-    def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
-        """An outcome, in ticks."""
-        numbers = numbers_of(context)
-        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers)  # type: ignore[call-arg]
 
     def context_bytes(self, context: Any) -> bytes | None:
         """What is known of a request, checked."""
@@ -281,8 +278,9 @@ class Pupil:
             if row["reward"] is not None and row["more"] is None and known:
                 paid = setup.tick(likely[k] if cost is None else cost)
                 reward, context = setup.reward_ticks(row["reward"]), self._contexts.get(id)
-                lessons.append(setup.lesson(id, k, reward, paid, context))
-        self.memory = setup.program.learn_all(self.memory, lessons)
+                lessons.append(Lesson(id, k, reward, paid, context).words())
+        memory = b"".join((self.memory, *lessons))
+        self.memory = setup.program.learnt(memory, _LEARNT_AT_ONCE)
         self.taught += len(lessons)
         self._last = rows[-1]["n"] if rows else self._last
         return len(rows) == _EVENTS_A_PART
@@ -298,7 +296,7 @@ class ServiceLedger:
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
-        self._version = 0
+        self._version, self._forecast = 0, (None, None)
         self.setup: Setup
         self.service: dict[str, Any]
 
@@ -429,6 +427,13 @@ class ServiceLedger:
         terms, text = self.setup.terms, self.service["pace"]
         return TrafficForecast(terms["traffic"], terms["start"], text and json.loads(text))
 
+    def _same_forecast(self) -> TrafficForecast:
+        """That, not read again while it is the same; not to be moved."""
+        about = self._version, self.service["pace"]
+        if self._forecast[0] != about:
+            self._forecast = about, self.forecast()
+        return self._forecast[1]
+
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
     ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
@@ -466,7 +471,7 @@ class ServiceLedger:
         times, arms, balances = self.ready(now, available, caller)
         if not (ready := {k for k, time in times.items() if time <= now}):
             return None, arms
-        ahead = self.forecast().ahead(
+        ahead = self._same_forecast().ahead(
             [x.period(now)[1:] for x in setup.paced], now, service["seen"]
         )
         paced_money = []
@@ -525,9 +530,9 @@ class ServiceLedger:
             "learnt": learnt,
             "turned_away": service["turned_away"] + (request is None),
         }
-        change["seen"], forecast = service["seen"] + 1, self.forecast()
+        change["seen"], forecast = service["seen"] + 1, self._same_forecast()
         if (slot := math.floor(forecast.place(now))) != forecast.slot:
-            forecast.move(slot, service["seen"], now)
+            (forecast := self.forecast()).move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
         self._record(
@@ -603,7 +608,7 @@ class ServiceLedger:
         if teaches:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
             in_ticks = setup.reward_ticks(reward), setup.tick(likely)  # type: ignore[arg-type]
-            learnt = setup.program.learn(learnt, setup.lesson(id, k, *in_ticks, request["context"]))
+            learnt = setup.program.noted(learnt, Lesson(id, k, *in_ticks, request["context"]))
         if do == "learn":
             failures, trips, until = 0, 0, 0.0
         elif failed:
@@ -679,6 +684,8 @@ class ServiceLedger:
             "SELECT * FROM periods WHERE budget = ? AND begins = ?",
         )
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
+        # Whether its outcomes are learnt or noted yet is no part of it
+        tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
         rows = [
             row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])
         ]
@@ -787,7 +794,7 @@ class ServiceLedger:
             self.charge(request, request["held"], 1)
         if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
-        learnt, change = self.service["learnt"], {}
+        learnt, change = old.program.learnt(self.service["learnt"]), {}
         if pupil is not None:
             while pupil.learn(pupil.read(self)):
                 pass
