@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
-from jaxbandits._tables import Table, count_of, in_greek
+from jaxbandits._tables import Shown, Table, count_of, in_greek, span
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
@@ -44,7 +44,6 @@ _JSON: dict[str, Any] = {
     "float": float,
     "None": object,
 }
-_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +134,7 @@ class About:
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Result(Shown):
     """Exact accounts of every lane at every mark, with labelled, derived views.
 
     Every view is an :class:`xarray.DataArray` with axes ``setting, instance, replicate, mark``
@@ -170,33 +169,29 @@ class Result:
     about: About
 
     def __repr__(self) -> str:
-        sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
-        ends = {
-            s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()
-        }
-        return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
+        sizes = " × ".join(map(count_of, self.ledger["rounds"].shape, AXES))
+        means = self._ends("regret")
+        least = f"; mean regret at the end {span(means)}" if np.isfinite(means).any() else ""
+        return f"Result({sizes}{least}; {self._ended(self.ended)})"
 
-    def _repr_html_(self) -> str:
+    def _shown_rows(self) -> Table:
         """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
-        _, instances, replicates, marks = self.ledger["rounds"].shape
-        last = {
-            name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")
-        }
-        rows = []
-        for row, name in enumerate(self.settings[:_MOST_ROWS]):
-            ended = self.ended[row]
-            ends = ", ".join(
-                f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any()
-            )
-            rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
-        more = len(self.settings) - _MOST_ROWS
-        rest = f"<p>… {more} more settings</p>" if more > 0 else ""
-        sizes = (
-            f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
-        )
-        return (
-            f"<p><b>Result</b>: {sizes}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
-        )
+        names = ("regret", "reward", "rounds")
+        means = [[f"{x:,.4g}" for x in self._ends(name)] for name in names]
+        ends = map(self._ended, self.ended)
+        rows = [list(row) for row in zip(self.settings, *means, ends, strict=True)]
+        return Table(("setting", *(f"mean {name} at the end" for name in names), "ended"), rows)
+
+    def _ends(self, name: str) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(getattr(self, name).values[..., -1].mean(axis=(1, 2)))
+
+    @staticmethod
+    def _ended(ended: np.ndarray) -> str:
+        """How many lanes ended in which way."""
+        counts = ((int((ended == x).sum()), x.name.lower()) for x in Status)
+        return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 
     @property
     def plot(self) -> ResultPlots:
@@ -895,10 +890,7 @@ class ResultPlots:
         return _files.finished(figure, path, width)
 
     def distribution(
-        self,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
+        self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
         """What share of the runs ended with more than a given regret: heavy tails show at the
         right.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from jaxbandits import _files
 from jaxbandits._provenance import versions
-from jaxbandits._tables import count_of
+from jaxbandits._tables import Shown, Table, count_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
@@ -128,7 +129,7 @@ class Curve:
         ]
 
     def recommendation(self) -> str:
-        """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
+        """In words: ``rho = 0.22; not clearly worse: 0.12 to 0.31``."""
         best_value = ", ".join(
             f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items()
         )
@@ -141,11 +142,11 @@ class Curve:
         not_worse = self.indistinguishable
         if len(self.parameters) != 1:
             others = f"{not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
-            return f"{best_value}, indistinguishable from {others}"
+            return f"{best_value}; not clearly worse: {others}"
         (x,) = self.parameters.values()
         if not_worse.sum() == 1:
             return f"{best_value}, clearly better than every other value"
-        return f"{best_value}, indistinguishable from {_stretches(x, not_worse)}"
+        return f"{best_value}; not clearly worse: {_stretches(x, not_worse)}"
 
 
 def _stretches(x: np.ndarray, members: np.ndarray) -> str:
@@ -161,7 +162,7 @@ def _stretches(x: np.ndarray, members: np.ndarray) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Shown):
     """All accounts of a sweep.
 
     Attributes:
@@ -175,9 +176,19 @@ class SweepResult:
     plan: SweepPlan
 
     def __repr__(self) -> str:
-        sizes = dict(zip(AXES, _shape(self.plan), strict=True))
-        parts = (count_of(size, axis) for axis, size in sizes.items())
-        return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
+        sizes = zip(_shape(self.plan), AXES, strict=True)
+        parts = (count_of(size, axis) for size, axis in sizes)
+        return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
+
+    def _shown_rows(self) -> Table:
+        """The best value of every policy in every case."""
+        budgets, rows = self.data["budget"].values, []
+        for (environment, budget), policy in itertools.product(self.cells(), self.policies):
+            curve = self.curve(policy, environment, budget)
+            end = mean(curve.apart["regret"].isel(setting=curve.best), over=self.plan.spec.over)
+            value = curve.recommendation() if self.parameters(policy) else ""
+            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, str(end)])
+        return Table(("environment", "budget", "policy", "recommended", "regret at the end"), rows)
 
     @property
     def policies(self) -> list[str]:

@@ -57,7 +57,7 @@ def sweep(
     *,
     executor: Any = None,
     workers: int | None = None,
-    progress: bool | str = False,
+    progress: bool | str | None = None,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
     """Play everything that ``spec`` says, and go on where an earlier run stopped.
@@ -72,7 +72,8 @@ def sweep(
             all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at
             least one per core.
-        progress: show a bar with blocks, lanes, rate and time left on stderr.
+        progress: show a bar with blocks, lanes, rate and time left on stderr; None: after two
+            seconds, on a terminal and in a notebook.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
 
     Returns:
@@ -208,7 +209,7 @@ def dispatch(
     put: Put,
     note: Note,
     notice: Notice,
-    progress: bool | str = False,
+    progress: bool | str | None = None,
 ) -> None:
     """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or
     given up.

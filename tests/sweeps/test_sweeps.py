@@ -441,7 +441,7 @@ def test_recommendation_in_words():
 
     assert (
         curve_of([9, 1.01, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
     )
     assert (
         curve_of([9, 5, 1, 5, 9]).recommendation()
@@ -449,11 +449,11 @@ def test_recommendation_in_words():
     )
     assert (
         curve_of([1.01, 9, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.1 and 0.3 to 0.4"
     )
     assert (
         curve_of([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
     )
     assert curve_of([1, 5, 9, 9, 9]).at_edge == ["rho"] and curve_of([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
@@ -481,7 +481,7 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     assert {row["policy"] for row in rows} == {"'=cmd()|x", "pair", "timed"}, "a name is no formula"
     assert all(np.isfinite(float(row["regret"])) for row in rows), "numbers stay numbers"
     assert re.search(
-        r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings",
+        r"pair: rho = .*, floor = .*; not clearly worse: \d of the other 5 settings",
         read(tmp_path),
     )
     assert (tmp_path / "sensitivity_rho.png").read_bytes()[1:4] == b"PNG"

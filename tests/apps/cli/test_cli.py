@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,23 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
     assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
     assert calls["given"][0] == "compare"
     assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
+
+
+def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for watched, said in ((True, "compiling"), (False, "")):
+        clock = iter([0.0, 0.5, 2.5])
+        monkeypatch.setattr(_progress.time, "monotonic", lambda clock=clock: next(clock))
+        monkeypatch.setattr(_progress.sys.stderr, "isatty", lambda watched=watched: watched)
+        monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+        with _progress.Bar(None, 40.0) as bar:
+            bar.show("compiling", 0.0)
+            assert capsys.readouterr().err == ""
+            bar.show("compiling", 1.0)
+            assert said in capsys.readouterr().err
+            assert (bar._bar is not None) == watched
+        capsys.readouterr()  # the bar is taken away
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(
