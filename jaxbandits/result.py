@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
-from jaxbandits._tables import Shown, Table, count_of, in_greek, span
+from jaxbandits._tables import Shown, Table, count_of, span
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
@@ -822,20 +822,20 @@ class ResultPlots:
         rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
         units = count_of(regret.units, "run" if over == "replicate" else "instance")
+        sure = bool(np.isfinite(regret.low).all())
         doubts = [warning.partition(":")[0] for warning in regret.warnings]
         doubts += ["benchmark"] * (doubt_of(self._result) is not None)
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
-        intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
-        names = (
-            [settings[label] for label in curves]
-            if isinstance(settings, Mapping)
-            else map(in_greek, curves)
+        kind = "" if over == "replicate" else " for further instances"
+        known = (
+            f"mean of {units}, 95 % intervals{kind}{doubtful}" if sure else f"{units}, no interval"
         )
+        names = [settings[x] for x in curves] if isinstance(settings, Mapping) else curves
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
-            list(names),
+            names if isinstance(settings, Mapping) else self._plots.short_names(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
-            title=f"mean of {units}, {intervals}{doubtful}" if title is None else title,
+            title=known if title is None else title,
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,
@@ -866,7 +866,7 @@ class ResultPlots:
         counts = pulls[:, instance].mean(axis=1)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         figure, axes = self._plots.empty_figure(height=1.2 + 0.45 * len(shares))
-        names = [in_greek(name) for name in self._result.settings]
+        names = self._plots.short_names(self._result.settings)
         offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
         for place, arm in enumerate(np.sort(arms)):
             colour, _, _ = self._plots.nth_look(place)
@@ -885,8 +885,12 @@ class ResultPlots:
             )
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
-        axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
-        figure.legend(**self._plots.LEGEND)
+        one_of_several = f" of {pulls.shape[1]} instances" if pulls.shape[1] > 1 else ""
+        axes.set_xlabel("share of pulls")
+        of_runs = count_of(pulls.shape[2], "run")
+        title = f"mean of {of_runs} on instance {self._result.instances[instance]}{one_of_several}"
+        figure.suptitle(title, fontsize=10)
+        self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)
 
     def distribution(
@@ -900,10 +904,16 @@ class ResultPlots:
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+
+        Raises:
+            InputError: one run of each setting, which has no distribution.
         """
         final = self._result.regret.values[..., -1]
+        if final[0].size < 2:
+            raise bad("distribution", "one run of each setting", "of two runs or more")
         figure, axes = self._plots.empty_figure()
-        for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
+        names = self._plots.short_names(self._result.settings)
+        for number, (name, values) in enumerate(zip(names, final, strict=True)):
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)
             above = 1 - np.arange(ordered.size) / ordered.size
@@ -914,11 +924,12 @@ class ResultPlots:
                 color=colour,
                 linestyle=dashes,
                 linewidth=1.8,
-                label=in_greek(name),
+                label=name,
             )
         axes.set_yscale("log")
         axes.set_xlabel("regret at the end (reward)")
         axes.set_ylabel("share of runs with at least that")
         axes.grid(alpha=0.3, linewidth=0.6)
-        figure.legend(**self._plots.LEGEND, handlelength=3.5)
+        axes.set_title(f"{count_of(final[0].size, 'run')} of each", fontsize=10)
+        self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)

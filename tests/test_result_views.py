@@ -14,7 +14,7 @@ import xarray
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
-from jaxbandits._tables import in_greek
+from jaxbandits._plots import short_names
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
 from jaxbandits.result import About
 from tests.contract.worlds import KEY, world
@@ -126,8 +126,8 @@ def test_pictures_show_what_the_result_says() -> None:
     result = sample_result()
     axes = result.plot.regret(over="replicate").axes[0]
     means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
-    for i, name in enumerate(result.settings):
-        assert means[in_greek(name)] == pytest.approx(result.regret.values[i, ..., -1].mean())
+    for i, name in enumerate(short_names(result.settings)):
+        assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
     assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
 
     figure = Figure()
@@ -150,7 +150,7 @@ def test_pictures_show_what_the_result_says() -> None:
 
     bars = result.plot.pulls(1).axes[0]
     widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)
-    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls, instance 1"
+    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls"
     with pytest.raises(jb.InputError, match="instance: 3 given; it must be from 0 to 2"):
         result.plot.pulls(3)
 

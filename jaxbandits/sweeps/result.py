@@ -251,7 +251,7 @@ class SweepResult(Shown):
             policy,
             self.cases[environment, budget],
             self.plan.parameters[policy],
-            self._rows(policy),
+            self.rows(policy),
         )
 
     @property
@@ -265,10 +265,10 @@ class SweepResult(Shown):
         """Regret of one policy at its best value minus that of another at its own, paired: the
         ``difference``, its ``low`` and ``high``, and whether it is ``clear``.
         """
-        row, column = (self._rows(curve.policy)[curve.best] for curve in (first, second))
+        row, column = (self.rows(curve.policy)[curve.best] for curve in (first, second))
         return self.cases[environment, budget].isel(setting=row, against=column)
 
-    def _rows(self, policy: str) -> range:
+    def rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
@@ -288,12 +288,12 @@ class SweepPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Regret over a parameter, of every policy that sweeps it alone, a panel for each
-        environment and budget.
+        """How much worse than the best each value of a parameter is, of every policy that sweeps it
+        alone; a panel for each environment and budget.
 
-        Bars are the paired intervals of the difference to the best value, all of the sweep at once.
-        A point is hollow if its whole bar lies above the best mean (dotted), which is clearly worse;
-        a star is the recommended value.
+        Bars are the paired intervals of the difference to the best setting of the panel, all of the
+        sweep at once. A point is hollow if its whole bar lies above 0, which is clearly worse; a
+        star is a policy's best value.
 
         Args:
             parameter: its name; None: the only one there is.
@@ -377,7 +377,7 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     counts = {name: settings.count for name, settings in plan.policies.items()}
     environments, arrays = list(plan.environments), dict[str, np.ndarray]()
     for (policy, environment, budget), result in sweep.results.items():
-        rows = sweep._rows(policy)
+        rows = sweep.rows(policy)
         at = (
             slice(rows.start, rows.stop),
             environments.index(environment),
