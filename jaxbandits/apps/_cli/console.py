@@ -295,10 +295,10 @@ _JOBS = {
         "run",
     ),
     "demo": (
-        "compare on the sample that is shipped",
-        "jaxbandits.apps._cli.compare",
-        "demo_parser",
-        "run_demo",
+        "regret, sensitivity and a gradient in three pictures",
+        "jaxbandits.apps._cli.demo",
+        "parser",
+        "run",
     ),
     "sweep": (
         "regret over grids of parameters, kill-safe",
