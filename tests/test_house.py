@@ -38,7 +38,7 @@ LAZY = {
 
 # Each floor may import those above it in this list, never those below.
 FLOORS = (
-    ("_tables", "_plots"),
+    ("_names", "_tables", "_plots"),
     ("core",),
     ("_numerics", "_files", "_progress", "_provenance", "statistics"),
     ("constraints", "draws", "environments", "policies"),

@@ -56,7 +56,7 @@ def sweep(
     *,
     executor: Any = None,
     workers: int | None = None,
-    progress: bool | str = False,
+    progress: bool | str | None = None,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
     """Play everything that ``spec`` says, and go on where an earlier run stopped.
@@ -71,7 +71,8 @@ def sweep(
             all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at
             least one per core.
-        progress: show a bar with blocks, lanes, rate and time left on stderr.
+        progress: show a bar with blocks, lanes, rate and time left on stderr; None: after two
+            seconds, on a terminal and in a notebook.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
 
     Returns:
@@ -226,7 +227,7 @@ class Dispatch:
         self.finished, self.lanes, self.rounds = len(plan.blocks) - len(blocks), 0, 0.0
         self.began, self.every = time.perf_counter(), sum(block.rounds for block in blocks)
 
-    def run(self, progress: bool | str = False) -> None:
+    def run(self, progress: bool | str | None = None) -> None:
         """Have all blocks played; an UnfinishedError if some could not be, when all others were."""
         with Bar(progress, self.every) as bar:
             try:
