@@ -30,7 +30,7 @@ from jaxbandits.apps._cli.console import (
 )
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
-from jaxbandits.apps.comparison.arms_sheet import ROLES
+from jaxbandits.apps.comparison.arms_file import ROLES
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
 from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import (
