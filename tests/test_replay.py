@@ -160,7 +160,8 @@ def test_walks_with_contexts_have_the_law_of_the_world(policy: jb.Policy) -> Non
     def coins(theta: np.ndarray) -> np.ndarray:
         return (rng.random(n) < 1 / (1 + np.exp(-(x * theta[arm]).sum(1)))).astype(float)
 
-    log = jb.Log.of(arm, coins(theta), coins(price), propensity=chances, context=context)
+    known = context if isinstance(policy, p.LinUCB) else None  # UCB1 would not look at it
+    log = jb.Log.of(arm, coins(theta), coins(price), propensity=chances, context=known)
     z = the_same(world, policy, jb.Horizon(40), log, 4000)
     assert abs(z) < 3, z
 
