@@ -23,7 +23,6 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Horizon, TotalBudget, rounds_of
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
-    InputError,
     bad,
     booleans,
     door,
@@ -45,6 +44,7 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import check_unit, ticks32
 from jaxbandits.environments.finite import listed, refuses_but_one_arm
+from jaxbandits.policies.base import Plan
 from jaxbandits.result import Result, join_settings
 from jaxbandits.simulation import labelled, origin_of
 from jaxbandits.statistics.estimates import check_level, mean_ends
@@ -117,45 +117,39 @@ class Log:
             [1, 0, 1]
         """
         given = np.asarray(action)
-        if given.ndim != 1 or not given.size:
-            raise bad("action", f"an array of shape {given.shape}", "[N], the arm of each row")
-        n = len(given)
-        names: tuple[Any, ...] = tuple(np.unique(given).tolist() if arms is None else ())
-        if arms is not None:
-            names = (
-                tuple(arms)
-                if not isinstance(arms, int)
-                else tuple(range(whole_number("arms", arms, 1)))
-            )
-        place = {name: at for at, name in enumerate(names)}
-        if unknown := [x for x in given.tolist() if x not in place]:
-            raise bad("action", unknown[0], f"one of arms, {', '.join(map(str, names[:20]))}")
-        chosen, k = np.array([place[x] for x in given.tolist()], np.int32), len(names)
+        _must(given.ndim == 1 and given.size, "action", _shape(given), "[N], the arm of each row")
+        if arms is None:
+            names: tuple[Any, ...] = tuple(np.unique(given).tolist())
+        else:
+            names = tuple(range(whole_number("arms", arms, 1)) if isinstance(arms, int) else arms)
+        n, k, place = len(given), len(names), {name: at for at, name in enumerate(names)}
+        unknown = next((x for x in given.tolist() if x not in place), None)
+        listed_arms = ", ".join(map(str, names[:20]))
+        _must(unknown is None, "action", unknown, f"one of arms, {listed_arms}")
+        chosen = np.array([place[x] for x in given.tolist()], np.int32)
 
         r, c = numbers("reward", reward), numbers("cost", cost)
         c = np.broadcast_to(c, n) if c.ndim == 0 else c
-        if r.shape != (n,) or c.shape[:1] != (n,) or c.ndim > 2:
-            raise InputError(
-                f"reward, cost: shapes {r.shape} and {c.shape} given; they must be [N] and [N] or "
-                f"[N, d], N = {n} rows of action"
-            )
+        _must(r.shape == (n,), "reward", _shape(r), f"[N], N = {n}")
+        _must(c.shape[:1] == (n,) and c.ndim < 3, "cost", _shape(c), f"[N] or [N, d], N = {n}")
         check_unit("reward", r, rows=True)
         check_unit("cost", c, rows=True)
         could = None if available is None else booleans("available", available)
-        if could is not None and could.shape != (n, k):
-            raise bad("available", f"shape {could.shape}", f"[N, K], {(n, k)}")
-        if could is not None and not could[np.arange(n), chosen].all():
+        if could is not None:
+            _must(could.shape == (n, k), "available", _shape(could), f"[N, K], {(n, k)}")
             row = int(np.argmin(could[np.arange(n), chosen]))
-            raise bad(
-                "available", f"no for arm {names[chosen[row]]} in row {row}", "yes: it was taken"
+            was = could[row, chosen[row]]
+            _must(
+                was,
+                "available",
+                f"no for arm {names[chosen[row]]} in row {row}",
+                "yes: it was taken",
             )
         known = None if context is None else in_float32("context", context)
-        if known is not None and (
-            known.shape[:1] != (n,)
-            or known.ndim not in (2, 3)
-            or known.shape[1:-1] not in ((), (k,))
-        ):
-            raise bad("context", f"shape {known.shape}", f"[N, d] or [N, K, d], N = {n}, K = {k}")
+        if known is not None:
+            fits = known.ndim in (2, 3) and known.shape[:-1] in ((n,), (n, k))
+            _must(fits, "context", _shape(known), f"[N, d] or [N, K, d], N = {n}, K = {k}")
+            _must(np.isfinite(known).all(), "context", "NaN or infinity", "finite")
         chance = _propensities(propensity, chosen, could, n, k)
         log = cls(chosen, r, c, chance, names, known, could)
         log._doubt()
@@ -218,27 +212,32 @@ class Log:
         )
 
 
+def _must(ok: Any, argument: str, given: Any, may_be: str) -> None:
+    if not ok:
+        raise bad(argument, given, may_be)
+
+
+def _shape(x: np.ndarray) -> str:
+    return f"shape {x.shape}"
+
+
 def _propensities(
     propensity: Any, action: np.ndarray, available: np.ndarray | None, n: int, k: int
 ) -> np.ndarray:
     """The probability of each row's arm, checked."""
     if isinstance(propensity, str):
-        if propensity != "uniform":
-            raise bad("propensity", propensity, "probabilities, [N] or [N, K], or 'uniform'")
+        may_be = "probabilities, [N] or [N, K], or 'uniform'"
+        _must(propensity == "uniform", "propensity", propensity, may_be)
         return np.full(n, 1 / k) if available is None else 1 / available.sum(axis=1)
     p = numbers("propensity", propensity)
-    if p.shape == (n, k):
-        if (worst := np.abs(p.sum(axis=1) - 1)).max() > _SUMS_TO_ONE:
-            row = int(worst.argmax())
-            raise bad(
-                "propensity", f"a sum of {p[row].sum():g} in row {row}", "1, over the arms of a row"
-            )
+    _must(p.shape in ((n,), (n, k)), "propensity", _shape(p), f"[N] or [N, K], {(n,)} or {(n, k)}")
+    if p.ndim == 2:
+        row = int(np.abs(p.sum(axis=1) - 1).argmax())
+        ok, given = abs(p[row].sum() - 1) <= _SUMS_TO_ONE, f"a sum of {p[row].sum():g} in row {row}"
+        _must(ok, "propensity", given, "1, over the arms of a row")
         p = p[np.arange(n), action]
-    if p.shape != (n,):
-        raise bad("propensity", f"shape {p.shape}", f"[N] or [N, K], {(n,)} or {(n, k)}")
-    if not ((p > 0) & (p <= 1)).all():
-        row = int(np.argmin((p > 0) & (p <= 1)))
-        raise bad("propensity", f"{p[row]:g} in row {row}", "in (0, 1]: it was taken")
+    row = int(np.argmin((p > 0) & (p <= 1)))
+    _must(0 < p[row] <= 1, "propensity", f"{p[row]:g} in row {row}", "in (0, 1]: it was taken")
     return p
 
 
@@ -303,16 +302,11 @@ class LoggedArms(Environment):
 
 
 @pytree
-class AsLogged(Policy):
+class AsLogged(Plan):
     """Who wrote the log: every row counts."""
 
-    plays = FiniteSpec
-
-    def init(self, spec: Any) -> jax.Array:
-        return jnp.int32(0)
-
-    def update(self, state: jax.Array, key: jax.Array, observation: Any) -> jax.Array:
-        return state
+    def check(self, spec: Any) -> None:
+        """Costs are not read, so there may be several."""
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         return state, jnp.argmax(view.available).astype(jnp.int32)
@@ -449,11 +443,8 @@ def replay(
     tried = np.bincount(log.action, minlength=len(log.arms)) > 0
     if not tried.all():
         missing = log.arms[int(np.argmin(tried))]
-        raise bad(
-            "log",
-            f"no row of arm {missing!r}",
-            "a row of every arm: leave out of arms what was never tried",
-        )
+        may_be = "a row of every arm: leave out of arms what was never tried"
+        raise bad("log", f"no row of arm {missing!r}", may_be)
     seed = np.asarray(jax.random.key_data(streams.root_key(key)))
     generator = np.random.default_rng(seed.tolist())
     order = generator.permutation(len(log))
@@ -605,39 +596,23 @@ def off_policy(
         raise bad("log", log, "a Log, see jb.Log.of")
     check_level("level", level)
     n, k = len(log), len(log.arms)
-    pi = numbers("shares", shares)
-    if pi.shape not in ((k,), (n, k)):
-        raise bad("shares", f"shape {pi.shape}", f"[K] or [N, K], {(k,)} or {(n, k)}")
-    pi = np.broadcast_to(pi, (n, k))
-    if (pi < 0).any() or np.abs(pi.sum(axis=1) - 1).max() > _SUMS_TO_ONE:
-        raise bad(
-            "shares", pi[int(np.abs(pi.sum(axis=1) - 1).argmax())], "at least 0, with the sum 1"
-        )
-    tried = np.bincount(log.action, minlength=k) > 0
-    asked = (pi > 0).any(axis=0) & ~tried
-    if asked.any():
-        raise bad("shares", f"arm {log.arms[int(asked.argmax())]!r}", "of arms that the log tried")
-    if log.available is not None and (pi[~log.available] > 0).any():
-        raise bad("shares", "an arm that was not available", "0 where an arm was not available")
-
+    pi = _rule(log, shares)
     got = np.column_stack([log.reward, log.cost])  # [N, 1 + d]
     weight = pi[np.arange(n), log.action] / log.propensity
-    if method == "dr":
-        q = _ridge(log, got) if model is None else numbers("model", model)
-        if q.shape != (n, k, got.shape[1]):
-            raise bad("model", f"shape {q.shape}", f"[N, K, 1 + d], {(n, k, got.shape[1])}")
-        by_model = np.einsum("nk,nkv->nv", pi, q)
-        terms = by_model + weight[:, None] * (got - q[np.arange(n), log.action])
-        round_, influence = terms.mean(axis=0), terms - terms.mean(axis=0)
-    elif method == "snips":
+    _must(method in ("dr", "snips", "ips"), "method", method, "'dr', 'snips' or 'ips'")
+    if method == "snips":
         share = weight / weight.mean()
         round_ = (share[:, None] * got).mean(axis=0)
         influence = share[:, None] * (got - round_)
-    elif method == "ips":
-        terms = weight[:, None] * got
+    else:  # ips is dr without a model
+        q = np.zeros((n, k, got.shape[1]))
+        if method == "dr":
+            q = _ridge(log, got) if model is None else numbers("model", model)
+        shape = (n, k, got.shape[1])
+        _must(q.shape == shape, "model", _shape(q), f"[N, K, 1 + d], {shape}")
+        residual = got - q[np.arange(n), log.action]
+        terms = np.einsum("nk,nkv->nv", pi, q) + weight[:, None] * residual
         round_, influence = terms.mean(axis=0), terms - terms.mean(axis=0)
-    else:
-        raise bad("method", method, "'dr', 'snips' or 'ips'")
 
     ready = constraint.prepare(log._world())
     value, of_rule = _under(ready, round_, influence)
@@ -657,6 +632,26 @@ def off_policy(
         method,
         n,
     )
+
+
+def _rule(log: Log, shares: Any) -> np.ndarray:
+    """The probability of every arm in every row, ``[N, K]``, checked."""
+    n, k = len(log), len(log.arms)
+    pi = numbers("shares", shares)
+    _must(pi.shape in ((k,), (n, k)), "shares", _shape(pi), f"[K] or [N, K], {(k,)} or {(n, k)}")
+    pi = np.broadcast_to(pi, (n, k))
+    row = int(np.maximum(np.abs(pi.sum(axis=1) - 1), -pi.min(axis=1)).argmax())
+    ok = abs(pi[row].sum() - 1) <= _SUMS_TO_ONE and (pi >= 0).all()
+    _must(ok, "shares", pi[row], "at least 0, with the sum 1")
+    asked = (pi > 0).any(axis=0) & (np.bincount(log.action, minlength=k) == 0)
+    arm = f"arm {log.arms[int(asked.argmax())]!r}"
+    _must(not asked.any(), "shares", arm, "of arms that the log tried")
+    if log.available is not None:
+        away = (pi > 0) & ~log.available
+        row = int(away.any(axis=1).argmax())
+        given = f"an arm that was not available in row {row}"
+        _must(not away.any(), "shares", given, "0 where an arm was not available")
+    return pi
 
 
 def _under(

@@ -264,7 +264,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "action: 2 given; it must be one of arms, 0, 1": {"action": [0, 1, 2, 0], "arms": 2},
     "available: 'no for arm 1 in row 1'": {"available": [[True, False]] * 4},
     "context: 'shape (3, 2)' given": {"context": np.zeros((3, 2))},
-    "reward, cost: shapes (3,) and (4,) given": {"reward": [0.5] * 3},
+    "reward: 'shape (3,)' given": {"reward": [0.5] * 3},
 }
 
 
