@@ -21,10 +21,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, Setup, place_of, unit_of
+from jaxbandits.apps.live.ledger import (
+    FORMAT,
+    OPENED,
+    UPGRADE,
+    ServiceLedger,
+    Setup,
+    place_of,
+    unit_of,
+)
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -35,6 +42,7 @@ from jaxbandits.apps.live.terms import (
     check_name,
     checked_terms,
     in_currency,
+    path_of,
 )
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
@@ -245,7 +253,7 @@ class Agent:
             elif version not in OPENED:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             elif version != FORMAT:
-                db.execute(f"PRAGMA user_version = {FORMAT}")
+                db.executescript(UPGRADE)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
@@ -253,7 +261,7 @@ class Agent:
             db.execute("PRAGMA busy_timeout = 1")
         except OSError as problem:
             raise bad(
-                "file", str(file), f"a file that can be written ({reason_of(problem)})"
+                "file", str(file), f"a file that can be written ({problem.strerror or problem})"
             ) from None
         except sqlite3.Error as problem:
             reason = (
@@ -580,10 +588,10 @@ class Agent:
     ) -> None:
         """Other terms from now on, all or none; terms that are not given stay.
 
-        A budget is known by its name: it keeps what was charged to the period that is running. One
-        of another name takes over what those have paid that are no more and paid for an arm of its
-        own. A policy of the same kind, with other parameters, keeps what was learnt; another kind
-        is taught the outcomes that are kept, while others are served.
+        A budget counts what requests to its arms have paid since its running period began, also
+        before it was made; what was carried over stays with its name. A policy of the same kind,
+        with other parameters, keeps what was learnt; another kind is taught the outcomes that are
+        kept, while others are served.
 
         Args:
             policy: the new policy.

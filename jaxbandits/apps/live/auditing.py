@@ -17,10 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._files import path_of
 from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, place_of
 from jaxbandits.apps.live.program import of_one_setting
-from jaxbandits.apps.live.terms import in_currency
+from jaxbandits.apps.live.terms import in_currency, path_of
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, quoted, whole_number

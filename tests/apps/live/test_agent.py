@@ -748,13 +748,14 @@ def test_other_budgets_keep_what_was_charged() -> None:
     agent.learn(agent.choose(), reward=1.0, cost=0.05)
     clock.now = 14 * HOUR
     agent.change(budgets=[Budget(1.0, HOUR, name="day"), Budget(1.0, DAY, arms=("b",), name="b")])
-    assert agent.charged() == {"day": {10 * HOUR: 0.3, 14 * HOUR: 0.05}, "b": {0.0: 0.2}}
+    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.3}, "b": {0.0: 0.25}}
     for ticket, cost in ((early, 0.01), (late, Decimal("0.02"))):
         agent.learn(ticket, reward=1.0, cost=cost)
-    assert agent.charged() == {"day": {10 * HOUR: 0.03, 14 * HOUR: 0.05}, "b": {0.0: 0.02}}
-    agent.change(budgets=[Budget(0.04, HOUR, name="day")])
-    # No request was to blame
-    assert agent.left() == {"day": -0.01} and agent.overspent() == {"day": {}}
+    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.03}, "b": {0.0: 0.07}}
+    agent.change(budgets=[Budget(0.04, DAY, name="day")])
+    # It counts the day's requests, none of which was to blame
+    assert agent.charged()["day"][0.0] == 0.08
+    assert agent.left() == {"day": -0.04} and agent.overspent() == {"day": {}}
     with pytest.raises(Misuse, match=r"day\.arms: 'none' given; it must be one of a, b"):
         agent.change(budgets=[Budget(1.0, DAY, arms=("none",), name="day")])
 

@@ -625,7 +625,7 @@ def test_a_budget_under_another_name_is_no_new_money(file: Path, names: list[Any
         assert change is None or agent.choose() is None, change
     report = jb.live.audit(file)
     assert report["problems"] == [] and report["overspent"] == {}
-    assert sum(sum(periods.values()) for periods in report["charged"].values()) == 10.0
+    assert {sum(periods.values()) for periods in report["charged"].values()} == {10.0}
     agent.change(budgets=[Budget(12.0, DAY, name="last")])
     assert spend(agent) == 2.0 and agent.left() == {"last": 0.0}
 
@@ -636,7 +636,8 @@ def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> Non
     spend(agent)
     halves = [Budget(10.0, DAY, arms=(arm,), name=arm) for arm in "ab"]
     agent.change(budgets=halves)
-    assert agent.left() == {"a": 0.0, "b": 0.0}, "who paid for what is not known: neither pays more"
+    pulls = {name: row["pulls"] for name, row in agent.statistics()["arms"].items()}
+    assert agent.left() == {name: 10.0 - pulls[name] for name in "ab"}, "each counts its own arm"
     clock.now = DAY
     assert spend(agent) == 20.0
     agent.change(budgets=[Budget(25.0, DAY, name="both")])
@@ -645,15 +646,17 @@ def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> Non
     assert spend(agent) == 100.0, "nothing bounds it now"
     # Those that are no more are in the books
     paid = jb.live.audit(file)["charged"]
-    assert paid == {"a": {0.0: 10.0}, "b": {0.0: 10.0}, "both": {DAY: 20.0}}
+    each = {name: {0.0: pulls[name], DAY: 10.0} for name in "ab"}
+    assert paid == {"day": {0.0: 10.0}, "both": {DAY: 20.0}} | each
     agent.change(budgets=[Budget(25.0, DAY, name="both")])
-    assert agent.left() == {"both": 5.0}, "and are not forgotten when they are back"
+    assert agent.left() == {"both": -95.0}, "it counts what was paid meanwhile"
+    assert agent.overspent()["both"] == {}, "of which it let nothing through"
 
 
-def test_another_budget_beside_one_that_stays_is_new_money() -> None:
+def test_a_budget_counts_what_its_arms_paid_before_it_was_made() -> None:
     agent = new_agent(Clock(), **ONE)
     spend(agent)
-    agent.change(budgets=[*ONE["budgets"], Budget(3.0, DAY, name="more")])
+    agent.change(budgets=[*ONE["budgets"], Budget(13.0, DAY, name="more")])
     assert agent.left() == {"day": 0.0, "more": 3.0}
 
 
