@@ -26,7 +26,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.live import Agent, Broken, Budget, Traffic, ledger
+from jaxbandits.apps.live import Agent, Broken, Budget, ledger
 from jaxbandits.policies import (
     CUSUM,
     MUCB,
@@ -559,22 +559,6 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
         call(file, policy=Mine())
 
 
-def test_the_traffic_that_was_learnt_stays(file: Path) -> None:
-    clock = Clock()
-    settings = {
-        "policy": PricePacer(),
-        "budgets": [Budget(9.0, DAY, name="day")],
-        "traffic": Traffic([3.0] * 24),
-    }
-    agent = new_agent(clock, file=file, **settings)
-    for _ in range(200):
-        clock.now += 400.0
-        agent.choose()
-    again = new_agent(clock, file=file, **settings)
-    assert state(again) == state(agent)
-    assert np.array_equal(*(jax.tree.leaves(memory(x))[-1] for x in (agent, again)))
-
-
 # --- one file, one account
 
 
@@ -742,10 +726,8 @@ def test_half_a_letter_is_no_name(file: Path) -> None:
     half = "caf\udce9"
     agent = new_agent(Clock(), budgets=[Budget(1.0, DAY, per="caller", name="each")], file=file)
     asked = state(agent)
-    for ask in (agent.left, agent.charged, agent.overspent, agent.renews_at):
-        with pytest.raises(jb.live.Misuse, match=r"^text: 'caf\\udce9' given; it must be text"):
-            ask(half)
     for call, argument in (
+        (lambda: agent.left(half), "text"),
         (lambda: agent.choose(caller=half), "caller"),
         (lambda: agent.choose(caller="ann", available=[half]), "arm"),
         (lambda: agent.add_arm(half, 1.0), "arms"),
@@ -753,6 +735,5 @@ def test_half_a_letter_is_no_name(file: Path) -> None:
     ):
         with pytest.raises(jb.InputError, match=rf"^{argument}: 'caf\\udce9' given; it must be"):
             call()
-    assert state(agent) == asked
     agent.choose(caller="ann", request=half)  # which is written as it is
-    assert next(jb.live.events(file))["request"] == half
+    assert state(agent) != asked and next(jb.live.events(file))["request"] == half
