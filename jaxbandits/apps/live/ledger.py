@@ -80,30 +80,10 @@ _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
 
-_SERVICE = (
-    "event",
-    "round",
-    "now",
-    "trust",
-    "seen",
-    "pace",
-    "turned_away",
-    "cancelled",
-    "late",
-    "learnt",
-)
-_SUMS = (
-    "open",
-    "pulls",
-    "cost",
-    "cost2",
-    "rewarded",
-    "reward",
-    "reward2",
-    "lost",
-    "failed",
-    "above",
-)
+_SERVICE = ["event", "round", "now", "trust", "seen", "pace"]
+_SERVICE += ["turned_away", "cancelled", "late", "learnt"]
+_SUMS = ["open", "pulls", "cost", "cost2", "lost", "failed", "above"]
+_SUMS += ["rewarded", "reward", "reward2"]
 _SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
 _ARM_UPDATE = (
     f"UPDATE arms SET {', '.join(f'{name} = {name} + :{name}' for name in _SUMS)}, hold = :hold, "
@@ -345,14 +325,10 @@ class ServiceLedger:
     def load(self) -> None:
         """Read the terms that hold now."""
         version, text, _ = self.row("SELECT * FROM terms")
-        terms, names = (
-            json.loads(text),
-            [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")],
-        )
-        self.setup, self._version = (
-            Setup(terms, names, policy_of(terms["policy"], self.policy)),
-            version,
-        )
+        names = [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
+        terms = json.loads(text)
+        self.setup = Setup(terms, names, policy_of(terms["policy"], self.policy))
+        self._version = version
         self.is_current()
 
     # --- money ---------------------------------------------------------------------------------------------------
@@ -508,14 +484,8 @@ class ServiceLedger:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
         if 0 <= k < len(setup.names):
-            request = {
-                "id": id,
-                "arm": k,
-                "held": arms[k]["hold"],
-                "time": now,
-                "caller": caller,
-                "lost": 0,
-            }
+            held = arms[k]["hold"]
+            request = {"id": id, "arm": k, "held": held, "time": now, "caller": caller, "lost": 0}
             request["context"] = context
             self.db.execute(
                 "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values())
@@ -539,16 +509,8 @@ class ServiceLedger:
             (forecast := self.forecast()).move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
-        self._record(
-            now,
-            "choose",
-            id,
-            *served,
-            None,
-            dumped(conditions) if conditions else None,
-            context,
-            **change,
-        )
+        more = dumped(conditions) if conditions else None
+        self._record(now, "choose", id, *served, None, more, context, **change)
         return request
 
     # --- an outcome ------------------------------------------------------------------------------------------------
@@ -559,14 +521,9 @@ class ServiceLedger:
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             existed = whole and 1 <= id <= self.service["round"]
-            reason = (
-                "it was settled, or given up and forgotten"
-                if existed
-                else "it was never given, or is no ticket"
-            )
-            raise (Settled if existed else Misuse)(
-                str(bad("ticket", id, f"one that is open; {reason}"))
-            )
+            reason = "settled, or given up and forgotten" if existed else "never given, or is none"
+            wrong = bad("ticket", id, f"one that is open; it was {reason}")
+            raise (Settled if existed else Misuse)(str(wrong))
         return row
 
     def settle(
@@ -584,16 +541,11 @@ class ServiceLedger:
         as a failure. Where the cost is not known the arm's mean cost is taught.
         """
         service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
-        arm, late, learnt = (
-            self.row("SELECT * FROM arms WHERE id = ?", k),
-            request["lost"] > 0,
-            service["learnt"],
-        )
+        arm, late = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0
+        learnt = service["learnt"]
         teaches = reward is not None and request["lost"] != _FAILED
         failed, sums = teaches and do != "learn", dict.fromkeys(_SUMS, 0)
-        likely, charged = (
-            (cost, cost) if cost is not None else self._likely_cost(k, request["held"])
-        )
+        likely, charged = self._likely_cost(k, request["held"]) if cost is None else (cost, cost)
         paid: Any = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
@@ -686,10 +638,8 @@ class ServiceLedger:
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
-        now, sql = (
-            self.service["now"] or 0.0,
-            "SELECT * FROM periods WHERE budget = ? AND begins = ?",
-        )
+        sql = "SELECT * FROM periods WHERE budget = ? AND begins = ?"
+        now = self.service["now"] or 0.0
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
         # Whether its outcomes are learnt or noted yet is no part of it
         tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
