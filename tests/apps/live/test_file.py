@@ -614,6 +614,25 @@ def test_a_budget_under_another_name_is_no_new_money(file: Path, names: list[Any
     assert spend(agent) == 2.0 and agent.left() == {"last": 0.0}
 
 
+def test_a_file_of_the_last_format_is_opened(file: Path) -> None:
+    """Format 6 noted no outcome and did not know what each request has paid."""
+    agent = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
+    for id in [ticket.id for ticket in agent.choose(n=6)][:4]:
+        agent.learn(id, reward=1.0, cost="0.003")
+    before, left = state(agent), agent.left()["day"]
+    with agent._transaction() as book:
+        noted = book.service["learnt"]
+        book.db.execute("UPDATE service SET learnt = ?", (book.setup.program.learnt(noted),))
+        book.db.execute("DROP TABLE paid")
+        book.db.execute("PRAGMA user_version = 6")
+    agent.close()
+    assert jb.live.audit(file)["problems"] == []
+    again = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
+    assert len(noted) > len(agent._ledger.setup.program.first) and state(again) == before
+    again.change(budgets=[Budget(3.0, DAY, name="other")])
+    assert again.left() == {"other": left} and jb.live.audit(file)["problems"] == []
+
+
 def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> None:
     clock = Clock()
     agent = new_agent(clock, file=file, **ONE)
