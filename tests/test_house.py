@@ -155,6 +155,15 @@ def test_no_file_takes_another_ones_private_names() -> None:
                         )
 
 
+def test_the_service_stands_on_public_rooms_only() -> None:
+    """``apps.live``: what it takes of the simulator is in no module, and under no name, with an underscore."""
+    service = [name for name in MODULES if name.startswith("jaxbandits.apps.live")]
+    taken = [(module, part) for name in service for module, part in imported(name)]
+    assert len(service) > 5 and len(taken) > 20
+    assert not [x for x in taken if re.search(r"(^|\.)_(?!_)", ".".join(x))]
+    assert re.search(r"(^|\.)_(?!_)", "jaxbandits._files.path_of")  # it can fail
+
+
 @pytest.mark.parametrize("name", sorted(name for name in PACKAGES if not re.search(r"\._", name)))
 def test_what_is_public_is_said(name: str) -> None:
     package = importlib.import_module(name)

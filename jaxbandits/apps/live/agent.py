@@ -21,10 +21,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, Setup, place_of, unit_of
+from jaxbandits.apps.live.ledger import (
+    FORMAT,
+    OPENED,
+    UPGRADE,
+    ServiceLedger,
+    Setup,
+    place_of,
+    unit_of,
+)
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -35,6 +42,7 @@ from jaxbandits.apps.live.terms import (
     check_name,
     checked_terms,
     in_currency,
+    path_of,
 )
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import (
@@ -160,20 +168,11 @@ class Agent:
         words = jax.random.key_data(streams.root_key(key))
         refuse_traced("key", words)  # inside jit all arrays are
         policy = of_one_setting(policy)
-        terms: dict[str, Any] = {
-            "policy": policy,
-            "arms": arms,
-            "budgets": budgets,
-            "traffic": traffic,
-        }
-        terms |= {
-            "hold": hold,
-            "lost": lost,
-            "breaker": breaker,
-            "times_bound": times_bound,
-            "retention": retention,
-        }
-        terms |= {"reward_bound": reward_bound, "start": start, "context": context}
+        terms = dict(
+            policy=policy, arms=arms, budgets=budgets, traffic=traffic, hold=hold, lost=lost
+        )
+        terms |= dict(breaker=breaker, times_bound=times_bound, retention=retention)
+        terms |= dict(reward_bound=reward_bound, start=start, context=context)
         arguments = checked_terms(terms, arms) | {"key": words.tolist()}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
         setup = Setup(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
@@ -204,13 +203,9 @@ class Agent:
     def __repr__(self) -> str:
         """Policy, arms, open requests."""
         with self._transaction(write=False) as ledger:
-            terms, open_requests = (
-                ledger.setup.terms,
-                ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")[0],
-            )
-        return (
-            f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {open_requests:,} open>"
-        )
+            (count,) = ledger.row("SELECT count(*) FROM tickets WHERE lost = 0")
+            terms = ledger.setup.terms
+        return f"<Agent: {terms['policy']}; arms: {', '.join(terms['arms'])}; {count:,} open>"
 
     # --- the file ----------------------------------------------------------------------------------------------
 
@@ -245,7 +240,7 @@ class Agent:
             elif version not in OPENED:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
             elif version != FORMAT:
-                db.execute(f"PRAGMA user_version = {FORMAT}")
+                db.executescript(UPGRADE)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
@@ -253,15 +248,10 @@ class Agent:
             db.execute("PRAGMA busy_timeout = 1")
         except OSError as problem:
             raise bad(
-                "file", str(file), f"a file that can be written ({reason_of(problem)})"
+                "file", str(file), f"a file that can be written ({problem.strerror or problem})"
             ) from None
         except sqlite3.Error as problem:
-            reason = (
-                "a log of version 1.1 is not read"
-                if "not a database" in str(problem)
-                else str(problem)
-            )
-            raise bad("file", str(file), f"a new file, or one of an agent ({reason})") from None
+            raise bad("file", str(file), f"a new file, or one of an agent ({problem})") from None
         self._ledger = ServiceLedger(db, policy)
 
     @contextlib.contextmanager
@@ -287,18 +277,14 @@ class Agent:
             except Broken:
                 raise
             except (sqlite3.Error, OSError) as problem:
-                reason = (
-                    "it was moved or deleted: make the agent anew"
-                    if isinstance(problem, OSError)
-                    else problem
-                )
+                moved = "it was moved or deleted: make the agent anew"
+                reason = moved if isinstance(problem, OSError) else problem
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except UnicodeEncodeError as wrong:
                 raise Misuse(str(bad("text", wrong.object, "text, whose UTF-8 there is"))) from None
             except InputError as wrong:
-                raise (
-                    Misuse(str(wrong)) if serving and not isinstance(wrong, Misuse) else wrong
-                ) from None
+                is_own = isinstance(wrong, Misuse) or not serving
+                raise (wrong if is_own else Misuse(str(wrong))) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
@@ -331,9 +317,8 @@ class Agent:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
-            raise InputError(
-                f"file: its terms are others ({', '.join(wrong)}); it must be the file of this agent"
-            )
+            others = f"its terms are others ({', '.join(wrong)})"
+            raise InputError(f"file: {others}; it must be the file of this agent")
         differing = {name: value for name, value in arguments.items() if value != last[name]}
 
         def change_of(setup: Setup) -> dict[str, Any]:
@@ -363,10 +348,8 @@ class Agent:
         while True:
             with self._transaction(write=False) as ledger:
                 terms, names = ledger.after_change(change_of(ledger.setup))
-                version, custom = (
-                    ledger.service["version"],
-                    ledger.policy if policy is None else of_one_setting(policy),
-                )
+                custom = ledger.policy if policy is None else of_one_setting(policy)
+                version = ledger.service["version"]
             new_policy = policy_of(terms["policy"], custom)
             setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
             with self._transaction(write=False) as ledger:
@@ -478,32 +461,23 @@ class Agent:
     ) -> None:
         """Check an outcome, and book it."""
         with self._transaction() as ledger:
-            terms, request = (
-                ledger.setup.terms,
-                ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket),
-            )
+            request = ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
+            terms = ledger.setup.terms
             arm = ledger.setup.names[request["arm"]]
             # An arm that left has no bound any more, but its request holds money yet
             bound = max(ledger.setup.bounds[request["arm"]], request["held"])
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
-                raise bad(
-                    "ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another"
-                )
+                must = f"one of this agent, whose ticket {ticket.id} is another"
+                raise bad("ticket", ticket, must)
             if reward is not None:
-                value = (
-                    float(reward)
-                    if isinstance(reward, (float, Decimal))
-                    else number("reward", reward)
-                )
+                is_number = isinstance(reward, (float, Decimal))
+                value = float(reward) if is_number else number("reward", reward)
                 largest = terms["reward_bound"]
                 if not 0 <= value <= largest:
                     raise bad("reward", reward, f"from 0 to {largest:g}")
                 if value and not ledger.setup.reward_ticks(value):
-                    raise bad(
-                        "reward",
-                        reward,
-                        f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick",
-                    )
+                    least = f"0, or at least {largest / 2 / ticks.ONE:.3g}, half a tick"
+                    raise bad("reward", reward, least)
                 reward = value
             if cost is not None or do == "learn":
                 paid, largest = billionths("cost", cost), terms["times_bound"] * bound
@@ -530,10 +504,8 @@ class Agent:
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
-            now, old = (
-                self._time(ledger),
-                "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?",
-            )
+            old = "SELECT * FROM tickets WHERE (lost > 0) = ? AND ? - time > ?"
+            now = self._time(ledger)
             for row in ledger.rows(old, True, now, 2 * older_than):
                 ledger.settle(now, "forget", row)
             late = ledger.rows(old, False, now, older_than)
@@ -580,10 +552,10 @@ class Agent:
     ) -> None:
         """Other terms from now on, all or none; terms that are not given stay.
 
-        A budget is known by its name: it keeps what was charged to the period that is running. One
-        of another name takes over what those have paid that are no more and paid for an arm of its
-        own. A policy of the same kind, with other parameters, keeps what was learnt; another kind
-        is taught the outcomes that are kept, while others are served.
+        A budget counts what requests to its arms have paid since its running period began, also
+        before it was made; what was carried over stays with its name. A policy of the same kind,
+        with other parameters, keeps what was learnt; another kind is taught the outcomes that are
+        kept, while others are served.
 
         Args:
             policy: the new policy.
@@ -592,9 +564,8 @@ class Agent:
                 ``retention``, as for a new agent.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
-            raise Misuse(
-                f"change: {wrong[0]} given; it must be one of policy, bounds, {', '.join(_CHANGE)}"
-            )
+            may_be = f"one of policy, bounds, {', '.join(_CHANGE)}"
+            raise Misuse(f"change: {wrong[0]} given; it must be {may_be}")
 
         def change_of(setup: Setup) -> dict[str, Any]:
             for name in bounds or ():
@@ -640,9 +611,8 @@ class Agent:
     def open(self) -> list[Ticket]:
         """The tickets whose outcome is waited for."""
         with self._transaction(write=False) as ledger:
-            return list(
-                map(self._ticket, ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id"))
-            )
+            rows = ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")
+            return list(map(self._ticket, rows))
 
     def statistics(self) -> dict[str, Any]:
         """What the agent knows and did, as plain numbers: whole counts of all time, and money of
@@ -669,7 +639,7 @@ class Agent:
                 "pulls": row["pulls"],
                 **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
                 **mean_with_error(
-                    "cost", row["pulls"], row["cost"] / BILLION, row["cost2"] / BILLION**2
+                    "cost", row["pulls"], in_currency(row["cost"]), row["cost2"] / 1e18
                 ),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
@@ -678,26 +648,20 @@ class Agent:
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]
+            held = len(requests)
             risk = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
                 "granted": in_currency(granted),
                 "charged": in_currency(charged),
                 "left": in_currency(granted - charged),
                 "overspent": in_currency(max(charged - granted, 0)),
-                "held": len(requests)
-                if account.counts
-                else in_currency(sum(x["held"] for x in requests)),
+                "held": held if account.counts else in_currency(sum(x["held"] for x in requests)),
                 "at_risk": 0.0 if account.counts else in_currency(sum(risk)),
                 "price": prices.get(account.name),
             }
-        counts = {name: service[name] for name in ("turned_away", "cancelled", "late")}
-        return {
-            "requests": service["round"],
-            **counts,
-            "open": len(open_requests),
-            "arms": arms,
-            "budgets": budgets,
-        }
+        counts = {"requests": service["round"]}
+        counts |= {name: service[name] for name in ("turned_away", "cancelled", "late")}
+        return counts | {"open": len(open_requests), "arms": arms, "budgets": budgets}
 
     @staticmethod
     def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
@@ -705,13 +669,9 @@ class Agent:
         policy, state = setup.policy, setup.program.state(learnt)
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
-        scale, prices = (
-            setup.terms["reward_bound"] / in_currency(setup.unit),
-            np.ravel(getattr(state, "price", ())),
-        )
-        return {
-            x.name: float(p) * scale for x, p in zip(setup.paced, prices, strict=False) if p >= 0
-        }
+        scale = setup.terms["reward_bound"] / in_currency(setup.unit)
+        prices = zip(setup.paced, np.ravel(getattr(state, "price", ())), strict=False)
+        return {x.name: float(p) * scale for x, p in prices if p >= 0}
 
     def _time(self, ledger: ServiceLedger) -> float:
         """The time of an event; :class:`Misuse` where the clock cannot be right."""

@@ -17,10 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._files import path_of
 from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, place_of
 from jaxbandits.apps.live.program import of_one_setting
-from jaxbandits.apps.live.terms import in_currency
+from jaxbandits.apps.live.terms import in_currency, path_of
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, quoted, whole_number
@@ -96,11 +95,8 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
             event = {name: row[name] for name in ("n", "do", "t", "id")}
             if do not in ("clock", "terms", "forget"):
                 event["arm"] = names.get(row["arm"])
-                event |= (
-                    {"held": paid}
-                    if do in ("choose", "expire")
-                    else {"cost": paid, "reward": row["reward"]}
-                )
+                is_held = do in ("choose", "expire")
+                event |= {"held": paid} if is_held else {"cost": paid, "reward": row["reward"]}
             if row["context"] is not None:
                 event["context"] = np.frombuffer(row["context"], np.float32).tolist()
             yield event | json.loads(row["more"] or "{}")
@@ -241,10 +237,9 @@ def propensities(
 
 @jit
 def _arm_probabilities(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    statistics = (
-        arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
-    )
-    return jnp.exp(policy.log_probabilities(statistics, view))
+    if isinstance(learnt, ArmStatistics):
+        learnt = arm_statistics.counted(learnt, open)
+    return jnp.exp(policy.log_probabilities(learnt, view))
 
 
 @jit

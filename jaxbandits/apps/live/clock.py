@@ -30,9 +30,8 @@ class Clock:
         self._source, self._system = source, source is time.time
         default = 3600.0 if self._system else 7 * 86400.0
         self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
-        self._before: tuple[float, float] | None = (
-            None  # the last reading that was believed, time.monotonic() then
-        )
+        # The last reading that was believed, time.monotonic() then
+        self._before: tuple[float, float] | None = None
         self._trust = 0
 
     def reading(self) -> float:
@@ -151,10 +150,8 @@ class TrafficForecast:
                 self._expected + expected + self._trust
             )
             fade = 0.5 ** (1 / n)
-            self._arrivals, self._expected = (
-                fade * (self._arrivals + came),
-                fade * (self._expected + expected),
-            )
+            self._arrivals = fade * (self._arrivals + came)
+            self._expected = fade * (self._expected + expected)
             self.table[over % n] += 0.5 * (came / level - expected)
         self.slot = slot
 

@@ -15,14 +15,14 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxbandits.apps.live.clock import TrafficForecast, period, zone_of
 from jaxbandits.apps.live.errors import Misuse, Settled
 from jaxbandits.apps.live.program import Lesson, Program, Situation, policy_of, value_for_each_arm
-from jaxbandits.apps.live.terms import BILLION, Breaker, in_currency
+from jaxbandits.apps.live.terms import BILLION, LARGEST_AMOUNT, Breaker, in_currency
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, in_float32
@@ -30,7 +30,7 @@ from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
 FORMAT = 7
-OPENED = (6, FORMAT)  # one of format 6 has learnt all outcomes that it knows
+OPENED = (6, FORMAT)
 SCHEMA = """
 -- one row: the terms that hold, and the arguments of whoever made an agent of this file last
 CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
@@ -50,12 +50,25 @@ CREATE TABLE periods (budget TEXT, caller TEXT, begins REAL, granted INTEGER, ch
     PRIMARY KEY (budget, caller, begins)) WITHOUT ROWID;
 -- of budgets that carry over: granted before the period numbered since, and paid in all
 CREATE TABLE carried (budget TEXT PRIMARY KEY, since INTEGER, brought INTEGER, total INTEGER);
+-- requests that were answered or forgotten, and what each has paid
+CREATE TABLE IF NOT EXISTS paid (time REAL, id INTEGER, arm INTEGER, caller TEXT, money INTEGER,
+    PRIMARY KEY (time, id)) WITHOUT ROWID;
 -- requests that may be answered (lost: 0, or 1, given up, or 2, given up and taught as a failure)
 CREATE TABLE tickets (id INTEGER PRIMARY KEY, arm INTEGER, held INTEGER, time REAL, caller TEXT, lost INTEGER,
     context BLOB);
 CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INTEGER, money INTEGER, reward REAL,
     more TEXT, context BLOB);
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
+"""
+# Format 6 did not know what each request has paid
+UPGRADE = f"""
+BEGIN IMMEDIATE;
+{next(x for x in SCHEMA.split(";") if "paid (" in x)};
+INSERT OR IGNORE INTO paid SELECT c.t, c.id, c.arm, json_extract(c.more, '$.caller'), coalesce(o.money, c.money)
+    FROM events c JOIN events o ON o.id = c.id AND o.do IN ('learn', 'fail', 'forget') WHERE c.do = 'choose'
+    ORDER BY o.n DESC;
+PRAGMA user_version = {FORMAT};
+COMMIT;
 """
 # And the periods that are running
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
@@ -67,30 +80,10 @@ _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
 
-_SERVICE = (
-    "event",
-    "round",
-    "now",
-    "trust",
-    "seen",
-    "pace",
-    "turned_away",
-    "cancelled",
-    "late",
-    "learnt",
-)
-_SUMS = (
-    "open",
-    "pulls",
-    "cost",
-    "cost2",
-    "rewarded",
-    "reward",
-    "reward2",
-    "lost",
-    "failed",
-    "above",
-)
+_SERVICE = ["event", "round", "now", "trust", "seen", "pace"]
+_SERVICE += ["turned_away", "cancelled", "late", "learnt"]
+_SUMS = ["open", "pulls", "cost", "cost2", "lost", "failed", "above"]
+_SUMS += ["rewarded", "reward", "reward2"]
 _SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
 _ARM_UPDATE = (
     f"UPDATE arms SET {', '.join(f'{name} = {name} + :{name}' for name in _SUMS)}, hold = :hold, "
@@ -132,6 +125,8 @@ class BudgetAccount:
         self.carries, self.per_caller = plain["carry_over"], plain["per"] == "caller"
         self.counts = plain["of"] == "requests"
         self.paced = not (self.per_caller or self.counts)
+        # What it pays for, and when
+        self.paying = [plain[x] for x in ("every", "zone", "arms", "per", "of", "carry_over")]
         self.arms = {
             k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]
         }
@@ -154,9 +149,6 @@ class Setup:
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
         self.accounts = [
             BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]
-        ]
-        self.retired = [
-            BudgetAccount(budget, self.names, terms["start"]) for budget in terms.get("retired", ())
         ]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
@@ -240,15 +232,6 @@ class Setup:
         return self.names.index(name)
 
 
-class Book(NamedTuple):
-    """What a budget has paid, as those who take over from it are told."""
-
-    account: BudgetAccount
-    granted: int  # by now
-    total: int  # paid in all, where money is carried over
-    paid: dict[str, int]  # in the period that is running, by caller
-
-
 class Pupil:
     """A policy of another kind, which learns anew from the outcomes that are still there: in parts,
     between which nobody waits.
@@ -296,7 +279,8 @@ class ServiceLedger:
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
-        self._version, self._forecast = 0, (None, None)
+        self._version = 0
+        self._forecast: tuple[Any, Any] = None, None
         self.setup: Setup
         self.service: dict[str, Any]
 
@@ -341,14 +325,10 @@ class ServiceLedger:
     def load(self) -> None:
         """Read the terms that hold now."""
         version, text, _ = self.row("SELECT * FROM terms")
-        terms, names = (
-            json.loads(text),
-            [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")],
-        )
-        self.setup, self._version = (
-            Setup(terms, names, policy_of(terms["policy"], self.policy)),
-            version,
-        )
+        names = [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
+        terms = json.loads(text)
+        self.setup = Setup(terms, names, policy_of(terms["policy"], self.policy))
+        self._version = version
         self.is_current()
 
     # --- money ---------------------------------------------------------------------------------------------------
@@ -400,24 +380,24 @@ class ServiceLedger:
         """Of each budget what was paid, and what of that was above the grant, by the begin of the
         period.
         """
-        paid, over = {}, {}
-        retired = [x for x in self.setup.retired if caller is not None or not x.per_caller]
-        for account in (*self.accounts(caller), *retired):
-            key = account.name, caller if account.per_caller else ""
-            rows = self.rows(
-                "SELECT * FROM periods WHERE budget = ? AND caller = ? ORDER BY begins", *key
-            )
-            if not rows and account in retired:
-                continue
-            paid[account.name] = {row["begins"]: in_currency(row["charged"]) for row in rows}
-            beyond = {row["begins"]: row["charged"] - row["granted"] for row in rows}
+        accounts = {x.name: x for x in self.accounts(caller)}
+        paid: dict[str, dict[float, float]] = {name: {} for name in accounts}
+        over: dict[str, dict[float, float]] = {name: {} for name in accounts}
+        carried = {row["budget"] for row in self.rows("SELECT budget FROM carried")}
+        rows = self.rows(
+            "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins", caller or ""
+        )
+        for row in rows:
+            name, beyond = row["budget"], row["charged"] - row["granted"]
+            paid.setdefault(name, {})[row["begins"]] = in_currency(row["charged"])
             # A period may pay more than it brings: only all of them can be overspent
-            if rows and account.carries:
-                granted, total = self.balance(account, self.service["now"])
-                beyond = {rows[-1]["begins"]: total - granted}
-            beyond = {begins: in_currency(x) for begins, x in beyond.items() if x > 0}
-            if beyond or account not in retired:
-                over[account.name] = beyond
+            if name in carried:
+                granted, total = 0, 0
+                if name in accounts:
+                    granted, total = self.balance(accounts[name], self.service["now"])
+                over[name], beyond = {}, total - granted
+            if beyond > 0:
+                over.setdefault(name, {})[row["begins"]] = in_currency(beyond)
         return paid, over
 
     # --- a decision ------------------------------------------------------------------------------------------------
@@ -504,14 +484,8 @@ class ServiceLedger:
                 first = account.name, account.period(now)[0]
                 self.db.execute("INSERT OR IGNORE INTO carried VALUES (?, ?, 0, 0)", first)
         if 0 <= k < len(setup.names):
-            request = {
-                "id": id,
-                "arm": k,
-                "held": arms[k]["hold"],
-                "time": now,
-                "caller": caller,
-                "lost": 0,
-            }
+            held = arms[k]["hold"]
+            request = {"id": id, "arm": k, "held": held, "time": now, "caller": caller, "lost": 0}
             request["context"] = context
             self.db.execute(
                 "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values())
@@ -535,16 +509,8 @@ class ServiceLedger:
             (forecast := self.forecast()).move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
-        self._record(
-            now,
-            "choose",
-            id,
-            *served,
-            None,
-            dumped(conditions) if conditions else None,
-            context,
-            **change,
-        )
+        more = dumped(conditions) if conditions else None
+        self._record(now, "choose", id, *served, None, more, context, **change)
         return request
 
     # --- an outcome ------------------------------------------------------------------------------------------------
@@ -555,14 +521,9 @@ class ServiceLedger:
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             existed = whole and 1 <= id <= self.service["round"]
-            reason = (
-                "it was settled, or given up and forgotten"
-                if existed
-                else "it was never given, or is no ticket"
-            )
-            raise (Settled if existed else Misuse)(
-                str(bad("ticket", id, f"one that is open; {reason}"))
-            )
+            reason = "settled, or given up and forgotten" if existed else "never given, or is none"
+            wrong = bad("ticket", id, f"one that is open; it was {reason}")
+            raise (Settled if existed else Misuse)(str(wrong))
         return row
 
     def settle(
@@ -580,16 +541,11 @@ class ServiceLedger:
         as a failure. Where the cost is not known the arm's mean cost is taught.
         """
         service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
-        arm, late, learnt = (
-            self.row("SELECT * FROM arms WHERE id = ?", k),
-            request["lost"] > 0,
-            service["learnt"],
-        )
+        arm, late = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0
+        learnt = service["learnt"]
         teaches = reward is not None and request["lost"] != _FAILED
         failed, sums = teaches and do != "learn", dict.fromkeys(_SUMS, 0)
-        likely, charged = (
-            (cost, cost) if cost is not None else self._likely_cost(k, request["held"])
-        )
+        likely, charged = self._likely_cost(k, request["held"]) if cost is None else (cost, cost)
         paid: Any = {"cancel": 0, "forget": request["held"]}.get(do, charged)  # type: ignore[arg-type]
         self.charge(request, paid - request["held"], -(do == "cancel"))
         if do == "expire":
@@ -597,6 +553,9 @@ class ServiceLedger:
             self.db.execute("UPDATE tickets SET held = ?, lost = ? WHERE id = ?", given_up)
         else:
             self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
+            if do != "cancel":
+                row = request["time"], id, k, request["caller"], paid
+                self.db.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?)", row)
         hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
         sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
         if cost is not None:
@@ -679,10 +638,8 @@ class ServiceLedger:
 
     def state(self) -> str:
         """All that decides what comes, as one text."""
-        now, sql = (
-            self.service["now"] or 0.0,
-            "SELECT * FROM periods WHERE budget = ? AND begins = ?",
-        )
+        sql = "SELECT * FROM periods WHERE budget = ? AND begins = ?"
+        now = self.service["now"] or 0.0
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
         # Whether its outcomes are learnt or noted yet is no part of it
         tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
@@ -701,11 +658,11 @@ class ServiceLedger:
             if first:
                 self.db.execute("DELETE FROM events WHERE n <= ?", (first,))
                 self.db.execute("DELETE FROM states WHERE event < ?", (first,))
-            for account in (*self.setup.accounts, *self.setup.retired):  # there may be many callers
-                ended = account.name, account.period(oldest)[1]
-                self.db.execute(
-                    "DELETE FROM periods WHERE budget = ? AND caller > '' AND begins < ?", ended
-                )
+            begins = min((x.period(oldest)[1] for x in self.setup.accounts), default=oldest)
+            # There may be many callers
+            self.db.execute("DELETE FROM periods WHERE caller > '' AND begins < ?", (begins,))
+            running = min((x.period(now)[1] for x in self.setup.accounts), default=oldest)
+            self.db.execute("DELETE FROM paid WHERE time < ?", (min(oldest, running),))
 
     def restore(self, text: str) -> None:
         """Take over a state, in a database that is empty or was restored before."""
@@ -742,11 +699,7 @@ class ServiceLedger:
             raise InputError(
                 f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
             )
-        # What a budget paid is known by its name, also when it is no more
-        gone = {x["name"]: x for x in (*terms.get("retired", ()), *self.setup.terms["budgets"])}
-        for budget in terms["budgets"]:
-            gone.pop(budget["name"], None)
-        return terms | {"unit": unit_of(terms), "retired": list(gone.values())}, names
+        return terms | {"unit": unit_of(terms)}, names
 
     def pupil(self, setup: Setup) -> Pupil | None:
         """Who learns anew, where what was learnt is of no use under other terms."""
@@ -765,33 +718,26 @@ class ServiceLedger:
         requests = self.rows("SELECT * FROM tickets")
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
-        totals = dict(map(tuple, self.rows("SELECT budget, total FROM carried")))
-        books, retired = (
-            {x.name: self._book_of(x, totals, now) for x in group}
-            for group in (old.accounts, old.retired)
-        )
+        books = {x.name: (x, *self.balance(x, now)) for x in old.accounts if not x.per_caller}
+        books |= {x.name: (x, 0, 0) for x in old.accounts if x.per_caller}
         text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
         self.db.execute(
             "UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text)
         )
         self._adopt(setup, version + 1)
-        stay = {x.name for x in setup.accounts}
-        leaving, taken = [x for name, x in books.items() if name not in stay], set[str]()
         for account in setup.accounts:
-            own = books.get(account.name)
-            others = [] if own else [*leaving, *retired.values()]
-            formers = self._hand_over(account, own or retired.get(account.name), others, now)
-            taken |= {x.account.name for x in formers} - stay
-        for book in leaving:
-            _LOGGER.warning("budget %s is no more", book.account.name)
-        for book in (*leaving, *retired.values()):
-            name, begins = book.account.name, book.account.period(now)[1]
-            if name in taken:  # what it paid in this period is another one's now
-                key = name, begins
-                self.db.execute("DELETE FROM periods WHERE budget = ? AND begins = ?", key)
-                self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
+            self._reckon(account, now, *books.get(account.name, (None, 0, 0)))
         for request in requests:
             self.charge(request, request["held"], 1)
+        for account in setup.accounts:
+            own = books.get(account.name, (account, 0, 0))[0]
+            # Of what was paid before it began, or under a larger grant, no request is to blame
+            is_own = account.name in books and own.paying == account.paying
+            least = own.amount if is_own else LARGEST_AMOUNT
+            self.db.execute(
+                "UPDATE periods SET granted = max(granted, ?, min(charged, ?)) WHERE budget = ? AND begins = ?",
+                (account.amount, least, account.name, account.period(now)[1]),
+            )
         if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         learnt, change = old.program.learnt(self.service["learnt"]), {}
@@ -811,62 +757,35 @@ class ServiceLedger:
         self._record(now, "terms", None, None, version + 1, learnt=learnt, **change)
         self._keep(now)
 
-    def _book_of(self, account: BudgetAccount, totals: Mapping[str, int], now: float) -> Book:
-        """What a budget has paid, as those who take over from it are told."""
-        rows = self.rows(
-            "SELECT caller, charged FROM periods WHERE budget = ? AND begins = ?",
-            account.name,
-            account.period(now)[1],
-        )
-        granted, total = self.balance(account, now)[0], totals.get(account.name, 0)
-        return Book(account, granted, total, dict(map(tuple, rows)))
-
-    def _hand_over(
+    def _reckon(
         self,
         account: BudgetAccount,
-        own: Book | None,
-        others: Sequence[Book],
         now: float,
-    ) -> list[Book]:
-        """What running periods have paid counts in the period that runs under the new terms.
-
-        A budget goes on with the account that bears its name. One that joins takes over from those
-        that are no more and paid for an arm of its own: under another name no money is there twice.
-        Gives those from whom it has taken over.
+        own: BudgetAccount | None,
+        granted: int,
+        total: int,
+    ) -> None:
+        """What a budget has paid in its running period: what its arms cost since that began, and
+        no less than what is booked under its name.
         """
         number, begins, _ = account.period(now)
-        self.db.execute("DELETE FROM carried WHERE budget = ?", (account.name,))
+        name, row = account.name, "SELECT {}, {} FROM paid WHERE time >= ? AND arm IN ({})"
+        if own and (own.per_caller, own.counts) != (account.per_caller, account.counts):
+            self.db.execute("DELETE FROM periods WHERE budget = ?", (name,))
+        what = f"count(*) * {BILLION}" if account.counts else "sum(money)"
+        whom, arms = "caller" if account.per_caller else "''", ",".join(map(str, account.arms))
+        paid = dict(map(tuple, self.rows(row.format(whom, what, arms) + " GROUP BY 1", begins)))
+        for caller, amount in paid.items():
+            if caller is not None and amount:
+                self.db.execute(
+                    "INSERT INTO periods VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT DO UPDATE SET charged = max(charged, excluded.charged)",
+                    (name, caller, begins, account.amount, amount),
+                )
+        self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
         if account.carries:
-            self.db.execute("INSERT INTO carried VALUES (?, ?, 0, 0)", (account.name, number))
-        plain = account.plain
-        takes = [x for x in others if x is not own and x.account.arms & account.arms]
-        # A budget that is back was perhaps paid for by another one meanwhile: the larger account holds
-        sides = [[own] if own else [], takes]
-        formers = max(sides, key=lambda side: sum(sum(x.paid.values()) for x in side))
-        if own and any(plain[x] != own.account.plain[x] for x in ("per", "of")):
-            self.db.execute("DELETE FROM periods WHERE budget = ?", (account.name,))
-        # What money paid is no number of requests, nor what all paid that of one caller
-        formers = [
-            x
-            for x in formers
-            if all(plain[name] == x.account.plain[name] for name in ("per", "of"))
-        ]
-        same = ("every", "zone", "carry_over")
-        if formers != [own] or any(plain[x] != own.account.plain[x] for x in same):  # type: ignore[union-attr]
-            running = account.name, begins, own.account.period(now)[1] if own else begins
-            self.db.execute("DELETE FROM periods WHERE budget = ? AND begins IN (?, ?)", running)
-            for former in formers:
-                for caller, paid in former.paid.items():
-                    self._book(account, caller, begins, paid)
-        if account.carries:
-            brought = [x.granted - x.account.amount for x in formers if x.account.carries]
-            totals = [x.total if x.account.carries else sum(x.paid.values()) for x in formers]
-            row = sum(brought), sum(totals), account.name
-            self.db.execute("UPDATE carried SET brought = ?, total = ? WHERE budget = ?", row)
-        # What was paid under the larger grant was not overspent.
-        granted = max(sum(x.account.amount for x in formers), account.amount)
-        self.db.execute(
-            "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?",
-            (granted, account.name, begins),
-        )
-        return formers
+            brought = granted - own.amount if own and own.carries else 0
+            total = total if own and own.carries else paid.get("") or 0
+            self.db.execute(
+                "INSERT INTO carried VALUES (?, ?, ?, ?)", (name, number, brought, total)
+            )

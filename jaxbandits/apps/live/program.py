@@ -57,11 +57,8 @@ def policy_text(policy: Any, values: bool = True) -> str:
         elif field.metadata.get("static"):
             # Of a function it holds an address, which is another one in every process
             text = repr(value)
-            text = (
-                getattr(value, "__qualname__", type(value).__qualname__)
-                if " at 0x" in text
-                else text
-            )
+            if " at 0x" in text:
+                text = getattr(value, "__qualname__", type(value).__qualname__)
         elif value is None:
             continue
         elif values:
@@ -190,12 +187,9 @@ def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any,
         def once(i: jax.Array, words: jax.Array) -> jax.Array:
             round, arm, reward, cost = noted[i, :4]
             # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-            view, context = (
-                View(round + 1, None, there),
-                noted[i, 4:].view(np.float32) if d else None,
-            )
-            feedback = Feedback(reward, cost)
-            observation = Observation(view, arm, feedback, jnp.bool_(False), context)
+            view, context = View(round + 1, None, there), noted[i, 4:].view(np.float32)
+            told = arm, Feedback(reward, cost), jnp.bool_(False), context if d else None
+            observation = Observation(view, *told)
             after = policy.update(states.split(words), streams.typed(key), observation)
             return packed(jax.tree.map(jnp.asarray, after), jnp)
 

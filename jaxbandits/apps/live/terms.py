@@ -7,8 +7,10 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from jaxbandits.apps.live.clock import PERIODS, zone_of
@@ -57,6 +59,13 @@ def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> st
     except UnicodeEncodeError:  # half of a pair of surrogates
         pass
     raise bad(argument, value, may_be)
+
+
+def path_of(argument: str, value: Any) -> Path:
+    """``value`` as a path, if it is one."""
+    if isinstance(value, (str, os.PathLike)) and str(value) and "\0" not in str(value):
+        return Path(value)
+    raise bad(argument, value, "a name, as text or as a path")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps._cli.console import main
-from jaxbandits.apps.live import Agent, Broken, Budget, Traffic, ledger
+from jaxbandits.apps.live import Agent, Broken, Budget, ledger
 from jaxbandits.policies import (
     CUSUM,
     MUCB,
@@ -559,22 +559,6 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
         call(file, policy=Mine())
 
 
-def test_the_traffic_that_was_learnt_stays(file: Path) -> None:
-    clock = Clock()
-    settings = {
-        "policy": PricePacer(),
-        "budgets": [Budget(9.0, DAY, name="day")],
-        "traffic": Traffic([3.0] * 24),
-    }
-    agent = new_agent(clock, file=file, **settings)
-    for _ in range(200):
-        clock.now += 400.0
-        agent.choose()
-    again = new_agent(clock, file=file, **settings)
-    assert state(again) == state(agent)
-    assert np.array_equal(*(jax.tree.leaves(memory(x))[-1] for x in (agent, again)))
-
-
 # --- one file, one account
 
 
@@ -625,9 +609,28 @@ def test_a_budget_under_another_name_is_no_new_money(file: Path, names: list[Any
         assert change is None or agent.choose() is None, change
     report = jb.live.audit(file)
     assert report["problems"] == [] and report["overspent"] == {}
-    assert sum(sum(periods.values()) for periods in report["charged"].values()) == 10.0
+    assert {sum(periods.values()) for periods in report["charged"].values()} == {10.0}
     agent.change(budgets=[Budget(12.0, DAY, name="last")])
     assert spend(agent) == 2.0 and agent.left() == {"last": 0.0}
+
+
+def test_a_file_of_the_last_format_is_opened(file: Path) -> None:
+    """Format 6 noted no outcome and did not know what each request has paid."""
+    agent = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
+    for id in [ticket.id for ticket in agent.choose(n=6)][:4]:
+        agent.learn(id, reward=1.0, cost="0.003")
+    before, left = state(agent), agent.left()["day"]
+    with agent._transaction() as book:
+        noted = book.service["learnt"]
+        book.db.execute("UPDATE service SET learnt = ?", (book.setup.program.learnt(noted),))
+        book.db.execute("DROP TABLE paid")
+        book.db.execute("PRAGMA user_version = 6")
+    agent.close()
+    assert jb.live.audit(file)["problems"] == []
+    again = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
+    assert len(noted) > len(agent._ledger.setup.program.first) and state(again) == before
+    again.change(budgets=[Budget(3.0, DAY, name="other")])
+    assert again.left() == {"other": left} and jb.live.audit(file)["problems"] == []
 
 
 def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> None:
@@ -636,7 +639,8 @@ def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> Non
     spend(agent)
     halves = [Budget(10.0, DAY, arms=(arm,), name=arm) for arm in "ab"]
     agent.change(budgets=halves)
-    assert agent.left() == {"a": 0.0, "b": 0.0}, "who paid for what is not known: neither pays more"
+    pulls = {name: row["pulls"] for name, row in agent.statistics()["arms"].items()}
+    assert agent.left() == {name: 10.0 - pulls[name] for name in "ab"}, "each counts its own arm"
     clock.now = DAY
     assert spend(agent) == 20.0
     agent.change(budgets=[Budget(25.0, DAY, name="both")])
@@ -645,15 +649,17 @@ def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> Non
     assert spend(agent) == 100.0, "nothing bounds it now"
     # Those that are no more are in the books
     paid = jb.live.audit(file)["charged"]
-    assert paid == {"a": {0.0: 10.0}, "b": {0.0: 10.0}, "both": {DAY: 20.0}}
+    each = {name: {0.0: pulls[name], DAY: 10.0} for name in "ab"}
+    assert paid == {"day": {0.0: 10.0}, "both": {DAY: 20.0}} | each
     agent.change(budgets=[Budget(25.0, DAY, name="both")])
-    assert agent.left() == {"both": 5.0}, "and are not forgotten when they are back"
+    assert agent.left() == {"both": -95.0}, "it counts what was paid meanwhile"
+    assert agent.overspent()["both"] == {}, "of which it let nothing through"
 
 
-def test_another_budget_beside_one_that_stays_is_new_money() -> None:
+def test_a_budget_counts_what_its_arms_paid_before_it_was_made() -> None:
     agent = new_agent(Clock(), **ONE)
     spend(agent)
-    agent.change(budgets=[*ONE["budgets"], Budget(3.0, DAY, name="more")])
+    agent.change(budgets=[*ONE["budgets"], Budget(13.0, DAY, name="more")])
     assert agent.left() == {"day": 0.0, "more": 3.0}
 
 
@@ -739,10 +745,8 @@ def test_half_a_letter_is_no_name(file: Path) -> None:
     half = "caf\udce9"
     agent = new_agent(Clock(), budgets=[Budget(1.0, DAY, per="caller", name="each")], file=file)
     asked = state(agent)
-    for ask in (agent.left, agent.charged, agent.overspent, agent.renews_at):
-        with pytest.raises(jb.live.Misuse, match=r"^text: 'caf\\udce9' given; it must be text"):
-            ask(half)
     for call, argument in (
+        (lambda: agent.left(half), "text"),
         (lambda: agent.choose(caller=half), "caller"),
         (lambda: agent.choose(caller="ann", available=[half]), "arm"),
         (lambda: agent.add_arm(half, 1.0), "arms"),
@@ -750,6 +754,5 @@ def test_half_a_letter_is_no_name(file: Path) -> None:
     ):
         with pytest.raises(jb.InputError, match=rf"^{argument}: 'caf\\udce9' given; it must be"):
             call()
-    assert state(agent) == asked
     agent.choose(caller="ann", request=half)  # which is written as it is
-    assert next(jb.live.events(file))["request"] == half
+    assert state(agent) != asked and next(jb.live.events(file))["request"] == half
