@@ -46,7 +46,6 @@ FLOORS = (
     ("oracles", "result", "simulation", "trajectory"),
     ("interfaces", "gradients", "logs", "testing", "sweeps"),
     ("tuning",),
-    ("apps.drawing",),
     ("apps.comparison", "apps.live"),
     ("apps.citing",),
     ("apps._cli", "apps"),

@@ -96,24 +96,6 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
     python(code)
 
 
-def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from jaxbandits.apps.drawing import Drawing, DrawingProcess\n"
-        "y = np.ones((1, 2))\n"
-        "takes = dict(x=y[0], names=['a'], parts=(y, y, y), title='', across='', up='')\n"
-        "with DrawingProcess(apart=True) as pictures:\n"
-        "    there = pictures.submit(Drawing('line_chart', takes)).result()\n"
-        "    assert not {'matplotlib', 'jax'} & set(sys.modules), 'drawn here'\n"
-        "    wrong = pictures.submit(Drawing('line_chart', takes | {'parts': (y, y)})).exception()\n"
-        "    assert isinstance(wrong, ValueError), wrong\n"
-        "    pictures._process.kill()\n"
-        "    here = Drawing('line_chart', takes).draw()\n"
-        "    assert pictures.submit(Drawing('line_chart', takes)).result() == there == here\n"
-    )
-    python(code)
-
-
 def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
     names = [f"Spring campaign {n}, northern region" for n in (1, 2, 3)] * 2 + ["Winter"]
     labels = _labels(names, 24)

@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import gc
 import importlib
-import itertools
 import math
 import os
 import signal
@@ -32,9 +31,13 @@ _MISSING = "the following arguments are required: "  # argparse's words
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError and prints no usage."""
+    """An argument parser that raises InputError and prints no usage.
 
-    def __init__(self, **options: Any):
+    With ``takes_parameters`` every other ``--name 1,2`` is a parameter of a policy, in ``parameters``.
+    """
+
+    def __init__(self, takes_parameters: bool = False, **options: Any):
+        self._takes_parameters = takes_parameters
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
 
@@ -52,7 +55,9 @@ class Parser(argparse.ArgumentParser):
         Raises:
             InputError: naming the argument.
         """
-        names = self._option_string_actions
+        names, parameters = self._option_string_actions, dict[str, Any]()
+        if self._takes_parameters:
+            argv, parameters = _without_parameters(argv, names)
         named = argv[: argv.index("--")] if "--" in argv else argv
         for name in (part.partition("=")[0] for part in named):
             # Before argparse says which options are missing
@@ -70,6 +75,8 @@ class Parser(argparse.ArgumentParser):
             )
         if rest := [part for part in rest if part != "--"]:
             raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
+        if self._takes_parameters:
+            arguments.parameters = parameters
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -81,6 +88,26 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         """Print the help; quietly, if nobody reads it to the end."""
         say(self.format_help().rstrip("\n"))
+
+
+def _without_parameters(
+    argv: Sequence[str], known: Collection[str]
+) -> tuple[list[str], dict[str, list[float]]]:
+    """The words without ``--name 1,2`` of names that are not known, and these."""
+    rest, parameters, words = list[str](), dict[str, list[float]](), iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.startswith("--") or name == "--" or name in known:
+            rest.append(word)
+            continue
+        if not equals and not (value := next(words, "")):
+            raise InputError(f"{line(name)}: unknown option{nearest(name, known)}")
+        try:
+            parameters[name[2:].replace("-", "_")] = number_list(value)
+        except argparse.ArgumentTypeError as problem:
+            near = nearest(name, known)
+            raise InputError(f"{line(name)}: {problem} (a parameter of a policy){near}") from None
+    return rest, parameters
 
 
 def listed(name: str, choices: Collection[str]) -> str:
@@ -222,58 +249,34 @@ def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
     Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
-    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used; entries
-    that cannot be read are ignored and compiled anew.
+    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used.
     """
     import jax
 
     from jaxbandits._engine import programs
 
-    if (
-        getattr(jax.config, "jax_compilation_cache_dir", None)
-        or (folder := programs_folder()) is None
-    ):
+    setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
+    is_off = setting.lower() in ("off", "false", "no", "0")
+    if is_off or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
+    base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
+    # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
+    kind = f"{checks.processor()}-jax-{jax.__version__}"
+    folder = Path(base).expanduser() / "programs" / kind
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _prune(folder)
     except OSError:
         return
     programs.FOLDER = folder
-    jax.config.update("jax_compilation_cache_dir", str(folder))
     # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    for name, value in (
+        ("compilation_cache_dir", str(folder)),
+        ("compilation_cache_max_size", _LARGEST_FOLDER),  # the oldest entries go
+        ("persistent_cache_min_compile_time_secs", 0.0),
+        ("persistent_cache_min_entry_size_bytes", -1),
+    ):
+        jax.config.update(f"jax_{name}", value)
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry")
-
-
-def programs_folder() -> Path | None:
-    """The folder of programs for this kind of processor and this version of jax; None where none
-    are to be kept.
-    """
-    import jax
-
-    setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
-    if setting.lower() in ("off", "false", "no", "0"):
-        return None
-    base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
-    # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
-    return Path(base).expanduser() / "programs" / f"{checks.processor()}-jax-{jax.__version__}"
-
-
-def _prune(folder: Path) -> None:
-    """If the folder is too large, drop the oldest entries, so that the rest takes half of what it
-    may.
-    """
-    entries = sorted(
-        ((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime
-    )
-    sizes = itertools.accumulate(state.st_size for state, _ in entries)  # together, of the newest n
-    if sum(state.st_size for state, _ in entries) > _LARGEST_FOLDER:
-        for size, (_, entry) in zip(sizes, entries, strict=True):
-            if size > _LARGEST_FOLDER // 2:
-                with contextlib.suppress(OSError):
-                    entry.unlink()
 
 
 # --- The command
@@ -282,48 +285,18 @@ def _prune(folder: Path) -> None:
 # Of each job: what it is for, and the module with a function that makes its parser and one that
 # does it.
 _JOBS = {
-    "read": (
-        "show what was understood of an arms file",
-        "jaxbandits.apps._cli.read",
-        "parser",
-        "run",
-    ),
-    "compare": (
-        "which policy spends a budget best",
-        "jaxbandits.apps._cli.compare",
-        "parser",
-        "run",
-    ),
-    "demo": (
-        "regret, sensitivity and a gradient in three pictures",
-        "jaxbandits.apps._cli.demo",
-        "parser",
-        "run",
-    ),
+    "read": ("show how a file of arms is read", "read", "parser", "run"),
+    "compare": ("which policy spends a budget best", "compare", "parser", "run"),
+    "demo": ("regret, sensitivity and a gradient in three pictures", "demo", "parser", "run"),
     "sweep": (
-        "regret over grids of parameters, kill-safe",
-        "jaxbandits.apps._cli.sweep",
+        "regret over grids of parameters; survives a kill",
+        "sweep",
         "sweep_parser",
         "run_sweep",
     ),
-    "status": (
-        "what is done of a sweep, what is left",
-        "jaxbandits.apps._cli.sweep",
-        "status_parser",
-        "run_status",
-    ),
-    "audit": (
-        "is the log of a live agent what it decided",
-        "jaxbandits.apps._cli.audit",
-        "parser",
-        "run",
-    ),
-    "tune": (
-        "find a policy's parameter by gradient descent",
-        "jaxbandits.apps._cli.tune",
-        "parser",
-        "run",
-    ),
+    "status": ("what is done of a sweep, what is left", "sweep", "status_parser", "run_status"),
+    "audit": ("check the log of a live agent by deciding again", "audit", "parser", "run"),
+    "tune": ("find a policy's parameter by gradient descent", "tune", "parser", "run"),
 }
 
 
@@ -402,7 +375,7 @@ def _run(argv: list[str]) -> int:
             f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
         )
     _, module, make, run = _JOBS[job]
-    job_module: Any = importlib.import_module(module)
+    job_module: Any = importlib.import_module(f"jaxbandits.apps._cli.{module}")
     arguments = getattr(job_module, make)().parse(argv[1:])
     arguments.job = job
     keep_programs()

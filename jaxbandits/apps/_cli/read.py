@@ -6,20 +6,15 @@ import argparse
 import math
 import shlex
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jaxbandits._tables import NumberStyle, Table, count_of, line
-from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
+from jaxbandits.apps._cli.compare import FORMATS, add_reading, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
-from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.arms_table import (
-    ArmsTable,
-    Evidence,
-    Instance,
-)
-from jaxbandits.apps.comparison.intervals import estimates, interval_names
-from jaxbandits.apps.comparison.options import ReadingOptions
-from jaxbandits.apps.comparison.plan import TWO_COST_POLICIES
-from jaxbandits.statistics import Estimate
+
+if TYPE_CHECKING:
+    from jaxbandits.apps.comparison import ArmsTable, Instance
+    from jaxbandits.statistics import Estimate
 
 _INSTANCES_SHOWN, _ARMS_SHOWN = 6, 40
 _PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
@@ -35,12 +30,15 @@ def parser() -> Parser:
     command.add_argument(
         "file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input"
     )
-    add_options(command, ReadingOptions)
+    add_reading(command)
     return command
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Show the file; the exit code is 0."""
+    from jaxbandits.apps.comparison import read_arms
+    from jaxbandits.apps.comparison.intervals import interval_names
+
     with named_as_options({*vars(arguments)}):
         table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
@@ -64,6 +62,9 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
+    from jaxbandits.apps.comparison import Evidence
+    from jaxbandits.apps.comparison.intervals import estimates
+
     style, pull, result = table.style, table.pull_unit, table.reward_unit
     evidence = instance.evidence or Evidence()
     singular = {"conversions": "conversion"}.get(result, result)
@@ -118,6 +119,8 @@ def _with_ends(estimate: Estimate, spell: Callable[[float], str], sign: str = ""
 
 def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     """The command that goes on from here, with what the file's arms cost as its budget."""
+    from jaxbandits.apps.comparison.names import TWO_COSTS
+
     widest = max(table.instances, key=lambda instance: len(instance.arms))
     price = float(widest.mean_money.mean())
     spent = (
@@ -133,7 +136,7 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     policies = "omega_ucb,bts,m_ucb"
     if table.cost2_unit:  # as much of the other as the same pulls take
         rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
-        policies = ",".join(TWO_COST_POLICIES)
+        policies = ",".join(TWO_COSTS)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
     for name, value in reading_of(arguments).items():
         if name == "columns" and value:

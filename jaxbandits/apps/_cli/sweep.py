@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxbandits._progress import usual_progress
 from jaxbandits._tables import line
 from jaxbandits.apps._cli.console import Parser, complain, named_as_options, say, whole_in
 from jaxbandits.core.checks import InputError, bad
@@ -61,6 +60,7 @@ def status_parser() -> Parser:
 
 def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
+    from jaxbandits._progress import usual_progress
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.report import summary
     from jaxbandits.sweeps.spec import load_spec, make_plan

@@ -7,12 +7,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
+from typing import TYPE_CHECKING
 
-import jax
-import numpy as np
-
-from jaxbandits._files import check_folder
-from jaxbandits.apps._cli.compare import add_options, reading_of
+from jaxbandits.apps._cli.compare import add_reading, reading_of
 from jaxbandits.apps._cli.console import (
     Parser,
     name_in,
@@ -24,18 +21,14 @@ from jaxbandits.apps._cli.console import (
     unwritten,
     whole_in,
 )
-from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.options import ReadingOptions
-from jaxbandits.apps.comparison.plan import POLICIES
-from jaxbandits.apps.comparison.worlds import finite_arms
-from jaxbandits.constraints import TotalBudget
+from jaxbandits.apps.comparison.names import TOTAL_BUDGET
 from jaxbandits.core.checks import InputError, bad
-from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import leaf_fields
-from jaxbandits.core.settings import get
-from jaxbandits.policies import IndexPolicy, SoftIndex
-from jaxbandits.tuning import FAMILIES, FILES, Problem, fixed_problem, random_problem, tune
 
+if TYPE_CHECKING:
+    from jaxbandits import Policy
+    from jaxbandits.tuning import Problem
+
+_FAMILIES = ("bernoulli", "beta", "generalised-bernoulli")
 _EPILOG = """\
 Examples:
   jaxbandits tune --policy omega_ucb --parameter rho --family beta --k 50 --grid 16
@@ -54,9 +47,9 @@ def parser() -> Parser:
     add(
         "--policy",
         required=True,
-        type=name_in(POLICIES),
+        type=name_in(TOTAL_BUDGET),
         metavar="NAME",
-        help=f"one of: {', '.join(POLICIES)}",
+        help=f"one of: {', '.join(TOTAL_BUDGET)}",
     )
     add("--parameter", metavar="NAME", help="what to tune (default: the policy's first)")
     add(
@@ -68,14 +61,14 @@ def parser() -> Parser:
         metavar="X",
         help="soften the index, and tune the temperature too, from X",
     )
-    command.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
+    command.add_choice("--family", _FAMILIES, "random instances (bernoulli)")
     add("--k", type=whole_in(2, limit), metavar="K", help="arms of a random instance (10)")
     add(
         "--arms",
         metavar="FILE",
         help="instances of an arms file instead of random ones (means, Bernoulli pulls)",
     )
-    add_options(command, ReadingOptions)
+    add_reading(command)
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
     add(
@@ -102,13 +95,21 @@ def parser() -> Parser:
         "--out",
         default="jaxbandits-tune",
         metavar="DIR",
-        help=f"folder for {', '.join(FILES)} (jaxbandits-tune)",
+        help="folder for numbers and pictures (jaxbandits-tune)",
     )
     return command
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Tune, see :func:`jaxbandits.tune`; the exit code is 0, or 1 if nothing could be written."""
+    import jax
+    import numpy as np
+
+    from jaxbandits import tune
+    from jaxbandits._files import check_folder
+    from jaxbandits.core.settings import get
+    from jaxbandits.tuning import FILES
+
     policy, names = _policy(arguments)
     grid = np.zeros((0, len(names)))
     if arguments.grid:
@@ -136,6 +137,10 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
+    from jaxbandits.apps.comparison.plan import POLICIES
+    from jaxbandits.core.pytrees import leaf_fields
+    from jaxbandits.policies import IndexPolicy, SoftIndex
+
     kind = POLICIES[arguments.policy]
     leaves = {field.name: field for field in leaf_fields(kind)}
     if not leaves:
@@ -167,6 +172,10 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
+    from jaxbandits import TotalBudget
+    from jaxbandits.apps.comparison import finite_arms, read_arms
+    from jaxbandits.tuning import fixed_problem, random_problem
+
     reading, relation = (
         reading_of(arguments),
         "without" if arguments.arms is None else "with",

@@ -1,33 +1,29 @@
-"""What if I had run this again: where the money goes, what it brings, against what, and how sure
-that is.
+"""What if I had run this again: what the best setting makes of the money, against what, and how sure
+that is. One answer is a labelled Dataset; :mod:`~jaxbandits.apps.comparison.report` writes it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.arms_table import Evidence, FloatArray, money_cost
 from jaxbandits.apps.comparison.comparison import Comparison, run_plan
 from jaxbandits.apps.comparison.intervals import estimates
-from jaxbandits.apps.comparison.plan import ComparisonPlan, block_size
-from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.apps.comparison.plan import ComparisonPlan
 from jaxbandits.statistics import dominance
 
 if TYPE_CHECKING:
     import xarray
 
-
-FEWEST = (
-    20  # runs that say where a further one lies: fewer cover less than 9 in 10 from least to most
-)
+FEWEST = 20  # runs that say where a further one lies: fewer cover less than 9 in 10
+_MOST_RUNS = 250  # of a smaller budget
+_FIRST = 10  # where nothing says when one decides again: a tenth of the money
+_DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
+_FEW_PULLS, _FEW_ROWS, _OVERSHOOT, _FEW_CLICKS, _MUCH = 10, 5, 0.05, 30, 0.2
 
 
 class Spread(NamedTuple):
@@ -45,357 +41,53 @@ class Spread(NamedTuple):
     Source: Wilks (1941), Determination of sample sizes for setting tolerance limits.
     """
 
-    mean: float
-    low: float  # this, high and coverage are NaN below 20 runs
-    high: float
+    mean: Any
+    low: Any  # this, high and coverage are NaN below 20 runs
+    high: Any
     coverage: float  # the probability above
 
     @staticmethod
-    def of(values: FloatArray) -> Spread:
-        """Of values of runs, ``[run]``."""
-        count = len(values)
+    def of(values: FloatArray, axis: int = -1) -> Spread:
+        """Of values of runs along an axis."""
+        count, mean = values.shape[axis], values.mean(axis)
         if count < FEWEST:
-            return Spread(float(values.mean()), np.nan, np.nan, np.nan)
-        r = max(1, (count + 1) // 40)
-        low, high = np.sort(values)[[r - 1, count - r]]
-        return Spread(float(values.mean()), float(low), float(high), 1 - 2 * r / (count + 1))
-
-
-class Gain(NamedTuple):
-    """How much more one earns than another in the same worlds."""
-
-    mean: float  # run by run
-    low: float  # its interval, which holds with all others of its table; NaN for one run
-    high: float
-    share: float  # that mean / mean of the other; NaN where that is 0
-    better: float  # in what share of the runs it is more (an equal one counts half)
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.low > 0 or self.high < 0
-
-    @staticmethod
-    def of(pair: xarray.Dataset, earned: FloatArray, base: FloatArray, times: int = 1) -> Gain:
-        """``times`` an entry of :func:`~jaxbandits.statistics.dominance`; what each run earned."""
-        value, low, high = (times * float(pair[x]) for x in ("difference", "low", "high"))
-        share = value / float(base.mean()) if base.mean() else np.nan
-        better = float((earned > base).mean() + (earned == base).mean() / 2)
-        return Gain(value, low, high, share, better)
-
-
-def gains(reward: NDArray) -> list[tuple[Gain, tuple[Gain, ...]]]:
-    """How much the first of several settings, ``[setting, instance, run]``, earns more than each
-    other: in all instances, and in each.
-    """
-    import xarray
-
-    def of(part: NDArray) -> list[Gain]:
-        table = xarray.DataArray(part, dims=("setting", "instance", "replicate"))
-        pairs, totals = dominance(table, over="replicate").isel(setting=0), part.sum(axis=1)
-        return [
-            Gain.of(pairs.isel(against=i), totals[0], totals[i], part.shape[1])
-            for i in range(1, len(part))
-        ]
-
-    by_instance = zip(*(of(reward[:, [i]]) for i in range(reward.shape[1])), strict=True)
-    return list(zip(of(reward), by_instance, strict=True))
-
-
-# --- Robustness checks: another noise, and smaller budgets
-
-
-_MOST_RUNS = 250
-
-
-class NoiseCheck(NamedTuple):
-    """What becomes of the ranking under another noise."""
-
-    noise: str  # the other one
-    runs: int  # how many were played
-    # The settings, best first, with their mean reward (over the instances)
-    ranking: tuple[tuple[str, float], ...]
-    same_best: bool  # whether the best setting, and the whole order, are those of the comparison
-    same_order: bool
-    ahead: (
-        Gain  # what the best setting there earns more there than the comparison's best, on average
-    )
-
-
-def other_noise(plan: ComparisonPlan) -> str:
-    """The noise that is played as a check: one coin for a click's cost, or Beta laws for coins."""
-    if plan.worlds.noise == "bernoulli":
-        return "beta" if plan.worlds.posterior is None else "clicks"
-    return "bernoulli"
-
-
-def robustness_runs(plan: ComparisonPlan) -> int:
-    """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
-    return min(plan.runs, _MOST_RUNS) if plan.worlds.posterior is None else block_size(plan)
-
-
-def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
-    """Play another noise in the same worlds; a line if there is none that these means can have."""
-    plan = comparison.plan
-    noise, runs, names = other_noise(plan), robustness_runs(plan), list(plan.played.labels)
-    if noise == "clicks" and not counts_conversions(plan.table):
-        return "no second noise was played: only counts of conversions say what one click may bring"
-    try:
-        worlds, table = dataclasses.replace(plan.worlds, noise=noise), plan.table
-        if noise == "clicks":  # costs that vary go beyond the bound of coins
-            table = with_bounds(
-                table, noise, worlds.posterior, worlds.cost_cv, None, None, grow_only=True
-            )
-        if worlds.posterior is None:
-            worlds = worlds.grouped(table, [group.rows for group in worlds.groups])
-        variant = plan.alone(table=table, worlds=worlds, runs=runs)
-    except InputError as problem:
-        return f"no second noise was played ({problem})"
-    outcome = run_plan(variant, progress=progress)
-    reward = outcome.data["reward"]
-    means, plan_means = (
-        x.data["reward"].mean(("instance", "replicate")).values for x in (outcome, comparison)
-    )
-    eligible = np.array([name not in {*comparison.broken, *outcome.broken} for name in names])
-    eligible |= not eligible.any()  # which keep no bound are best of nothing
-    order, first = (
-        order[eligible[order]]
-        for order in (np.argsort(-x, kind="stable") for x in (means, plan_means))
-    )
-    average = reward.mean("instance").values
-    pair = dominance(reward, over="replicate").isel(setting=order[0], against=first[0])
-    ahead = Gain.of(pair, average[order[0]], average[first[0]])
-    ranking = tuple((names[i], float(means[i])) for i in order)
-    return NoiseCheck(
-        noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead
-    )
-
-
-def money_over_budgets(
-    comparison: Comparison, setting: int, points: int = 4, progress: bool | str = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance,
-    arm]``.
-
-    Every point is a budget of its own, so it holds too for policies that know what they may spend.
-    """
-    plan, spent = comparison.plan, []
-    for part in range(1, points):
-        spending = plan.spending.part(part / points)
-        lineup = plan.played.only(setting).with_horizon(spending.rounds)
-        smaller = plan.alone(played=lineup, spending=spending, runs=robustness_runs(plan))
-        spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
-    spent.append(comparison.accounts.money(setting).mean(axis=1))
-    return plan.spending.budget * np.arange(1, points + 1) / points, np.stack(spent)
-
-
-# --- What to do next: the split until one decides again, and what it costs to decide no more often
-
-
-_FIRST = 10  # where nothing says when one decides again: a tenth of the money
-
-
-class NextSplit(NamedTuple):
-    """What the row that brings most would do first, as a mean over runs, and what it costs to
-    decide seldom.
-    """
-
-    row: str  # a setting, or a fixed split
-    fixed: bool  # the latter
-    share: float  # of the budget that is spent until one decides again
-    money: FloatArray  # [instance, arm]
-    pulls: FloatArray  # the same
-    # What the best setting would bring more; None where it is played click by click
-    per_click: Gain | None
-
-
-def next_split(answer: Answer, progress: bool | str = False) -> NextSplit:
-    """Play the beginning, and the best setting click by click."""
-    comparison, part = answer.comparison, answer.settings[0]
-    plan, top = comparison.plan, leading(part)
-    share = _first_share(plan)
-    source = comparison if top is None else answer.baselines
-    lineup = source.plan.played.only(
-        list(source.plan.played.labels).index(part.setting if top is None else top.name)
-    )
-    spending = plan.spending.part(share)
-    lineup = lineup.with_horizon(spending.rounds)
-    runs = robustness_runs(plan)
-    first = run_plan(
-        plan.alone(played=lineup, spending=spending, runs=runs), progress=progress
-    ).accounts
-    per_click = None
-    if plan.played.cadence.size:
-        at = list(plan.played.labels).index(part.setting)
-        alone = dataclasses.replace(plan.played.only(at), cadence=plans.Cadence())
-        reward = run_plan(plan.alone(played=alone, runs=runs), progress=progress).data["reward"]
-        as_played = comparison.data["reward"].values[at, :, :runs]
-        ((per_click, _),) = gains(np.stack([reward.values[0], as_played]))
-    return NextSplit(
-        row=lineup.labels[0],
-        fixed=top is not None and not top.name.endswith(plans.FROM_NOTHING),
-        share=share,
-        money=first.money(0).mean(axis=1),
-        pulls=first.pulls[0].mean(axis=1),
-        per_click=per_click,
-    )
-
-
-def _first_share(plan: ComparisonPlan) -> float:
-    """The share of the budget that is spent until one decides again, as in the instance in the
-    middle.
-    """
-    cadence, shares = plan.played.cadence, list[float]()
-    for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
-        totals = (instance.evidence or Evidence()).totals(slice(None))
-        whole = (
-            totals[0] * plan.spending.budget / totals[2]
-            if totals
-            else plan.spending.pulls(instance, row)
-        )
-        shares.append(size / whole)
-    return min(float(np.median(shares)), 1.0) if shares else 1 / _FIRST
-
-
-# --- What the reader should be warned of
-
-
-_FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
-_FEW_CLICKS, _MUCH = 30, 0.2
-
-
-def warnings_of(
-    comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]
-) -> list[str]:
-    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that
-    few clicks tell.
-
-    Of the setting that the answer names, with what it makes of the arms of each instance.
-    """
-    plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
-    pulls = {i.name: plan.spending.pulls(i, row) for row, i in enumerate(plan.table.instances)}
-    fewest = min(pulls, key=lambda name: pulls[name])
-    short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
-    if pulls[fewest] < _FEW_PULLS:
-        about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
-        texts.append(
-            f"the budget of {plan.spending.budget:g} is {about}: too few to learn anything"
-        )
-    elif short:
-        place = (
-            f"in {len(short)} of {len(pulls)} instances the budget of {plan.spending.budget:g} is "
-        )
-        place += f"fewer {unit}s than there"
-        texts.append(
-            f"{place} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
-        )
-    logs = [pair for i in plan.table.instances for pair in zip(i.arms, i.log or (), strict=False)]
-    rows = [(rewards.size, name) for name, (rewards, _) in logs]
-    if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
-        fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
-        unknown = "drawing from their own rows does not know what others would bring"
-        texts.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
-    over = float(comparison.data["spent"].values[setting].mean()) / plan.spending.budget - 1
-    if plan.spending.rounds is None and over > _OVERSHOOT:
-        more = f"{over:.0%} more than {plan.spending.budget:g} is spent on average"
-        texts.append(
-            f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)"
-        )
-    thin_arms = [
-        (x.share.mean, x)
-        for instance_arms in arms
-        for x in instance_arms
-        if x.file_pulls < _FEW_CLICKS and x.share.mean > _MUCH
-    ]
-    if plan.worlds.posterior is None and thin_arms:  # means are taken as the truth
-        share, arm = max(thin_arms, key=lambda pair: pair[0])
-        fact = f"{arm.name!r} gets {share:.0%} of the money and has {arm.file_pulls:,.0f} {unit}s in the file"
-        texts.append(
-            f"{fact}: its mean, taken as the truth, is hardly known, and so is this answer"
-        )
-    return texts
-
-
-# --- The answer
-
-
-_DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
-
-
-class ArmAnswer(NamedTuple):
-    """What a setting makes of one arm."""
-
-    instance: str
-    name: str
-    reward: float  # means per pull, pooled over the file where means are drawn
-    cost: float
-    file_reward: float  # the same as they stand in the file
-    file_cost: float
-    best: float  # probability that it has the best ratio of its instance; 1 or 0 where the file's means are given
-    file_pulls: float  # its pulls in a file of counts; NaN elsewhere
-    share: Spread  # of the money that was spent on its instance
-    pulls: Spread  # of a run, as are money and results
-    money: Spread
-    results: Spread
-    spent2: Spread | None = None  # what it took of a second budget
-
-
-class Baseline(NamedTuple):
-    """A split without a learner: what it earns over all instances, and what the setting earns more."""
-
-    name: str
-    earned: Spread
-    gain: Gain
-    by_instance: tuple[Gain, ...]
-
-
-@dataclass(frozen=True)
-class SettingAnswer:
-    """The answer for one setting."""
-
-    setting: str  # its label
-    rank: int  # by mean reward
-    earned: Spread  # over all instances
-    by_instance: tuple[Spread, ...]
-    spent: tuple[Spread, ...]  # of each cost, over all instances
-    baselines: tuple[Baseline, ...]  # the splits that it is held against
-    arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
+            return Spread(mean, mean * np.nan, mean * np.nan, np.nan)
+        r, ordered = max(1, (count + 1) // 40), np.sort(values, axis)
+        low, high = (ordered.take(i, axis) for i in (r - 1, count - r))
+        return Spread(mean, low, high, 1 - 2 * r / (count + 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What :func:`answer_of` found."""
+    """What the best setting makes of the money.
 
-    comparison: Comparison  # that it is about
-    baselines: Comparison  # of the fixed splits, and of the answered settings without the file
-    # The best of those that kept the constraint, then those that were asked for
-    settings: tuple[SettingAnswer, ...]
-    # Of each instance, the position of the arm that alone brings most, by the file
-    best_arms: tuple[int, ...]
-    # What another noise makes of the ranking, or why none was played
-    check: NoiseCheck | str | None
-    next: NextSplit | None  # what to do until one decides again
-    warnings: tuple[str, ...]  # numbers that the reader should know of
+    Attributes:
+        comparison: that it is about.
+        baselines: the splits without a learner that it is held against.
+        setting: the best of those that kept the constraint.
+        data: by ``row`` (the setting, then the splits) what is ``earned`` over all instances and
+            what the setting earns more (``gain``, with an interval; ``share``, of what the split
+            earns; in which share of the runs, ``better``); by ``row`` and ``instance`` the same of
+            each; by ``instance`` and ``arm`` the setting's ``money_share``, ``pulls``, ``money``,
+            ``results``, all with intervals for one further run, the arm's means, how probably it is
+            the ``best`` by ratio, and the shares of money of the file's best ``mixture`` and at
+            ``first``, until one decides again.
+        warnings: numbers that the reader should know of.
+    """
+
+    comparison: Comparison
+    baselines: Comparison
+    setting: str
+    data: xarray.Dataset
+    warnings: tuple[str, ...]
 
 
-def answer_of(
-    comparison: Comparison,
-    settings: Sequence[str] = (),
-    *,
-    check: bool = True,
-    progress: bool | str = False,
-) -> Answer:
-    """Play what the best setting is held against (and another noise), and say what it makes of the
-    money.
+def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer:
+    """Play what the best setting is held against, and say what it makes of the money.
 
     Args:
         comparison: of :func:`~jaxbandits.apps.comparison.run_plan`.
-        settings: labels of further settings, or names of policies (their best setting).
-        check: play another noise, and what comes first.
         progress: show bars on stderr.
-
-    Raises:
-        InputError: a setting that was not played.
 
     Example:
         >>> import numpy as np
@@ -403,58 +95,116 @@ def answer_of(
         >>> from jaxbandits.apps.comparison import ArmsTable, Instance, answer_of, compare
         >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
         >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
-        >>> answer = answer_of(compare(table, 20.0, jb.policies.OmegaUCB(), runs=8), check=False)
-        >>> [split.name for split in answer.settings[0].baselines], answer.best_arms
-        (['an even split', "all on the file's best"], (0,))
+        >>> answer = answer_of(compare(table, 20.0, jb.policies.OmegaUCB(), runs=8))
+        >>> answer.data["row"].values.tolist(), answer.data["first"].dims
+        (['omega_ucb(rho=0.25)', 'an even split', "all on the file's best"], ('instance', 'arm'))
     """
-    plan, labels = comparison.plan, list(comparison.plan.played.labels)
-    ranked = [row["setting"] for row in comparison.ranking()]
-    eligible = [name for name in ranked if name not in comparison.broken] or ranked
-    answered = list(
-        dict.fromkeys([eligible[0], *(setting_called(name, ranked) for name in settings)])
-    )
-    baselines, best = comparison.baselines, probability_best(plan)
+    import xarray
+
+    plan, ranked = comparison.plan, [row["setting"] for row in comparison.ranking()]
+    name = next((name for name in ranked if name not in comparison.broken), ranked[0])
+    at, baselines = list(plan.played.labels).index(name), comparison.baselines
     if baselines is None:
         splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
-    for name in answered:  # nobody asks what the others would have been without the file
-        bare = plan.played.only(labels.index(name)).from_nothing()
-        if bare.policies:
-            baselines = baselines.beside(run_plan(plan.alone(played=bare), progress=progress))
-    answers = tuple(
-        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best)
-        for name in answered
+    reward = np.concatenate(
+        [comparison.data["reward"].values[[at]], baselines.data["reward"].values]
     )
-    answer = Answer(
-        comparison=comparison,
-        baselines=baselines,
-        settings=answers,
-        best_arms=tuple(plans.best_by_file(plan.table, plan.worlds, plan.spending)),
-        check=check_noise(comparison, progress=progress) if check else None,
-        next=None,
-        warnings=tuple(warnings_of(comparison, labels.index(answered[0]), answers[0].arms)),
+    columns: dict[str, tuple[tuple[str, ...], Any]] = {}
+    for spread, end in ((Spread.of(reward.sum(axis=1)), ()), (Spread.of(reward), ("instance",))):
+        title = "earned_in" if end else "earned"
+        columns |= _with_ends(title, ("row", *end), spread)
+    columns |= _gains(reward)
+    columns |= _of_arms(comparison, at)
+    for unit in plan.table.spent_units:
+        of_all = comparison.data[unit].values[at].sum(axis=0)
+        columns |= _with_ends(unit, (), Spread.of(of_all))
+    first = _first_part(plan, at, progress)
+    columns["first"] = (
+        ("instance", "arm"),
+        first / np.maximum(first.sum(axis=1, keepdims=True), 1e-300),
     )
-    return dataclasses.replace(answer, next=next_split(answer, progress)) if check else answer
+    data = xarray.Dataset(
+        columns,
+        coords={
+            "row": [name, *baselines.plan.played.labels],
+            "instance": [instance.name for instance in plan.table.instances],
+        },
+        attrs={
+            "setting": name,
+            "rank": ranked.index(name) + 1,
+            "settings": len(ranked),
+            "coverage": Spread.of(reward[0, 0]).coverage,
+            "first_share": _first_share(plan),
+            "reward_unit": plan.table.reward_unit,
+            "cost_unit": plan.table.cost_unit,
+        },
+    )
+    return Answer(comparison, baselines, name, data, tuple(warnings_of(comparison, at, data)))
 
 
-def leading(part: SettingAnswer) -> Baseline | None:
-    """The row beside a setting that brings clearly more than it, and most of all; None if there is
-    none.
+def _with_ends(title: str, dims: tuple[str, ...], spread: Spread) -> dict[str, Any]:
+    ends = zip(("", "_low", "_high"), spread[:3], strict=True)
+    return {f"{title}{end}": (dims, values) for end, values in ends}
+
+
+def _gains(reward: FloatArray) -> dict[str, Any]:
+    """How much the first of several rows, ``[row, instance, run]``, earns more than each: in all
+    instances, and in each. The intervals of a table hold at once with 95 %.
     """
-    top = max(part.baselines, key=lambda row: row.earned.mean)
-    return top if top.earned.mean > part.earned.mean and top.gain.clear else None
+    import xarray
+
+    def of(part: FloatArray) -> np.ndarray:
+        table = xarray.DataArray(part, dims=("setting", "instance", "replicate"))
+        pairs, total = dominance(table, over="replicate").isel(setting=0), part.sum(axis=1)
+        ends = [part.shape[1] * pairs[x].values for x in ("difference", "low", "high")]
+        mean = total.mean(axis=1)
+        share = np.divide(ends[0], mean, out=np.full_like(mean, np.nan), where=mean > 0)
+        better = ((total[0] > total) + (total[0] == total) / 2).mean(axis=1)
+        return np.stack([*ends, share, better])
+
+    names = ("gain", "gain_low", "gain_high", "share", "better")
+    each = np.stack([of(reward[:, [i]]) for i in range(reward.shape[1])], axis=-1)
+    columns: dict[str, Any] = {x: (("row",), y) for x, y in zip(names, of(reward), strict=True)}
+    return columns | {f"{x}_in": (("row", "instance"), y) for x, y in zip(names, each, strict=True)}
 
 
-def setting_called(name: str, labels: Sequence[str]) -> str:
-    """The first of the labels that is this one, or of the policy with this name.
-
-    Raises:
-        InputError: there is none.
-    """
-    for label in labels:
-        if name in (label, label.split("(")[0]):
-            return label
-    raise bad("policy", name, f"one of {', '.join(labels)}")
+def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
+    """Where the money of a setting goes, and what the file says of each arm; NaN for no arm."""
+    plan, accounts, dims = comparison.plan, comparison.accounts, ("instance", "arm")
+    instances, paid = plan.table.instances, comparison.accounts.money(setting)
+    share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
+    spreads = {"money_share": share, "pulls": accounts.pulls[setting].astype(float), "money": paid}
+    spreads["results"] = accounts.results(setting)
+    if plan.table.cost2_unit:
+        spreads["spent2_of_arm"] = accounts.spent2(setting)
+    columns: dict[str, Any] = {}
+    for name, values in spreads.items():
+        columns |= _with_ends(name, dims, Spread.of(values, axis=1))
+    width, best = paid.shape[-1], probability_best(plan)
+    names = ("reward", "cost", "reward_in_file", "cost_in_file", "best", "pulls_in_file", "mixture")
+    facts = {name: np.full((len(instances), width), np.nan) for name in names}
+    title = np.full((len(instances), width), "", object)
+    for row, (instance, (reward, cost)) in enumerate(
+        zip(instances, plans.file_means(plan.table, plan.worlds), strict=True)
+    ):
+        count, clicks = len(instance.arms), (instance.evidence or Evidence()).clicks
+        rate, price = np.array([[x.value for x in arm[:2]] for arm in estimates(instance)]).T
+        mixture = plan.spending.best_split(reward, cost, row) * plan.spending.price(cost)
+        known = np.nan if clicks is None or plan.table.kind == "log" else clicks
+        of = (
+            reward,
+            money_cost(cost),
+            rate,
+            price,
+            best[row],
+            known,
+            mixture / max(mixture.sum(), 1e-300),
+        )
+        title[row, :count] = instance.arms
+        for name, values in zip(names, of, strict=True):
+            facts[name][row, :count] = values
+    return columns | {x: (dims, y) for x, y in facts.items()} | {"name": (dims, title)}
 
 
 def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
@@ -470,14 +220,9 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         return [np.eye(len(r))[np.argmax(r / price(cost))] for r, cost in means]
     posteriors = zip(plan.table.instances, worlds.posterior.instances, strict=True)
     for number, (instance, posterior) in enumerate(posteriors):
-        size = (
-            sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
-        )
-        runs, at_once = (
-            max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // size)),
-            max(1, _DRAWN_AT_ONCE // size),
-        )
-        wins = np.zeros(len(instance.arms))
+        size = sum(x.size for x, _ in instance.log) if instance.log else len(instance.arms)
+        runs = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // size))
+        wins, at_once = np.zeros(len(instance.arms)), max(1, _DRAWN_AT_ONCE // size)
         for first in range(0, runs, at_once):
             draws = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -488,64 +233,77 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     return probabilities
 
 
-def _setting_answer(
-    comparison: Comparison,
-    baselines: Comparison,
-    setting: int,
-    rank: int,
-    best: Sequence[FloatArray],
-) -> SettingAnswer:
-    plan, accounts, instances = (
-        comparison.plan,
-        comparison.accounts,
-        comparison.plan.table.instances,
-    )
-    label, names = plan.played.labels[setting], baselines.plan.played.labels
-    bare = f"{label} {plans.FROM_NOTHING}"
-    positions = [
-        at for at, name in enumerate(names) if name == bare or not name.endswith(plans.FROM_NOTHING)
-    ]
-    earned, splits = comparison.data["reward"][setting], baselines.data["reward"][positions]
-    paid = accounts.money(setting)
-    share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
-    spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
-    spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
-    arms, means = [], plans.file_means(plan.table, plan.worlds)
-    for row, (instance, (reward, cost)) in enumerate(zip(instances, means, strict=True)):
-        in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
-        file_pulls = None if plan.table.kind == "log" else (instance.evidence or Evidence()).clicks
-        columns = [
-            reward,
-            money_cost(cost),
-            *in_file.T,
-            best[row],
-            np.full(len(in_file), np.nan) if file_pulls is None else file_pulls,
-        ]
-        arms.append(
-            tuple(
-                ArmAnswer(
-                    instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads)
-                )
-                for k, (name, numbers) in enumerate(
-                    zip(instance.arms, np.stack(columns, axis=-1).tolist(), strict=True)
-                )
-            )
+# --- Parts of the budget
+
+
+def _some_runs(plan: ComparisonPlan) -> int:
+    """How many runs of a part are played: one block at most, so that no shape is a new one."""
+    return min(plan.runs, _MOST_RUNS) if plan.worlds.posterior is None else plans.block_size(plan)
+
+
+def money_of_part(
+    plan: ComparisonPlan, setting: int, share: float, progress: bool | str = False
+) -> FloatArray:
+    """A setting's mean money on each arm of a share of the budget, ``[instance, arm]``: a budget of
+    its own, so it holds too for policies that know what they may spend.
+    """
+    spending = plan.spending.part(share)
+    lineup = plan.played.only(setting).with_horizon(spending.rounds)
+    part = plan.alone(played=lineup, spending=spending, runs=_some_runs(plan))
+    return run_plan(part, progress=progress).accounts.money(0).mean(axis=1)
+
+
+def _first_part(plan: ComparisonPlan, setting: int, progress: bool | str) -> FloatArray:
+    return money_of_part(plan, setting, _first_share(plan), progress)
+
+
+def _first_share(plan: ComparisonPlan) -> float:
+    """The share of the budget that is spent until one decides again, as in the instance in the
+    middle.
+    """
+    cadence, shares = plan.played.cadence, list[float]()
+    for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
+        totals = (instance.evidence or Evidence()).totals(slice(None))
+        budget = plan.spending.budget
+        whole = totals[0] * budget / totals[2] if totals else plan.spending.pulls(instance, row)
+        shares.append(size / whole)
+    return min(float(np.median(shares)), 1.0) if shares else 1 / _FIRST
+
+
+# --- What the reader should be warned of
+
+
+def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> list[str]:
+    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that
+    few clicks tell.
+    """
+    plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
+    budget, instances = plan.spending.budget, plan.table.instances
+    pulls = [plan.spending.pulls(instance, row) for row, instance in enumerate(instances)]
+    short = [i.name for i, n in zip(instances, pulls, strict=True) if n < len(i.arms)]
+    if min(pulls) < _FEW_PULLS:
+        fewest = instances[int(np.argmin(pulls))].name
+        texts.append(
+            f"the budget of {budget:g} is about {min(pulls):.2g} {unit}s in {fewest!r}: too few to learn anything"
         )
-    advantages = gains(np.concatenate([earned.values[None], splits.values]))
-    return SettingAnswer(
-        setting=label,
-        rank=rank,
-        earned=Spread.of(earned.values.sum(axis=0)),
-        by_instance=tuple(Spread.of(x) for x in earned.values),
-        spent=tuple(
-            Spread.of(comparison.data[x][setting].values.sum(axis=0))
-            for x in plan.table.spent_units
-        ),
-        baselines=tuple(
-            Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
-            for name, split, gain in zip(
-                [names[at] for at in positions], splits, advantages, strict=True
-            )
-        ),
-        arms=tuple(arms),
-    )
+    elif short:
+        texts.append(
+            f"in {len(short)} of {len(pulls)} instances the budget of {budget:g} is fewer {unit}s than there are arms"
+        )
+    rows = [x.size for instance in instances for x, _ in instance.log or ()]
+    if thin := sum(n < _FEW_ROWS for n in rows):
+        texts.append(f"{thin} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log")
+    over = float(comparison.data["spent"].values[setting].mean()) / budget - 1
+    if plan.spending.rounds is None and over > _OVERSHOOT:
+        texts.append(
+            f"the last {unit} exceeds the budget: {over:.0%} more than {budget:g} is spent on average"
+        )
+    few = np.where(data["pulls_in_file"].values < _FEW_CLICKS, data["money_share"].values, 0)
+    if plan.worlds.posterior is None and few.max() > _MUCH:  # means are taken as the truth
+        at = np.unravel_index(few.argmax(), few.shape)
+        name, clicks = data["name"].values[at], data["pulls_in_file"].values[at]
+        texts.append(
+            f"{name!r} gets {few[at]:.0%} of the money and has {clicks:,.0f} {unit}s in the file: its mean, taken as "
+            "the truth, is hardly known"
+        )
+    return texts

@@ -453,7 +453,10 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
         values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
         if not _is_text(column):
             continue
-        some = np.r_[np.flatnonzero(np.nan_to_num(values[role], posinf=0) % 1)[:_MANY], : min(_MANY, len(column))]
+        some = np.r_[
+            np.flatnonzero(np.nan_to_num(values[role], posinf=0) % 1)[:_MANY],
+            : min(_MANY, len(column)),
+        ]
         pointed = column if decimal == "," else column.iloc[some]
         pointed = pointed[pointed.str.contains(".", regex=False)]
         strange = column[np.isnan(values[role]) & ~_empty(column)]
@@ -876,7 +879,7 @@ def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable
         groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
     known = [arm for x in groups.values() for arm in x if not arm.reason]
     named = bool(sheet.columns) or wide
-    bounded = is_count or "conversions" in sheet.columns or (kind == "means" and not named)
+    bounded = is_count or "conversions" in sheet.columns
     bounds = _bounds(rows, known, limits, named, bounded)
     instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
     for name, group in groups.items():
@@ -961,9 +964,13 @@ def _bounds(
         is_own |= name == "cost" and named and 0 < top < 0.1
         bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
         if top > bounds[-1]:
-            excess = f"{name if is_log else f'mean {name}'} {top} is above its bound {bounds[-1]}"
-            say = f"arm {quoted(rows.arms[rows.code[i]][1])}: {excess}; raise {name}_max"
-            raise rows.sheet.error(say, np.arange(len(rows.code)) == i)
+            arm = (
+                f"arm {quoted(rows.arms[rows.code[i]][1])}: {'' if is_log else 'mean '}{name} {top}"
+            )
+            say = (
+                f"is above its bound {bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
+            )
+            raise rows.sheet.error(f"{arm} {say}", np.arange(len(rows.code)) == i)
     return bounds[0], bounds[1]
 
 

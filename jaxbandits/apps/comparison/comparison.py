@@ -28,7 +28,6 @@ from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money_c
 from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, prepare
 from jaxbandits.apps.comparison.stopping import StoppingRule, ahead, most_earned
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
-from jaxbandits.apps.drawing import Drawing
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import door
 from jaxbandits.core.protocol import Policy, Status
@@ -161,24 +160,6 @@ class Comparison:
         runs = f"{count_of(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
-    def beside(self, other: Comparison) -> Comparison:
-        """This one with the settings of another after its own: of the same runs in the same worlds."""
-        import xarray
-
-        recorded = self.accounts.pulls.shape[2]
-        accounts = dataclasses.replace(
-            self.accounts,
-            pulls=np.concatenate([self.accounts.pulls, other.accounts.pulls[:, :, :recorded]]),
-            earned=np.concatenate([self.accounts.earned, other.accounts.earned]),
-        )
-        data = xarray.concat(
-            [self.data, other.data], "setting", data_vars="minimal", coords="minimal",
-            compat="override", join="exact",
-        )  # fmt: skip
-        plan = self.plan.alone(played=self.plan.played.beside(other.plan.played))
-        notes, broken = self.notes + other.notes, self.broken | other.broken
-        return Comparison(data, plan, accounts, notes, broken)
-
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see
         :meth:`table`.
@@ -199,8 +180,7 @@ class Comparison:
         (:func:`~jaxbandits.statistics.dominance`), and ``difference_clear`` says whether it leaves
         out 0. ``more_runs`` says how many more runs would probably (80 %) make it clear if it is what
         it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
-        pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and
-        ``more_runs_most`` for the ends of the interval of the difference.
+        pairs): 0 where it is clear, inf where there is none.
         """
         return [dict(row) for row in self._rows]
 
@@ -282,40 +262,35 @@ class Comparison:
             )
             for x in ("difference", "low", "high", "clear")
         }
-        total = dict.fromkeys(("more", "least", "most"), np.full((count, places.size), np.nan))
+        more = np.full((count, places.size), np.nan)
         if runs > 1:
             against = reward.isel(setting=best).drop_vars("setting")
             level = 1 - 0.05 / max(1, count * (count - 1) // 2)
             needed = runs_needed(reward, against, over="replicate", level=level)
-            total = {x: needed[x].values.reshape(count, -1) for x in total}
-        for name, n in total.items():
-            n = n if name == "more" else np.maximum(n - runs, 1.0)
-            more = np.where(columns["difference_clear"], 0.0, n)
-            columns[f"more_runs_{name}".removesuffix("_more")] = more
+            more = needed["more"].values.reshape(count, -1)
+        columns["more_runs"] = np.where(columns["difference_clear"], 0.0, more)
         return columns
 
-    def drawing(self) -> Drawing:
-        """A picture of the mean regret against the money spent, not drawn yet; a band holds its
-        whole curve at 95 %.
-        """
+    def picture(self) -> bytes:
+        """The mean regret against the money spent; a band holds its whole curve at 95 %."""
+        from jaxbandits import _plots
+
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         band = simultaneous_band(regret, over="replicate", resamples=resamples)
         scope = f"mean of {count} instances, " if count > 1 else ""
-        takes = dict(
-            x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
-            names=list(self.plan.played.labels),
-            parts=[
-                part.transpose("setting", "mark").values
-                for part in (band.value, band.low, band.high)
-            ],
+        unit = f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""
+        curves = (x.transpose("setting", "mark").values for x in (band.value, band.low, band.high))
+        figure = _plots.line_chart(
+            np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
+            list(self.plan.played.labels),
+            list(curves),
             title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
-            across="budget spent per instance"
-            + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
+            across=f"budget spent per instance{unit}",
             up=f"regret [{table.reward_unit}]",
         )
-        return Drawing("line_chart", takes)
+        return _plots.encoded(figure, "png")
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same
@@ -324,11 +299,13 @@ class Comparison:
         rows = self.table()
         return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def save(
+        self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None
+    ) -> list[Path]:
         """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is
-        made if missing.
+        made if missing; more entries ``about`` go into ``run.json``.
         """
-        put_all(folder, {**self.numbers(), "regret.png": self.drawing().draw()})
+        put_all(folder, {**self.numbers(about), "regret.png": self.picture()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:

@@ -15,10 +15,10 @@ import numpy as np
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
-from jaxbandits.apps.comparison import worlds
+from jaxbandits.apps.comparison import names, worlds
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Evidence, Instance
-from jaxbandits.apps.comparison.options import Options
+from jaxbandits.apps.comparison.request import Request
 from jaxbandits.apps.comparison.stopping import StoppingRule, most_earned
 from jaxbandits.apps.comparison.worlds import (
     DrawnMeans,
@@ -37,47 +37,16 @@ from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
 from jaxbandits.environments.table import RequestTable
 
-POLICIES: Mapping[str, type[Policy]] = {
-    "omega_ucb": p.OmegaUCB,
-    "omega_star_ucb": p.OmegaStarUCB,
-    "bts": p.BudgetedThompson,
-    "m_ucb": p.MUCB,
-    "c_ucb": p.CUCB,
-    "i_ucb": p.IUCB,
-    "b_greedy": p.BGreedy,
-    "budget_ucb": p.BudgetUCB,
-    "estimated_budget_ucb": p.EstimatedBudgetUCB,
-    "ucb_sc_plus": p.UCBSCPlus,
-    "ucb_sc": p.UCBSC,
-    "kl_ucb_sc_plus": p.KLUCBSCPlus,
-    "kl_ucb_sc": p.KLUCBSC,
-    "epsilon_first": p.EpsilonFirst,
-    "kube": p.KUBE,
-    "fractional_kube": p.FractionalKUBE,
-    "ucb_bv1": p.UCBBV1,
-    "ucb_bv2": p.UCBBV2,
-    "pd_bwk": p.PDBwK,
-    "mrcb": p.MRCB,
-    "ucb_b2": p.UCBB2,
-    "ucb1": p.UCB1,
-}
+
+def _classes(kind: Mapping[str, str]) -> Mapping[str, type[Policy]]:
+    return {name: getattr(p, of) for name, of in kind.items()}
+
+
+POLICIES = _classes(names.TOTAL_BUDGET)
 """What ``compare --policies`` calls the policies for a total budget: class by name."""
-
-AVERAGE_COST_POLICIES: Mapping[str, type[Policy]] = {
-    "suak": p.SUAK,
-    "one_phase": p.OnePhase,
-    "primal_dual": p.PrimalDualTwoPhase,
-    "ucb_simplex": p.UCBSimplex,
-    "pacer": p.Pacer,
-}
+AVERAGE_COST_POLICIES = _classes(names.AVERAGE_COST)
 """For an average-cost constraint; their ``c`` and ``horizon`` are those of the constraint."""
-
-TWO_COST_POLICIES: Mapping[str, type[Policy]] = {
-    "pd_bwk": p.PrimalDualBwK,
-    "ucb_bwk": p.UCBBwK,
-    "thompson_lp": p.ThompsonLP,
-    "epsilon_first": p.EpsilonFirstLP,
-}
+TWO_COST_POLICIES = _classes(names.TWO_COSTS)
 """For a file of two costs, each with a budget."""
 
 OF_THE_CONSTRAINT = ("c", "horizon")
@@ -327,9 +296,7 @@ class Played:
 
     policies: tuple[Settings, ...]
     records: Mapping[str, Mapping[str, Any]]  # of each setting's label: its class and parameters
-    starts: tuple[
-        str, ...
-    ] = ()  # of each policy: "file", "nothing", "blank" (an empty file); empty: all from nothing
+    starts: tuple[str, ...] = ()  # of each policy: "file" or "nothing"; empty: all from nothing
     cadence: Cadence = Cadence()  # of those that learn by sums
     sums: tuple[bool, ...] = ()  # which do
 
@@ -343,46 +310,17 @@ class Played:
     ) -> list[Settings]:
         """The policies for these rows of the table, whose bounds are the units of their history."""
         policies = [settings.of_instances(rows, spec.arms) for settings in self.policies]
-        start_histories = (
-            {"blank": p.History.of(*np.zeros((3, len(rows), spec.arms)))} if self.starts else {}
-        )
         if "file" in self.starts:
-            start_histories["file"] = histories(table, rows, spec.arms)
-        policies = [
-            _started(settings, start_histories[start]) if start in start_histories else settings
-            for settings, start in itertools.zip_longest(policies, self.starts)
-        ]
+            counted = histories(table, rows, spec.arms)
+            policies = [
+                _started(settings, counted) if start == "file" else settings
+                for settings, start in zip(policies, self.starts, strict=True)
+            ]
         size = np.array([self.cadence.size[row] for row in rows]) if self.cadence.size else None
         return [
             _batched(settings, size, self.cadence.later) if sums and size is not None else settings
             for settings, sums in itertools.zip_longest(policies, self.sums)
         ]
-
-    def from_nothing(self) -> Played:
-        """Those that start from the file, as they would be if it were empty: the same programs play
-        them.
-        """
-        entries = (
-            list(zip(self.policies, self.starts, self.sums, strict=True)) if self.starts else []
-        )
-        labels, records = iter(self.labels), dict[str, Mapping[str, Any]]()
-        for settings, start, _ in entries:
-            names = [next(labels) for _ in range(settings.count)]
-            records |= {
-                f"{name} {FROM_NOTHING}": self.records[name] for name in names if start == "file"
-            }
-        bare = tuple(settings for settings, start, _ in entries if start == "file")
-        return Played(bare, records, ("blank",) * len(bare), self.cadence, (True,) * len(bare))
-
-    def beside(self, others: Played) -> Played:
-        """These, and others after them, with the cadence of the others."""
-        return Played(
-            self.policies + others.policies,
-            {**self.records, **others.records},
-            self.starts + others.starts,
-            others.cadence,
-            self.sums + others.sums,
-        )
 
     def only(self, setting: int) -> Played:
         """One of the settings."""
@@ -480,8 +418,8 @@ def prepare(
         >>> plan.played.labels, len(plan.table.instances)
         (('omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'), 4)
     """
-    refuse_misfit(Options, (), options, "compare")
-    request = Options(**options)
+    refuse_misfit(Request, (), options, "compare")
+    request = Request(**options)
     request.check()
     amounts = budget if isinstance(budget, (list, tuple)) else [budget]
     budgets = tuple(positive_number("budget", amount) for amount in amounts)
@@ -540,7 +478,7 @@ def prepare(
     return plan
 
 
-def _read(arms: str | os.PathLike[str] | ArmsTable, request: Options) -> ArmsTable:
+def _read(arms: str | os.PathLike[str] | ArmsTable, request: Request) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
         return read_arms(arms, **request.reading)
     usual: tuple[Any, ...] = (None, (), [], False)
@@ -551,7 +489,7 @@ def _read(arms: str | os.PathLike[str] | ArmsTable, request: Options) -> ArmsTab
     return dataclasses.replace(arms, path=None)
 
 
-def _table_and_worlds(table: ArmsTable, request: Options) -> tuple[ArmsTable, Worlds]:
+def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Worlds]:
     """What is drawn, where the user says nothing by what suits the file; and the table, with bounds
     that hold for it.
 
@@ -602,7 +540,7 @@ def _table_and_worlds(table: ArmsTable, request: Options) -> tuple[ArmsTable, Wo
 
 
 def _spending(
-    table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], request: Options
+    table: ArmsTable, budgets: tuple[float, ...], shares: tuple[float, ...], request: Request
 ) -> Spending:
     """Budgets that the file has costs for, and that can be counted in ticks of their bounds."""
     units, average_cost = list(table.spent_units.values()), request.average_cost
@@ -710,7 +648,7 @@ def days_of(instance: Instance) -> tuple[int, str] | None:
     return every.size, "day" if step < 4 else "week" if step < 15 else "month"
 
 
-def _cadence(table: ArmsTable, spending: Spending, request: Options, work: float) -> Cadence:
+def _cadence(table: ArmsTable, spending: Spending, request: Request, work: float) -> Cadence:
     """How often one decides: as asked, or once a day where a file of counts has days.
 
     Raises:
@@ -782,7 +720,6 @@ def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) ->
 
 SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
 MIXTURE = "the file's best mixture"
-FROM_NOTHING = "(from nothing)"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -838,6 +775,14 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
     settings = Settings.of(fixed if spending.rounds is None else p.Guarded(fixed), len(instances))
     records = {name: {"policy": "FixedSplit", "parameters": {}} for name in splits}
     return Played((settings,), records, starts=("",), sums=(False,))
+
+
+def with_baselines(plan: ComparisonPlan) -> ComparisonPlan:
+    """The same, whose splits are played in the same calls: one program compiles while another
+    plays.
+    """
+    splits = baselines_of(plan.table, plan.worlds, plan.spending)
+    return dataclasses.replace(plan, baselines=splits)
 
 
 # --- What fits into one compile, and into one call

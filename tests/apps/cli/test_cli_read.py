@@ -54,7 +54,7 @@ def test_arms_means_intervals_and_the_command_to_go_on_with(
         f"--columns={COLUMNS}",
         "--drop=",
     ]
-    options = ["--runs", "2", "--marks", "2", "--out", str(tmp_path / "out")]
+    options = ["--runs", "2", "--out", str(tmp_path / "out")]
     assert "Konwersje" in printed(capsys, *command[1:-1], "m_ucb", *options)
 
 

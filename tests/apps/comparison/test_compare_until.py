@@ -17,7 +17,8 @@ from jaxbandits.apps.comparison import (
     Comparison,
     Instance,
     StoppingRule,
-    report,
+    answer_of,
+    markdown,
     stopping,
 )
 from jaxbandits.apps.comparison.plan import prepare
@@ -75,26 +76,15 @@ def test_where_means_are_drawn_batches_have_the_same_bits_too(
     assert comparison.plan.worlds.posterior is not None and whole.data.identical(comparison.data)
 
 
-def test_the_words(clear: Comparison) -> None:
+def test_what_is_told(clear: Comparison) -> None:
     assert clear.clear is not None
-    sections = {part.title: part for part in report.comparison_sections(clear)}
-    first, second = sections["Until it is clear"].blocks
     runs, after = clear.clear.runs, int(clear.clear.pairs.most[0, 1])
-    assert first == (
-        f"until clear: every pair is clear (in most runs or on average) after {runs} of at most 200 runs: "
-        f"{200 - runs} saved, {runs // 10} looks"
-    )
-    assert second.startswith(
-        "  who earns more in most runs is clear in 1 of 1 pairs; on average in "
-    )
-    table = sections["All settings, ranked"].text()
-    assert f"less in most runs (clear after {after})" in table
-    assert "over all looks, all pairs and both claims" in table
-    assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs, 'replicate')}"
+    text = markdown(answer_of(clear))
+    assert f"Until clear: every pair is clear after {runs} of at most 200 runs" in text
+    assert f"less in most runs (clear after {after})" in text
     about = json.loads(json.dumps(clear.about()))["until"]
     assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]]
-    assert about["reached"]
-    assert about["runs"] == runs
+    assert about["reached"] and about["runs"] == runs
 
 
 def pairs(majority: Any, average: Any) -> Any:
@@ -165,12 +155,12 @@ def test_the_command(
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
     monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
-    line = "compare --arms arms.csv --budget 20 --policies omega_ucb --marks 2 --until best"
-    stop = "--claim most-runs --max-runs 200 --no-answer"
+    line = "compare --arms arms.csv --budget 20 --policies omega_ucb --until best"
+    stop = "--runs 200"
     assert command(f"{line} {stop} --rho 0.25,10000") == 0
     out = capsys.readouterr().out
-    assert "until best: one setting is ahead of all others, clear (in most runs) after " in out
-    assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["claim"] == "most runs"
+    assert "Until best: one setting is ahead of all others, clear after " in out
+    assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["max_runs"] == 200
     assert command(f"{line} {stop} --rho 0.25") == 2
     err = capsys.readouterr().err
     assert "--until: 'best' given; it must be left out with one setting" in err

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from jaxbandits.apps.comparison import answer_of, compare, prepare, report, run_plan
-from jaxbandits.apps.comparison.answer import leading
+from jaxbandits.apps.comparison import answer_of, compare, markdown, prepare, run_plan
 from jaxbandits.apps.comparison.plan import (
     BEST,
     EVEN,
@@ -24,7 +22,6 @@ from jaxbandits.apps.comparison.plan import (
 )
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, MUCB, SUAK, OmegaUCB
-from tests.apps.commands import command
 
 ADS = "name,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,70\n"
 NAMES = ("Spring", "Summer", "Autumn")
@@ -190,9 +187,7 @@ def test_a_file_of_days_decides_daily(folder: Path) -> None:
     assert prepare("days.csv", 270.0, UCB).played.cadence == Cadence((30,), 0, "day")
     late = prepare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3)
     assert late.played.cadence == Cadence((30,), 3, "day")
-    beside, unread = run_plan(late), run_plan(late.alone(played=late.played.from_nothing()))
-    bare = compare("days.csv", 270.0, UCB, runs=20, marks=2, known_after=3, start="nothing")
-    np.testing.assert_array_equal(unread.data["reward"].values, bare.data["reward"].values)
+    beside = run_plan(late)
     per_click = compare("days.csv", 270.0, UCB, runs=20, marks=2, decide="per-click")
     assert per_click.plan.played.cadence == Cadence()
     assert (per_click.data["reward"] != beside.data["reward"]).any()
@@ -214,53 +209,16 @@ def test_days_are_played_click_by_click_where_that_would_take_long(
     assert prepare("days.csv", 270.0, UCB, runs=500, decide="daily").played.cadence.size == (30,)
 
 
-# --- What is said, and what comes next
+# --- What comes next
 
 
-def test_the_split_of_the_first_day_and_what_to_do_then(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_money_until_one_decides_again(folder: Path) -> None:
     Path("days.csv").write_text(by_days())
-    line = "compare --arms days.csv --budget 270 --policies omega_ucb,m_ucb --runs 40 --marks 2"
-    assert command(f"{line} --known-after 2 --no-check --no-progress --out out") == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert "One decides once a day, every 30 clicks, and knows what came of it 2 days later" in out
-    assert (
-        "270: 0.951 times the file's money, and so of its time, in which an arm sells at most 2 times what it"
-        in out
-    )
-    after = out.split(" does on the first day:\n")[1]
-    assert after.index("arm") < after.index("Autumn") and "than deciding after every click" in after
-    facts = json.loads(Path("out/answer.json").read_text())
-    assert facts["growth"] == 2 and facts["decide"] == {"every": [30], "unit": "day", "later": 2}
-    first = facts["next"]
-    # And the last click
-    assert sum(map(sum, first["money"])) == pytest.approx(270 * first["share"], rel=0.1)
-    assert sum(map(sum, first["pulls"])) == pytest.approx(30, rel=0.35)
-    assert "On the first day" not in out.split("\n")[0]
-    assert "first day" in Path("out/report.html").read_text()
-
-
-def test_the_headline_names_the_row_that_brings_most_and_what_either_loses(folder: Path) -> None:
-    # Autumn is by far the best
-    Path("ads.csv").write_text(ADS.replace(",40\n", ",4\n").replace(",30\n", ",3\n"))
-    bare = compare(
-        "ads.csv", 300.0, MUCB(alpha=4.0), runs=40, marks=2, start="nothing", growth="none"
-    )
-    answer = answer_of(bare, check=False)
-    part = answer.settings[0]
-    top = leading(part)
-    assert top is not None and top.name == BEST
-    first = report.text_of(bare, answer).split("\n")[1]
-    assert first.startswith(
-        f"  all on the file's best, Autumn brings most if the file is right, {top.earned.mean:.1f} c"
-    )
-    assert (
-        f"; m_ucb(alpha=4) brings {abs(top.gain.share):.0%} less and no more if it is wrong: "
-        in first
-    )
-    assert f" against {top.earned.low:.1f} in a bad run (1 in 41)" in first
+    answer = answer_of(compare("days.csv", 270.0, UCB, runs=40, marks=2, known_after=2))
+    spent = 27.2 + 0.2  # of the file's 284 in ten days a day's, which is 30 clicks
+    assert 270 * answer.data.attrs["first_share"] == pytest.approx(spent, rel=0.1)
+    assert float(answer.data["first"].sum()) == pytest.approx(1)
+    assert "once a day, every 30 clicks, and knows what came of it 2 days later" in markdown(answer)
 
 
 # --- Units

@@ -104,17 +104,17 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
 
 
 def test_the_mixture_of_the_file_is_one_arm_here(tmp_path: Path) -> None:
-    answer = answer_of(
-        compared(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}), check=False
-    )
-    earned = {x.name: x.earned.mean for x in answer.settings[0].baselines}
+    answer = answer_of(compared(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}))
+    rows = zip(answer.data["row"].values.tolist(), answer.data["earned"].values, strict=True)
+    earned = dict(rows)
+    del earned[answer.setting]
     assert list(earned) == ["an even split", "all on the file's best"]
     assert earned["all on the file's best"] == max(earned.values())
     single = [
         q / max(u / BUDGETS[0], t / BUDGETS[1])
         for q, u, t in zip(QUALITY, USD, TOKENS, strict=True)
     ]
-    assert answer.best_arms == (int(np.argmax(single)),)
+    assert int(np.argmax(answer.data["mixture"].values[0])) == int(np.argmax(single))
 
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
@@ -149,11 +149,10 @@ def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
     assert (
         "1.50 and 90,000 tokens to spend" in output or "1.5 and 90,000 tokens to spend" in output
     ), output
-    assert "budget 1.5 (cost) and 90000 (tokens) for each instance" in output
     assert "the file's best" in output
     assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
     with (out / "arms.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert sum(float(row["spent2"]) for row in rows) <= 90_000 * 1.05
+    assert sum(float(row["spent2_of_arm"]) for row in rows) <= 90_000 * 1.05
     assert "spent2" in (out / "table.csv").read_text()
     assert (out / "report.html").is_file()

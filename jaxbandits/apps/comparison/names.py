@@ -1,0 +1,49 @@
+"""What the command calls policies, by the class that it stands for; jax is not needed to know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TOTAL_BUDGET: Mapping[str, str] = {
+    "omega_ucb": "OmegaUCB",
+    "omega_star_ucb": "OmegaStarUCB",
+    "bts": "BudgetedThompson",
+    "m_ucb": "MUCB",
+    "c_ucb": "CUCB",
+    "i_ucb": "IUCB",
+    "b_greedy": "BGreedy",
+    "budget_ucb": "BudgetUCB",
+    "estimated_budget_ucb": "EstimatedBudgetUCB",
+    "ucb_sc_plus": "UCBSCPlus",
+    "ucb_sc": "UCBSC",
+    "kl_ucb_sc_plus": "KLUCBSCPlus",
+    "kl_ucb_sc": "KLUCBSC",
+    "epsilon_first": "EpsilonFirst",
+    "kube": "KUBE",
+    "fractional_kube": "FractionalKUBE",
+    "ucb_bv1": "UCBBV1",
+    "ucb_bv2": "UCBBV2",
+    "pd_bwk": "PDBwK",
+    "mrcb": "MRCB",
+    "ucb_b2": "UCBB2",
+    "ucb1": "UCB1",
+}
+AVERAGE_COST: Mapping[str, str] = {
+    "suak": "SUAK",
+    "one_phase": "OnePhase",
+    "primal_dual": "PrimalDualTwoPhase",
+    "ucb_simplex": "UCBSimplex",
+    "pacer": "Pacer",
+}
+TWO_COSTS: Mapping[str, str] = {
+    "pd_bwk": "PrimalDualBwK",
+    "ucb_bwk": "UCBBwK",
+    "thompson_lp": "ThompsonLP",
+    "epsilon_first": "EpsilonFirstLP",
+}
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "--constraint budget, with one cost": TOTAL_BUDGET,
+    "--constraint average-cost:C": AVERAGE_COST,
+    "two costs": TWO_COSTS,
+}
+EVERY = list(dict.fromkeys(name for kind in KINDS.values() for name in kind))
