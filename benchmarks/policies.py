@@ -21,6 +21,7 @@ from jaxbandits.apps.comparison.plan import POLICIES
 from jaxbandits.policies.average_cost import alone
 
 LANES, REPEATS = 256, 3
+ZEROS, HALVES = (np.full(LANES, x, np.float32) for x in (0.0, 0.5))
 # The budget pays so many pulls of the cheapest arm, times the share with which the slowest player
 # takes SECONDS, and none less than LEAST.
 ROUNDS, SECONDS, LEAST, LARGEST = 1.5e5, 2.0, 0.1, 128.0
@@ -210,14 +211,7 @@ def _suak(name, arms):
     world, reward, cost = _bernoulli(arms)
 
     def native(seed, share):
-        return own.suak(
-            reward,
-            cost,
-            np.full(LANES, _rounds_of(share, arms)),
-            c,
-            np.zeros(LANES, np.float32),
-            seed,
-        )
+        return own.suak(reward, cost, np.full(LANES, _rounds_of(share, arms)), c, ZEROS, seed)
 
     policy = (jb.policies.SUAK if name == "suak" else WithoutProgram)(c=float(c))
     with_null = jb.environments.WithNullArm(world)
@@ -247,7 +241,7 @@ def _several(name, arms):
     def native(seed, share):
         horizon = _rounds_of(share, arms)
         return own.primal_dual_bwk(
-            reward, cost, np.full((LANES, d), horizon / 2), horizon, np.float32(0.5), seed
+            reward, cost, np.full((LANES, d), horizon / 2), horizon, HALVES, seed
         )
 
     return policy, world, limit, native
@@ -265,7 +259,8 @@ def _rcucb(_, arms):
     )
 
     def native(seed, share):
-        return own.rcucb(rows, times, caps, np.float32(0.1), fines, _rounds_of(share, arms), seed)
+        rounds = np.full(LANES, _rounds_of(share, arms))
+        return own.rcucb(rows, times, rounds, (caps, np.float32(0.1), fines), ZEROS, seed)
 
     return (
         jb.policies.RCUCB(survival="legal"),
@@ -286,7 +281,8 @@ def _b_zoom(*_):
     budget = np.full(LANES, ROUNDS * 0.3)
 
     def native(seed, share):
-        return own.b_zoom(share * budget, np.float32(0.2), np.float32(2.1), 64, seed)
+        constants = np.float32(0.2), np.float32(2.1), 64
+        return own.b_zoom(ZEROS, ZEROS, share * budget, constants, ZEROS, seed)
 
     return jb.policies.BZoom(lam=0.2, lipschitz=2.1), world, _budget(budget), native
 
@@ -303,7 +299,8 @@ def _rcb_air(*_):
     budget = np.full(LANES, ROUNDS * 0.3)
 
     def native(seed, share):
-        return own.rcb_air(share * budget, np.float32(0.5), np.float32(0.1), room, seed)
+        constants = np.float32(0.5), np.float32(0.1), room
+        return own.rcb_air(ZEROS, ZEROS, share * budget, constants, ZEROS, seed)
 
     return jb.policies.rcb_air(1.0), world, _budget(budget), native
 

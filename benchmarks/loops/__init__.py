@@ -27,9 +27,29 @@ def first_state(seed, lane):
 
 
 @numba.njit(inline="always")
-def begin(seed, lane, width):
-    """A lane's generator, and its arms' pulls, rewards and costs."""
-    return first_state(seed, lane), zeros(width), zeros(width), zeros(width)
+def counts(width):
+    """Pulls, rewards and costs of each arm: none yet."""
+    return zeros(width), zeros(width), zeros(width)
+
+
+def over_lanes(one):
+    """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of all lanes, where
+    ``one`` plays a lane: in place of the seed it is given the first state of its generator.
+    """
+    of_lane = numba.njit(fastmath=FAST, error_model="numpy")(one)
+
+    @numba.njit(parallel=True, fastmath=FAST)
+    def play(mean_reward, mean_cost, budget, p, q, seed):
+        lanes = len(mean_reward)
+        rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+        for lane in numba.prange(lanes):
+            state = first_state(seed, lane)
+            rounds[lane], earned[lane] = of_lane(
+                mean_reward[lane], mean_cost[lane], budget[lane], p, q[lane], state
+            )
+        return rounds, earned
+
+    return play
 
 
 @numba.njit(inline="always")

@@ -8,7 +8,7 @@ lane.
 import numba
 import numpy as np
 
-from benchmarks.loops import FAST, INF, F, begin, below, pull, zeros
+from benchmarks.loops import FAST, INF, F, below, counts, over_lanes, pull, zeros
 
 
 def loop(score, squares=False, least_cost=False):
@@ -19,56 +19,53 @@ def loop(score, squares=False, least_cost=False):
     random one.
     """
 
-    @numba.njit(parallel=True, fastmath=FAST)
-    def play(mean_reward, mean_cost, budget, p, q, seed):
-        lanes, width = mean_reward.shape
-        rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
-        for lane in numba.prange(lanes):
-            state, n, reward, cost = begin(seed, lane, width)
-            inverse, value = zeros(width), zeros(width)
-            reward2, cost2 = zeros(width if squares else 1), zeros(width if squares else 1)
-            spent, t, won, lane_constant = 0.0, 0, 0.0, F(q[lane])
-            while spent < budget[lane]:
-                arm = t
-                if t >= width:
-                    now, log_t, log_before = F(t + 1), np.log(F(t + 1)), np.log(F(t))
-                    min_cost = INF
-                    if least_cost:
-                        for j in range(width):
-                            min_cost = min(min_cost, cost[j] * inverse[j])
+    @over_lanes
+    def play(mean_reward, mean_cost, budget, p, q, state):
+        width = mean_reward.size
+        n, reward, cost = counts(width)
+        inverse, value = zeros(width), zeros(width)
+        reward2, cost2 = zeros(width if squares else 1), zeros(width if squares else 1)
+        spent, t, won, lane_constant = 0.0, 0, 0.0, F(q)
+        while spent < budget:
+            arm = t
+            if t >= width:
+                now, log_t, log_before = F(t + 1), np.log(F(t + 1)), np.log(F(t))
+                min_cost = INF
+                if least_cost:
                     for j in range(width):
-                        s = j if squares else 0
-                        value[j] = score(
-                            n[j],
-                            reward[j],
-                            cost[j],
-                            inverse[j],
-                            reward2[s],
-                            cost2[s],
-                            now,
-                            log_t,
-                            log_before,
-                            min_cost,
-                            p,
-                            lane_constant,
-                        )
-                    arm, best, first = 0, F(-1.0), 0
-                    if least_cost:
-                        state, first = below(state, width)
-                    for j in range(first, width):
-                        if value[j] > best:
-                            best, arm = value[j], j
-                    for j in range(first):
-                        if value[j] > best:
-                            best, arm = value[j], j
-                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
-                inverse[arm] = F(1.0) / n[arm]
-                if squares:
-                    reward2[arm] += r * r
-                    cost2[arm] += c * c
-                spent, won, t = spent + c, won + r, t + 1
-            rounds[lane], earned[lane] = t, won
-        return rounds, earned
+                        min_cost = min(min_cost, cost[j] * inverse[j])
+                for j in range(width):
+                    s = j if squares else 0
+                    value[j] = score(
+                        n[j],
+                        reward[j],
+                        cost[j],
+                        inverse[j],
+                        reward2[s],
+                        cost2[s],
+                        now,
+                        log_t,
+                        log_before,
+                        min_cost,
+                        p,
+                        lane_constant,
+                    )
+                arm, best, first = 0, F(-1.0), 0
+                if least_cost:
+                    state, first = below(state, width)
+                for j in range(first, width):
+                    if value[j] > best:
+                        best, arm = value[j], j
+                for j in range(first):
+                    if value[j] > best:
+                        best, arm = value[j], j
+            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
+            inverse[arm] = F(1.0) / n[arm]
+            if squares:
+                reward2[arm] += r * r
+                cost2[arm] += c * c
+            spent, won, t = spent + c, won + r, t + 1
+        return t, won
 
     return play
 

@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from benchmarks.loops import FAST, F, begin, pull, uniform
+from benchmarks.loops import FAST, F, counts, over_lanes, pull, uniform
 
 
 def _layers():
@@ -94,24 +94,20 @@ def _numpy(state, a, b):
 def sampling_loop(beta):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane."""
 
-    @numba.njit(parallel=True, fastmath=FAST)
-    def play(mean_reward, mean_cost, budget, p, q, seed):
-        lanes, width = mean_reward.shape
-        rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
-        for lane in numba.prange(lanes):
-            state, n, reward, cost = begin(seed, lane, width)
-            spent, t, won = 0.0, 0, 0.0
-            while spent < budget[lane]:
-                arm, best = 0, F(-1.0)
-                for j in range(width):
-                    state, gain = beta(state, F(1) + reward[j], F(1) + n[j] - reward[j])
-                    state, price = beta(state, F(1) + cost[j], F(1) + n[j] - cost[j])
-                    if gain > best * price:
-                        best, arm = gain / price, j
-                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
-                spent, won, t = spent + c, won + r, t + 1
-            rounds[lane], earned[lane] = t, won
-        return rounds, earned
+    @over_lanes
+    def play(mean_reward, mean_cost, budget, p, q, state):
+        n, reward, cost = counts(mean_reward.size)
+        spent, t, won = 0.0, 0, 0.0
+        while spent < budget:
+            arm, best = 0, F(-1.0)
+            for j in range(n.size):
+                state, gain = beta(state, F(1) + reward[j], F(1) + n[j] - reward[j])
+                state, price = beta(state, F(1) + cost[j], F(1) + n[j] - cost[j])
+                if gain > best * price:
+                    best, arm = gain / price, j
+            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
+            spent, won, t = spent + c, won + r, t + 1
+        return t, won
 
     return play
 
