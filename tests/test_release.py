@@ -119,7 +119,7 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     elsewhere.
     """
     pytest.importorskip(
-        "hatchling", reason="hatchling builds the wheel: pip install 'jaxbandits[test]'"
+        "hatchling", reason="hatchling builds the wheel: pip install '.[test]'"
     )
     built = tmp_path / "dist"
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(built)]

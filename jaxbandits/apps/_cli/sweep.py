@@ -18,7 +18,7 @@ SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/
 The same command again continues where it stopped, also after a kill, on other devices or with another --on.
 
 Who plays: this process, or with --on
-  processes:4                four processes on this machine (Dask: pip install 'jaxbandits[dask]')
+  processes:4                four processes on this machine (Dask: pip install '.[dask]')
   dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
 """
 
