@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise it as an InputError."""
         if message.startswith(_MISSING):
-            message = f"{message.removeprefix(_MISSING)}: missing; it must be given"
+            message = f"{message.removeprefix(_MISSING)}: required"
         raise InputError(message)
 
     def print_help(self, file: Any = None) -> None:
@@ -283,7 +283,7 @@ def _prune(folder: Path) -> None:
 # does it.
 _JOBS = {
     "read": (
-        "show what was understood of an arms file",
+        "show how a file of arms is read",
         "jaxbandits.apps._cli.read",
         "parser",
         "run",
@@ -301,7 +301,7 @@ _JOBS = {
         "run",
     ),
     "sweep": (
-        "regret over grids of parameters, kill-safe",
+        "regret over grids of parameters; survives a kill",
         "jaxbandits.apps._cli.sweep",
         "sweep_parser",
         "run_sweep",
@@ -313,7 +313,7 @@ _JOBS = {
         "run_status",
     ),
     "audit": (
-        "is the log of a live agent what it decided",
+        "check the log of a live agent by deciding again",
         "jaxbandits.apps._cli.audit",
         "parser",
         "run",
@@ -391,12 +391,12 @@ def _run(argv: list[str]) -> int:
         parser = Parser(
             prog="jaxbandits",
             usage=f"jaxbandits {'|'.join(_JOBS)} …",
-            description="Simulate bandits whose arms cost something.",
+            description="Simulate bandits whose arms cost money.",
             epilog="\n".join(["commands (each has --help):", *commands]),
         )
         parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
         parser.parse(argv)
-        raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
+        raise InputError(f"{'|'.join(_JOBS)}: a command is required")
     if job not in _JOBS:
         raise InputError(
             f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
