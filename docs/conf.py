@@ -19,7 +19,6 @@ language = "en"
 
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "myst_nb",
@@ -78,9 +77,6 @@ autodoc_preserve_defaults = (
     False  # it reads sources, and options of `compare` stand in its signature only
 )
 python_maximum_signature_line_length = 88
-autosummary_generate = False  # api_pages writes the pages
-# Of tables that stand behind their module's own text
-suppress_warnings = ["autosummary.import_cycle"]
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Deviations", "Source"]
 

@@ -144,7 +144,7 @@ def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
     try:
         import polars
     except ImportError:
-        raise InputError("polars: it is not installed: pip install 'jaxbandits[polars]'") from None
+        raise InputError("polars: it is not installed: pip install '.[polars]'") from None
     return polars.DataFrame(
         {name: x.to_numpy() if x.dtype.kind in "iufb" else x.to_list() for name, x in table.items()}
     )

@@ -171,7 +171,7 @@ class TotalBudget(Constraint):
             raise bad(
                 "rounds",
                 int(rounds.flat[0]),
-                "left out where a cost is one number (in a list of one it is a vector)",
+                "left out where a cost is one number; for rounds and money: mean_cost[..., None], budget=[B]",
             )
         pace = None
         if environment.resources is not None and environment.resources + (rounds is not None) > 1:

@@ -208,7 +208,7 @@ def gymnax_environment(
         wants one ``done``, put ``gymnax.wrappers.compat.LegacyStepAPIWrapper`` around it.
 
     Raises:
-        InputError: gymnax is not installed (``pip install 'jaxbandits[gymnax]'``); whatever
+        InputError: gymnax is not installed (``pip install '.[gymnax]'``); whatever
             :class:`Episodes` refuses.
 
     Where gymnax is installed::
@@ -226,7 +226,7 @@ def _kind() -> type:
     try:
         from gymnax.environments import environment, spaces
     except ImportError:
-        raise InputError("gymnax: it is not installed: pip install 'jaxbandits[gymnax]'") from None
+        raise InputError("gymnax: it is not installed: pip install '.[gymnax]'") from None
 
     class BudgetedBandit(environment.Environment):
         """The environment that :func:`gymnax_environment` makes."""

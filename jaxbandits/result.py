@@ -290,7 +290,7 @@ class Result(Shown):
         """The table of :meth:`to_pandas` for polars.
 
         Raises:
-            InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
+            InputError: polars is not installed (``pip install '.[polars]'``).
         """
         return _files.in_polars(self.to_pandas())
 

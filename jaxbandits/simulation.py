@@ -46,10 +46,10 @@ def simulate(
     devices: Sequence[Any] | None = None,
     progress: bool | str | Progress | None = None,
 ) -> Result:
-    """Play every policy setting on every instance, ``replicates`` times, until the constraint ends
-    each lane.
+    """Simulate every policy setting on every instance, ``replicates`` times, until the constraint
+    ends each run.
 
-    All policies and settings meet the same world: the n-th pull of an arm in (instance, replicate)
+    All policies and settings face the same world: the n-th pull of an arm in (instance, replicate)
     gives the same outcome whoever pulls it, so differences between policies are paired. No result
     depends on ``slots``, ``chunk``, ``devices``, on the other lanes, or (but for the choice of
     columns) on ``marks``.

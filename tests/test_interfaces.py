@@ -109,7 +109,7 @@ def test_without_gymnax_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("gymnax", "gymnax.environments"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        jb.InputError, match=r"gymnax: it is not installed: pip install 'jaxbandits\[gymnax\]'"
+        jb.InputError, match=r"gymnax: it is not installed: pip install '\.\[gymnax\]'"
     ):
         gymnax_environment(world("bernoulli"), jb.Horizon(3), key=KEY)
     interfaces._kind.cache_clear()

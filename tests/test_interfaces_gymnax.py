@@ -13,9 +13,7 @@ import jaxbandits as jb
 from jaxbandits.core import ticks
 from tests.contract.worlds import KEY, world
 
-gymnax = pytest.importorskip(
-    "gymnax", reason="gymnax is not installed: pip install 'jaxbandits[gymnax]'"
-)
+gymnax = pytest.importorskip("gymnax", reason="gymnax is not installed: pip install '.[gymnax]'")
 BUDGET = jb.TotalBudget(6.0, last_pull="forfeits")
 
 

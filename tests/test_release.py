@@ -118,9 +118,7 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     """Built here, installed into an environment of its own beside the dependencies of this one, run
     elsewhere.
     """
-    pytest.importorskip(
-        "hatchling", reason="hatchling builds the wheel: pip install 'jaxbandits[test]'"
-    )
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel: pip install '.[test]'")
     built = tmp_path / "dist"
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(built)]
     subprocess.run(build, cwd=ROOT, check=True, timeout=60)

@@ -110,7 +110,7 @@ def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert frame["regret"].to_list() == sample_result().regret.values[1, 1, :, -1].tolist()
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(
-        jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"
+        jb.InputError, match=r"^polars: it is not installed: pip install '\.\[polars\]'$"
     ):
         sample_result().to_polars()
 

@@ -131,10 +131,33 @@ def heading(text: str) -> list[str]:
     return [text, "=" * len(text), ""]
 
 
-def table(paths: list[str]) -> list[str]:
-    """Names with the first line of what they are."""
-    head = [".. autosummary::", "   :nosignatures:", ""]
-    return [*head, *(f"   ~{path}" for path in paths), ""] if paths else []
+MOST_IN_ONE_TABLE = 20
+
+
+def table(things: dict[str, Any]) -> list[str]:
+    """Names with the whole first paragraph of what they are."""
+    if not things:
+        return []
+    rows = []
+    for path, thing in things.items():
+        said = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+        rows += [f"   * - :py:obj:`~{path}`", f"     - {said.rstrip(':')}"]
+    return [".. list-table::", "   :widths: 30 70", "", *rows, ""]
+
+
+def tables(things: dict[str, Any]) -> list[str]:
+    """One table; of many names one for each topic, which is a file that says what it holds."""
+    if len(things) <= MOST_IN_ONE_TABLE:
+        return table(things)
+    topics: dict[str, dict[str, Any]] = {}
+    for path, thing in things.items():
+        topics.setdefault(getattr(thing, "__module__", ""), {})[path] = thing
+    lines = []
+    for name in sorted(topics):
+        said = (inspect.getdoc(importlib.import_module(name)) or "").split("\n\n")[0]
+        title = re.sub(r"\s*\(.*", "", " ".join(said.split())).rstrip(".")
+        lines += [f".. rubric:: {title}", "", *table(topics[name])]
+    return lines
 
 
 def room_page(room: str, every: list[Entry], files: list[str]) -> str:
@@ -154,7 +177,7 @@ def room_page(room: str, every: list[Entry], files: list[str]) -> str:
             if name in files or name in rooms()
         )
         lines += [f"Rooms and files in it: {links}.", ""]
-    lines += table([entry.path for entry in inside if is_called(entry.thing)])
+    lines += tables({entry.path: entry.thing for entry in inside if is_called(entry.thing)})
     data = [f":py:data:`~{entry.path}`" for entry in inside if not is_called(entry.thing)]
     lines += [f"Constants and types: {', '.join(data)}.", ""] if data else []
     for entry in inside:
@@ -166,9 +189,10 @@ def room_page(room: str, every: list[Entry], files: list[str]) -> str:
 def file_page(module: str) -> str:
     """One public file: what it is, and what it describes."""
     lines = [*heading(module), f".. automodule:: {module}", "   :no-members:", ""]
-    here = [entry.path for entry in entries() if getattr(entry.thing, "__module__", None) == module]
-    names = members(module)
-    lines += table([*here, *(f"{module}.{name}" for name in names)])
+    every, names = entries(), members(module)
+    here = {x.path: x.thing for x in every if getattr(x.thing, "__module__", None) == module}
+    file = importlib.import_module(module)
+    lines += table(here | {f"{module}.{name}": getattr(file, name) for name in names})
     for name in names:
         thing = getattr(importlib.import_module(module), name)
         lines += directive(Entry(f"{module}.{name}", module, (module,), thing))

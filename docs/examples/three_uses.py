@@ -22,14 +22,14 @@ policies = [
     jb.policies.MUCB(),
 ]
 result = jb.simulate(policies, arms, budget, key=jax.random.key(1), replicates=4, engine="scan")
-result.plot.regret(over="instance", path=IMAGES / "use_regret.png", width="column")
+result.plot.regret(over="instance", path=IMAGES / "use_regret.png", width=5)
 
 # 2. Which value of its parameter?
 sweep = jb.Sweep(
     policies=jb.policies.OmegaUCB(rho=np.geomspace(1 / 64, 4, 9)), environments={"ten arms": arms},
     constraint=budget, over="instance", replicates=4, marks=1,
 )  # fmt: skip
-jb.sweep(sweep).plot.sensitivity(path=IMAGES / "use_sensitivity.png", width="column")
+jb.sweep(sweep).plot.sensitivity(path=IMAGES / "use_sensitivity.png", width=5)
 
 # 3. Which way does the regret fall?
 two, rounds = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5]), jb.Horizon(25)
@@ -46,7 +46,7 @@ slope = policy_score.estimate(
     replicates=3000,
 )
 plt.style.use(["jaxbandits.pictures", "jaxbandits.column"])
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(figsize=(5, 3))
 axes.plot(fine, [one.gradient["theta"].item() for one in truth], label="exact")
 bars = 1.96 * slope.standard_error["theta"][:, 0]
 axes.errorbar(

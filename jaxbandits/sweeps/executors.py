@@ -104,7 +104,7 @@ def open_engine(name: str) -> Iterator[Any]:
         import distributed
     except ImportError:
         raise InputError(
-            f"executor: {name!r} given; it needs Dask: pip install 'jaxbandits[dask]'"
+            f"executor: {name!r} given; it needs Dask: pip install '.[dask]'"
         ) from None
     with contextlib.ExitStack() as held:
         if count:

@@ -59,21 +59,21 @@ def sweep(
     progress: bool | str | None = None,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
-    """Play everything that ``spec`` says, and go on where an earlier run stopped.
+    """Simulate all of ``spec``, and continue where an earlier run stopped.
 
     Args:
         spec: the sweep.
         out: a folder for blocks, results and report; the same call again continues it, also on
             other devices or with another executor. None keeps everything in memory.
-        executor: who plays: a ``dask.distributed.Client``, such as
+        executor: where to run: a ``dask.distributed.Client``, such as
             :func:`~jaxbandits.sweeps.open_engine` gives, or anything with ``submit(function, *args)
-            -> concurrent.futures.Future``. Only this process writes. None: this process plays, on
+            -> concurrent.futures.Future``. Only this process writes. None: in this process, on
             all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at
             least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr; None: after two
             seconds, on a terminal and in a notebook.
-        notice: is told what is odd and was mended, such as a damaged block that is computed anew.
+        notice: is called with a line for each problem that was repaired, such as a damaged block.
 
     Returns:
         The labelled results.

@@ -283,7 +283,7 @@ def test_an_engine_without_its_package_and_one_that_does_not_answer(monkeypatch)
         raise AssertionError
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[dask\]'"),
+        pytest.raises(jb.InputError, match=r"pip install '\.\[dask\]'"),
         open_engine("processes:1"),
     ):
         raise AssertionError

@@ -12,9 +12,9 @@ def parser() -> Parser:
     """The parser of ``audit``."""
     command = Parser(
         prog="jaxbandits audit",
-        description="Decide again what the file of jb.live.Agent says was decided, and see whether the money lasted.",
+        description="Repeat every decision in the file of a jb.live.Agent, and check it and the budgets.",
         epilog="Its policy must be one of jb.policies; for one of your own see jb.live.audit.\n"
-        "The exit code is 1 if anything is otherwise than the file says, or if a period was overspent.\n",
+        "The exit code is 1 if a decision differs from the file, or if a budget was exceeded.\n",
     )
     command.add_argument(
         "file", metavar="FILE", help="the file of the agent, which may go on meanwhile"

@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise it as an InputError."""
         if message.startswith(_MISSING):
-            message = f"{message.removeprefix(_MISSING)}: missing; it must be given"
+            message = f"{message.removeprefix(_MISSING)}: required"
         raise InputError(message)
 
     def print_help(self, file: Any = None) -> None:
@@ -364,12 +364,12 @@ def _run(argv: list[str]) -> int:
         parser = Parser(
             prog="jaxbandits",
             usage=f"jaxbandits {'|'.join(_JOBS)} …",
-            description="Simulate bandits whose arms cost something.",
+            description="Simulate bandits whose arms cost money.",
             epilog="\n".join(["commands (each has --help):", *commands]),
         )
         parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
         parser.parse(argv)
-        raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
+        raise InputError(f"{'|'.join(_JOBS)}: a command is required")
     if job not in _JOBS:
         raise InputError(
             f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"

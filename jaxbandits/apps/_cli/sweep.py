@@ -16,8 +16,8 @@ _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
 The same command again continues where it stopped, also after a kill, on other devices or with another --on.
 
-Who plays: this process, or with --on
-  processes:4                four processes on this machine (Dask: pip install 'jaxbandits[dask]')
+Where a sweep runs: in this process, or with --on
+  processes:4                four processes on this machine (Dask: pip install '.[dask]')
   dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
 """
 
@@ -26,14 +26,14 @@ def sweep_parser() -> Parser:
     """The parser of ``sweep``."""
     command = Parser(
         prog="jaxbandits sweep",
-        description="Play every policy, setting, environment and budget of a spec; save block by block.",
+        description="Simulate every policy, setting, environment and budget of a spec; save block by block.",
         epilog=_EPILOG,
     )
     add = command.add_argument
     add("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
-    add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
+    add("--on", metavar="ENGINE", help="where to run (default: this process), see below")
     add(
         "--workers",
         type=whole_in(1, 4096),
@@ -52,7 +52,7 @@ def status_parser() -> Parser:
     """The parser of ``status``."""
     command = Parser(
         prog="jaxbandits status",
-        description="Say what is done of a sweep, what is left, and how long that will take.",
+        description="Report what is done of a sweep, what is left, and how long that will take.",
     )
     command.add_argument("folder", metavar="DIR", help="what was --out")
     return command
@@ -67,7 +67,7 @@ def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
 
     out = arguments.out
     if not out and not arguments.dry_run:
-        raise InputError("--out: missing; it must be given (or --dry-run)")
+        raise InputError("--out: required (or --dry-run)")
     if arguments.on is not None and arguments.workers is not None:
         raise bad("--workers", arguments.workers, "left out with --on")
     state = (

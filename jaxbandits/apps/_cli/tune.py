@@ -157,7 +157,7 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
         x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in values
     ]:
         raise InputError(
-            f"--start: missing; it must be given, for {arguments.policy} has no default for {missing[0]}"
+            f"--start: required, for {arguments.policy} has no default for {missing[0]}"
         )
     policy = kind(**values)
     if arguments.temperature is None:
@@ -188,7 +188,7 @@ def _problem(arguments: argparse.Namespace) -> Problem:
             arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5
         )
     if arguments.budget is None:
-        raise InputError("--budget: missing; with --arms it must be given")
+        raise InputError("--budget: required with --arms")
     table = read_arms(arguments.arms, **reading)
     instances = table.instances
     if table.cost2_unit:

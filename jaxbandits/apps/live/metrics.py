@@ -36,9 +36,7 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
         from prometheus_client import REGISTRY
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     except ImportError:
-        raise InputError(
-            "prometheus: it is not installed: pip install 'jaxbandits[prometheus]'"
-        ) from None
+        raise InputError("prometheus: it is not installed: pip install '.[prometheus]'") from None
 
     class Collector:
         def describe(self) -> list[Any]:

@@ -74,7 +74,7 @@ def test_many_instances_and_names_that_write_to_the_terminal(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("read", "FILE: missing"),
+        ("read", "FILE: required"),
         ("read no.csv", "no.csv"),
         ("read ads.csv --columns nmae=a", "--columns: 'nmae' given; it must be one of"),
         ("read ads.csv", "read ads.csv --columns 'name=Kampania,pulls=Kliknięcia,reward=Konwersje,cost=Koszt'"),

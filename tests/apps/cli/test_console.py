@@ -38,8 +38,8 @@ def test_what_is_right() -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ("f", "--budget: missing"),
-        ("--budget 1", "FILE: missing"),
+        ("f", "--budget: required"),
+        ("--budget 1", "FILE: required"),
         ("f --buget 1", "--buget: unknown option; did you mean --budget?"),
         ("f --budget", "--budget: expected one argument"),
         ("f --budget --runs 2", "--budget: expected one argument"),

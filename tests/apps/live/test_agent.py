@@ -812,7 +812,7 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
         assert line in text
     assert "jaxbandits_budget_price{" not in text
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
-    with pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[prometheus\]'"):
+    with pytest.raises(jb.InputError, match=r"pip install '\.\[prometheus\]'"):
         jb.live.prometheus(agent)
 
 
