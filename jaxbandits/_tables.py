@@ -86,30 +86,9 @@ def _in_csv(value: Any, digits: int) -> Any:
     return "" if value is None else cell(value)
 
 
-GREEK = {
-    **{
-        "alpha": "α",
-        "beta": "β",
-        "gamma": "γ",
-        "delta": "δ",
-        "epsilon": "ε",
-        "zeta": "ζ",
-        "eta": "η",
-        "theta": "θ",
-    },
-    **{
-        "kappa": "κ",
-        "lambda": "λ",
-        "mu": "μ",
-        "nu": "ν",
-        "xi": "ξ",
-        "pi": "π",
-        "rho": "ρ",
-        "sigma": "σ",
-        "tau": "τ",
-    },
-    **{"phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω"},
-}
+_LETTERS = """alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau
+phi chi psi omega""".split()
+GREEK = dict(zip(_LETTERS, "αβγδεζηθκλμνξπρστφχψω", strict=True))
 
 
 def in_greek(text: str) -> str:

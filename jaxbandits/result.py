@@ -888,10 +888,7 @@ class ResultPlots:
         return _files.finished(figure, path, width)
 
     def distribution(
-        self,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
+        self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
         """What share of the runs ended with more than a given regret: heavy tails show at the
         right.
