@@ -37,14 +37,7 @@ from jaxbandits.statistics import Estimate, dominance, invisible, mean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FAMILIES",
-    "Problem",
-    "Tuned",
-    "fixed_problem",
-    "random_problem",
-    "tune",
-]
+__all__ = ["FAMILIES", "Problem", "Tuned", "fixed_problem", "random_problem", "tune"]
 
 Problem = Callable[[Any, int], tuple[Environment, Constraint]]
 """``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
@@ -244,10 +237,7 @@ class Tuned:
         return [out / name for name in FILES]
 
     def picture(
-        self,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
+        self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
         """The path of every parameter, and by how much what was compared is worse than the tuned value.
 

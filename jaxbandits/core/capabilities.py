@@ -48,14 +48,7 @@ RESTS = Capability(
     (
         *("score", "init", "blank_action", "update", "select", "step", "spreads", "rounding"),
         # Of explorations, zooming policies, confidence bounds
-        *(
-            "at",
-            "radius",
-            "value",
-            "phased",
-            "upper",
-            "lower",
-        ),
+        *("at", "radius", "value", "phased", "upper", "lower"),
     ),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",
@@ -70,17 +63,8 @@ STEADY = Capability(
 ADDRESSED = Capability(
     "addressed",
     (
-        "pull",
-        "means",
-        "outcome",
-        "means_with",
-        "start",
-        "available",
-        "open",
-        "opening",
-        "opens_next",
-        "context",
-        "spec",
+        *("pull", "means", "outcome", "means_with", "start", "available", "open", "opening"),
+        *("opens_next", "context", "spec"),
     ),
     "does not give its outcomes by address (AddressedArms and Continuum do)",
     fillable=("means", "outcome", "spec"),

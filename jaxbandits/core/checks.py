@@ -90,10 +90,7 @@ def door(function: F, name: str = "") -> F:
 
 
 def refuse_misfit(
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    options: Mapping[str, Any],
-    name: str = "",
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], name: str = ""
 ) -> None:
     """Raise :class:`CallError` if these are no arguments of ``function``, which messages call
     ``name``.

@@ -314,15 +314,8 @@ class IndexPolicy(ArmTotals):
 
 
 _BY_SCORE = (
-    "init",
-    "blank_action",
-    "update",
-    "select",
-    "step",
-    "admits",
-    "steady",
-    "status",
-    "summary",
+    *("init", "blank_action", "update", "select", "step"),
+    *("admits", "steady", "status", "summary"),
 )
 
 

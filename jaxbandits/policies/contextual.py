@@ -290,9 +290,7 @@ class _Linear(Policy):
         name = type(self).__name__
         if self.shared and len(context) != 2:
             raise bad(
-                f"{name}.shared",
-                True,
-                f"False where all arms have one context, {list(context)}",
+                f"{name}.shared", True, f"False where all arms have one context, {list(context)}"
             )
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
