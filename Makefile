@@ -1,6 +1,6 @@
 # On a fresh machine `make demo` and `make test` are all the set-up there is.
 #
-#   make demo    the main job on the shipped sample    make test              every check but the slow series
+#   make demo    three studies, three pictures          make test              every check but the slow series
 #   make venv    only build .venv, with all tools      make test-fast         a minute and a half, for the edit loop
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error

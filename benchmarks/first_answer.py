@@ -1,7 +1,7 @@
 """``python -m benchmarks.first_answer [--repeats N] [--out DIR]``: seconds from the command to the
 answer, by part.
 
-``jaxbandits demo`` in a new process, from an empty cache folder (cold) and again (warm), medians;
+``jaxbandits compare`` on the sample in a new process, from an empty cache folder (cold) and again (warm), medians;
 beside it NumPy's loop over rounds that plays the same number of runs of the same arms, all runs
 side by side.
 """
@@ -25,13 +25,16 @@ import numpy as np
 from benchmarks.common import write
 from benchmarks.textbook import scores
 
+SAMPLE = str(Path(__file__).resolve().parents[1] / "jaxbandits/data/sample_ads.csv")
+COMMAND = ["compare", "--arms", SAMPLE, "--budget", "300", "--policies", "omega_ucb,bts,m_ucb"]
+COMMAND += ["--rho", "0.0625,0.25,1", "--runs", "200"]
 PARTS = ("first line", "whole", "import", "trace", "compile", "play", "draw")
 # The engines' own; small helpers are compiled in milliseconds
 _PROGRAMS = ("advance",)
 
 
 def child(out):
-    """One demo in this process; prints its seconds as JSON on stderr, last line."""
+    """One comparison in this process; prints its seconds as JSON on stderr, last line."""
     spent: Any = defaultdict(float)
     depth, real_import = threading.local(), builtins.__import__
 
@@ -49,7 +52,7 @@ def child(out):
     from jaxbandits.apps._cli import console
 
     _instrument(spent)
-    code = console.main(["demo", "--out", out])
+    code = console.main([*COMMAND, "--out", out])
     print(json.dumps({"code": code, **spent}), file=sys.stderr)
 
 
@@ -103,18 +106,18 @@ def _instrument(spent):
     drawing.DrawingProcess._draw_apart = timed(drawing.DrawingProcess._draw_apart, "draw")  # type: ignore[method-assign]
 
 
-def demo(cache):
-    """Two demos in new processes with this cache, or with new ones: seconds of one from outside,
+def first_answer(cache):
+    """Two comparisons in new processes with this cache, or with new ones: seconds of one from outside,
     parts of the other.
     """
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as empty:
         environment = os.environ | {"JAXBANDITS_CACHE": cache or f"{empty}/a"}
-        words = [sys.executable, "-m", "jaxbandits", "demo", "--out", f"{out}/demo"]
+        words = [sys.executable, "-m", "jaxbandits", *COMMAND, "--out", f"{out}/sample"]
         found: dict[str, float] = {}
         began = time.perf_counter()
         with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as command:
             for text in command.stdout or ():
-                if text.strip() and not text.startswith("$"):
+                if text.strip():
                     found.setdefault("first line", time.perf_counter() - began)
         found["whole"] = time.perf_counter() - began
         assert command.returncode == 0
@@ -130,7 +133,7 @@ def demo(cache):
 
 
 def numpy_loop(runs=200, budget=300.0, seed=0):
-    """Seconds for ω-UCB (ρ = 1/16, 1/4, 1), m-UCB and BTS on the demo's arms, with NumPy's own
+    """Seconds for ω-UCB (ρ = 1/16, 1/4, 1), m-UCB and BTS on the sample's arms, with NumPy's own
     draws.
     """
     from jaxbandits.apps.comparison import read_arms
@@ -188,9 +191,9 @@ def main():
     loops = []
     for _ in range(given.repeats):
         with tempfile.TemporaryDirectory() as cache:
-            found["cold"].append(demo(None))
-            demo(cache)
-            found["warm"].append(demo(cache))
+            found["cold"].append(first_answer(None))
+            first_answer(cache)
+            found["warm"].append(first_answer(cache))
         loops.append(numpy_loop())
     rows: list[tuple[Any, ...]] = [("part", "cold_s", "warm_s")]
     for part in PARTS:

@@ -62,6 +62,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 3
+os.environ["TQDM_DISABLE"] = "1"  # no bars in the outputs of slow cells
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True

@@ -66,7 +66,7 @@ from jaxbandits.policies import (
     PrimalDualTwoPhase,
     UCBSimplex,
 )
-from jaxbandits.policies.base import alone, either, floor_ticks
+from jaxbandits.policies.average_cost import alone, either, floor_ticks
 
 SEED = 8
 C = 0.5

@@ -10,10 +10,10 @@ import os
 import sys
 import warnings
 
-import lazy_loader
+from ._names import attach
 
 __version__ = "1.1.0"
-__getattr__, _public_names, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, _public_names, __all__ = attach(__name__, __file__)
 
 
 def __dir__() -> list[str]:

@@ -35,6 +35,9 @@ from .core.pytrees import leaf as leaf
 from .core.pytrees import pytree as pytree
 from .core.pytrees import static as static
 from .core.settings import grid as grid
+from .logs import Log as Log
+from .logs import off_policy as off_policy
+from .logs import replay as replay
 from .result import Result as Result
 from .simulation import rerun_larger as rerun_larger
 from .simulation import simulate as simulate

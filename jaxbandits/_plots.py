@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import math
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from jaxbandits._tables import NARROW
+from jaxbandits._tables import NARROW, in_greek
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +37,6 @@ COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
 """For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LEGEND: dict[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -92,30 +93,31 @@ def say_logarithmic(figure: Figure) -> Figure:
     return figure
 
 
+def set_key(figure: Figure, handles: Sequence[Any], labels: Sequence[str], size: int = 9) -> None:
+    """The figure's one key, below its panels in as many columns as fit; the figure grows by its rows."""
+    for legend in list(figure.legends):
+        legend.remove()
+    width, height = figure.get_size_inches()
+    longest = max(map(len, labels), default=1)
+    across = max(1, min(len(labels), int(width / (size * (0.055 + 0.0088 * longest)))))
+    below: dict[str, Any] = {"loc": "outside lower center", "ncols": across, "columnspacing": 1.2}
+    lines = [x[0] if isinstance(x, ErrorbarContainer) else x for x in handles]
+    figure.legend(lines, labels, frameon=False, fontsize=size, handlelength=2.6, **below)
+    figure.set_size_inches(width, height + 0.021 * size * -(-len(labels) // across))
+
+
 def resized(figure: Figure, width: float) -> Figure:
-    """The figure ``width`` inches wide, in 7 and 8 points; a narrow one has its key below."""
+    """The figure ``width`` inches wide, in 7 and 8 points."""
     old, height = figure.get_size_inches()
-    rows = 0
-    if width < 5:  # a key at the side would leave nothing of the curves
-        for legend in list(figure.legends):
-            handles = [x for x in legend.legend_handles if x is not None]
-            labels = [text.get_text() for text in legend.get_texts()]
-            # Inches, 7 points
-            across = max(1, int(width / (0.4 + 0.061 * max(map(len, labels), default=1))))
-            rows += -(-len(labels) // across)
-            legend.remove()
-            below: Any = {
-                "loc": "outside lower center",
-                "ncols": across,
-                "handlelength": 2,
-                "columnspacing": 1,
-            }
-            figure.legend(handles, labels, frameon=False, fontsize=7, **below)
-    tall = max(height * width / old, 2.2)
-    figure.set_size_inches(width, tall + 0.15 * rows)
+    tall = max(min(height * width / old, 0.8 * width * len(figure.axes)), 2.2)
+    figure.set_size_inches(width, tall)
+    for legend in list(figure.legends):
+        handles = [x for x in legend.legend_handles if x is not None]
+        set_key(figure, handles, [text.get_text() for text in legend.get_texts()], size=7)
     grids = [(axes, grid) for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
     room = {figure._suptitle: width}  # type: ignore[attr-defined]
-    room |= {axes.title: width / grid.ncols - 0.5 for axes, grid in grids}
+    share = {axes: len(axes.get_subplotspec().colspan) / grid.ncols for axes, grid in grids}  # type: ignore[union-attr]
+    room |= {axes.title: width * share[axes] - 0.5 for axes, _ in grids}
     room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
     for text in figure.findobj(Text):
         if text in room and text.get_text():
@@ -130,6 +132,32 @@ def resized(figure: Figure, width: float) -> Figure:
     for line in (line for part in [*figure.axes, *keys] for line in part.get_lines()):
         line.set(linewidth=0.7 * line.get_linewidth(), markersize=0.7 * line.get_markersize())
     return figure
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Labels of settings for a key: of each policy only the parameters in which its settings differ,
+    with three digits where these tell them apart.
+
+    Example:
+        >>> short_names(["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=1)", "MUCB(alpha=0.0625)"])
+        ['OmegaUCB, ρ = 0.0345', 'OmegaUCB, ρ = 1', 'MUCB']
+    """
+    parts = [re.fullmatch(r"(\w+)\(([^()]+=[^()]+)\)", name) for name in names]
+    fields = [dict(x.split("=", 1) for x in part[2].split(", ")) if part else {} for part in parts]
+    firsts = [part[1] if part else name for part, name in zip(parts, names, strict=True)]
+    labels = []
+    for first, of in zip(firsts, fields, strict=True):
+        mine = [x for other, x in zip(firsts, fields, strict=True) if other == first]
+        apart = [name for name, value in of.items() if any(x.get(name) != value for x in mine)]
+        labels.append(", ".join([first, *(f"{name} = {_rounded(of[name])}" for name in apart)]))
+    return [in_greek(x) for x in (labels if len(set(labels)) == len(set(names)) else names)]
+
+
+def _rounded(number: str) -> str:
+    try:
+        return f"{float(number):.3g}"
+    except ValueError:
+        return number
 
 
 def _plain(text: str, limit: int = 200) -> str:
@@ -215,7 +243,7 @@ def line_chart(
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     # Letters, half as wide as high
-    room = axes.get_window_extent().width / figure.dpi * 72 / mpl.rcParams["font.size"]
+    room = figure.get_size_inches()[0] * 72 / mpl.rcParams["font.size"]
     axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
@@ -229,8 +257,7 @@ def line_chart(
     # From top to bottom as the curves end
     keys = ([lines[i] for i in order], [labels[i] for i in order])
     if is_new:
-        size = {"fontsize": 9 if count <= 12 else 7}
-        figure.legend(*keys, **LEGEND | size, ncols=1 if count <= 20 else 2, handlelength=3.5)
+        set_key(figure, *keys)
     else:
         axes.legend(*keys, frameon=False, handlelength=3.0)
     return figure
@@ -349,6 +376,20 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
         if min(places[i] - places[spaced[-1]], places[-1] - places[i]) >= share:
             spaced.append(i)
     return grid[[*spaced, grid.size - 1]]
+
+
+def is_log(values: np.ndarray) -> bool:
+    """Whether a grid is more evenly spaced on a logarithmic axis: any that doubles is.
+
+    Example:
+        >>> is_log(np.array([0.25, 0.5, 1.0, 2.0])), is_log(np.array([1.0, 2.0, 3.0, 4.0]))
+        (True, False)
+    """
+    grid = np.unique(values[np.isfinite(values)])
+    if grid.size < 3 or grid[0] <= 0:
+        return bool(grid.size == 2 and grid[0] > 0 and grid[1] >= 8 * grid[0])
+    steps = np.diff(np.log(grid)), np.diff(grid)
+    return bool(np.std(steps[0]) / np.mean(steps[0]) < np.std(steps[1]) / np.mean(steps[1]))
 
 
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:

@@ -17,6 +17,7 @@ from jaxbandits.core.protocol import Status
 Report = Callable[[float, int], None]
 LINES = "lines"  # in place of a bar: for what is no terminal
 _PAUSE = 10.0  # seconds before the first line, and between two
+_PATIENCE = 2.0  # seconds before a bar that nobody asked for
 
 
 def usual_progress(choice: bool | None) -> bool | str:
@@ -33,12 +34,15 @@ class Bar:
     """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the
     context takes it away.
 
-    ``style`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind
-    the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
+    ``style`` is None for one after two seconds where somebody watches (a terminal, a notebook),
+    False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with
+    ``{n}`` and ``{total}`` for the work done and all of it.
     """
 
-    def __init__(self, style: bool | str, total: float, count: str = ""):
-        self._style, self._total, self._count = style, total, count
+    def __init__(self, style: bool | str | None, total: float, count: str = ""):
+        watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+        self._style, self._total, self._count = watched if style is None else style, total, count
+        self._patience = _PATIENCE if style is None else 0.0
         self._began = self._printed_at = time.monotonic()
         self._bar: Any = None
 
@@ -56,7 +60,7 @@ class Bar:
             raise KeyboardInterrupt
         if self._style == LINES:
             self._say(title, work)
-        elif self._style:
+        elif self._style and (self._bar or time.monotonic() - self._began >= self._patience):
             if self._bar is None:
                 from tqdm import tqdm
 
@@ -88,11 +92,9 @@ class Progress:
     are counted in any case: ``done`` of ``runs`` are finished.
     """
 
-    def __init__(self, style: bool | str, tasks: int, runs: int):
-        if not isinstance(style, (bool, np.bool_)) and not (
-            isinstance(style, str) and style == LINES
-        ):
-            raise bad("progress", style, "True, False, 'lines' or a Progress")
+    def __init__(self, style: bool | str | None, tasks: int, runs: int):
+        if not isinstance(style, (bool, np.bool_, type(None))) and style != LINES:
+            raise bad("progress", style, "True, False, None, 'lines' or a Progress")
         self.runs, self.done = runs, 0
         self._tasks, self._number = tasks, 0
         self._bar = Bar(style, runs, "{n:.0f}/{total:.0f} runs, ")

@@ -78,6 +78,23 @@ class Table(NamedTuple):
         return text.getvalue()
 
 
+_MOST_ROWS = 30  # of a table in a notebook
+
+
+class Shown:
+    """What a notebook shows as its ``repr``, one line, over the rows of :meth:`_shown_rows`."""
+
+    def _shown_rows(self) -> Table:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        table = self._shown_rows()
+        more = len(table.rows) - _MOST_ROWS
+        rest = f"<p>… {count_of(more, 'more row')}</p>" if more > 0 else ""
+        shown = Table(table.header, table.rows[:_MOST_ROWS]).html()
+        return f"<p>{html.escape(repr(self))}</p>{shown}{rest}"
+
+
 def _in_csv(value: Any, digits: int) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -86,30 +103,8 @@ def _in_csv(value: Any, digits: int) -> Any:
     return "" if value is None else cell(value)
 
 
-GREEK = {
-    **{
-        "alpha": "α",
-        "beta": "β",
-        "gamma": "γ",
-        "delta": "δ",
-        "epsilon": "ε",
-        "zeta": "ζ",
-        "eta": "η",
-        "theta": "θ",
-    },
-    **{
-        "kappa": "κ",
-        "lambda": "λ",
-        "mu": "μ",
-        "nu": "ν",
-        "xi": "ξ",
-        "pi": "π",
-        "rho": "ρ",
-        "sigma": "σ",
-        "tau": "τ",
-    },
-    **{"phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω"},
-}
+_LATIN = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
+GREEK = dict(zip(_LATIN.split(), "αβγδεζηθκλμνξπρστφχψω", strict=True))
 
 
 def in_greek(text: str) -> str:
@@ -125,6 +120,19 @@ def in_greek(text: str) -> str:
 def count_of(count: int, singular: str, plural: str = "") -> str:
     """``1 run``, ``1,200 runs``; ``plural`` for a noun whose plural has no s."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def span(values: Any) -> str:
+    """Numbers in a few words: each of up to four, else the ends.
+
+    Example:
+        >>> span([0.5, 0.25]), span(range(30))
+        ('0.5, 0.25', '0 to 29')
+    """
+    flat = [x for x in values if not math.isnan(x)]
+    if len(flat) <= 4:
+        return ", ".join(f"{x:.4g}" for x in flat)
+    return f"{min(flat):.4g} to {max(flat):.4g}"
 
 
 def _digits_of(half: float) -> str:

@@ -191,11 +191,9 @@ class TotalBudget(Constraint):
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
 
     def end(self) -> Total:
-        """The budget (of resource 0)."""
         return self._first(self.budget)
 
     def ended(self, ledger: Ledger) -> jax.Array:
-        """Is any resource spent?"""
         spent = jnp.any(ticks.reached(ledger.spent, self.budget))
         return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
@@ -267,7 +265,6 @@ class _RoundClock(Constraint):
         return ticks.count(ledger.rounds)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rounds played, in ticks."""
         return ledger["rounds"] * ticks.ONE
 
 
@@ -278,9 +275,6 @@ class Horizon(_RoundClock):
 
     Args:
         rounds: T ≥ 1, scalar or ``[instance]``.
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if T is not a whole number from 1 to 2³⁰.
 
     Example:
         >>> import jaxbandits as jb
@@ -485,10 +479,6 @@ class Renewing(_RoundClock):
             ``requests``.
         carry_over: is what is left carried over, ``[d]``.
 
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for numbers that are none of these, or a world
-            without as many resources.
-
     Example:
         >>> import jaxbandits as jb
         >>> day = jb.Renewing(amount=[10.0, 1.0], every=[24, 1], requests=[20] * 48)  # so much a day, so much an hour
@@ -580,7 +570,6 @@ class _Tables(_RoundClock):
         return self
 
     def end(self) -> Total:
-        """The number of all requests."""
         return ticks.count(jnp.asarray(self.ends)[..., -1])
 
     def audit(self) -> dict[str, Total]:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandits import _files
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
-from jaxbandits._tables import Table, count_of, in_greek
+from jaxbandits._tables import Shown, Table, count_of, span
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, quoted
 from jaxbandits.core.fingerprint import digest_of_arrays
@@ -44,7 +44,6 @@ _JSON: dict[str, Any] = {
     "float": float,
     "None": object,
 }
-_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +134,7 @@ class About:
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Result(Shown):
     """Exact accounts of every lane at every mark, with labelled, derived views.
 
     Every view is an :class:`xarray.DataArray` with axes ``setting, instance, replicate, mark``
@@ -170,33 +169,29 @@ class Result:
     about: About
 
     def __repr__(self) -> str:
-        sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
-        ends = {
-            s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()
-        }
-        return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
+        sizes = " × ".join(map(count_of, self.ledger["rounds"].shape, AXES))
+        means = self._ends("regret")
+        least = f"; mean regret at the end {span(means)}" if np.isfinite(means).any() else ""
+        return f"Result({sizes}{least}; {self._ended(self.ended)})"
 
-    def _repr_html_(self) -> str:
+    def _shown_rows(self) -> Table:
         """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
-        _, instances, replicates, marks = self.ledger["rounds"].shape
-        last = {
-            name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")
-        }
-        rows = []
-        for row, name in enumerate(self.settings[:_MOST_ROWS]):
-            ended = self.ended[row]
-            ends = ", ".join(
-                f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any()
-            )
-            rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
-        more = len(self.settings) - _MOST_ROWS
-        rest = f"<p>… {more} more settings</p>" if more > 0 else ""
-        sizes = (
-            f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
-        )
-        return (
-            f"<p><b>Result</b>: {sizes}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
-        )
+        names = ("regret", "reward", "rounds")
+        means = [[f"{x:,.4g}" for x in self._ends(name)] for name in names]
+        ends = map(self._ended, self.ended)
+        rows = [list(row) for row in zip(self.settings, *means, ends, strict=True)]
+        return Table(("setting", *(f"mean {name} at the end" for name in names), "ended"), rows)
+
+    def _ends(self, name: str) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(getattr(self, name).values[..., -1].mean(axis=(1, 2)))
+
+    @staticmethod
+    def _ended(ended: np.ndarray) -> str:
+        """How many lanes ended in which way."""
+        counts = ((int((ended == x).sum()), x.name.lower()) for x in Status)
+        return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 
     @property
     def plot(self) -> ResultPlots:
@@ -801,9 +796,6 @@ class ResultPlots:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
-        Raises:
-            InputError: another axis, a setting that is not there, another ending or width.
-
         Example:
             >>> import jax
             >>> import jaxbandits as jb
@@ -827,20 +819,20 @@ class ResultPlots:
         rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
         units = count_of(regret.units, "run" if over == "replicate" else "instance")
+        sure = bool(np.isfinite(regret.low).all())
         doubts = [warning.partition(":")[0] for warning in regret.warnings]
         doubts += ["benchmark"] * (doubt_of(self._result) is not None)
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
-        intervals = f"95 % intervals{'' if over == 'replicate' else ' for further instances'}"
-        names = (
-            [settings[label] for label in curves]
-            if isinstance(settings, Mapping)
-            else map(in_greek, curves)
+        kind = "" if over == "replicate" else " for further instances"
+        known = (
+            f"mean of {units}, 95 % intervals{kind}{doubtful}" if sure else f"{units}, no interval"
         )
+        names = [settings[x] for x in curves] if isinstance(settings, Mapping) else curves
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
-            list(names),
+            names if isinstance(settings, Mapping) else self._plots.short_names(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
-            title=f"mean of {units}, {intervals}{doubtful}" if title is None else title,
+            title=known if title is None else title,
             across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,
@@ -860,10 +852,6 @@ class ResultPlots:
             instance: its position.
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
-
-        Raises:
-            InputError: the environment counts no pulls, there is no such instance, another ending
-                or width.
         """
         pulls = self._result.pulls.values
         if not 0 <= instance < pulls.shape[1]:
@@ -871,7 +859,7 @@ class ResultPlots:
         counts = pulls[:, instance].mean(axis=1)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         figure, axes = self._plots.empty_figure(height=1.2 + 0.45 * len(shares))
-        names = [in_greek(name) for name in self._result.settings]
+        names = self._plots.short_names(self._result.settings)
         offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
         for place, arm in enumerate(np.sort(arms)):
             colour, _, _ = self._plots.nth_look(place)
@@ -890,15 +878,16 @@ class ResultPlots:
             )
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
-        axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
-        figure.legend(**self._plots.LEGEND)
+        one_of_several = f" of {pulls.shape[1]} instances" if pulls.shape[1] > 1 else ""
+        axes.set_xlabel("share of pulls")
+        of_runs = count_of(pulls.shape[2], "run")
+        title = f"mean of {of_runs} on instance {self._result.instances[instance]}{one_of_several}"
+        figure.suptitle(title, fontsize=10)
+        self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)
 
     def distribution(
-        self,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
+        self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
         """What share of the runs ended with more than a given regret: heavy tails show at the
         right.
@@ -908,10 +897,16 @@ class ResultPlots:
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+
+        Raises:
+            InputError: one run of each setting, which has no distribution.
         """
         final = self._result.regret.values[..., -1]
+        if final[0].size < 2:
+            raise bad("distribution", "one run of each setting", "of two runs or more")
         figure, axes = self._plots.empty_figure()
-        for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
+        names = self._plots.short_names(self._result.settings)
+        for number, (name, values) in enumerate(zip(names, final, strict=True)):
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)
             above = 1 - np.arange(ordered.size) / ordered.size
@@ -922,11 +917,12 @@ class ResultPlots:
                 color=colour,
                 linestyle=dashes,
                 linewidth=1.8,
-                label=in_greek(name),
+                label=name,
             )
         axes.set_yscale("log")
         axes.set_xlabel("regret at the end (reward)")
         axes.set_ylabel("share of runs with at least that")
         axes.grid(alpha=0.3, linewidth=0.6)
-        figure.legend(**self._plots.LEGEND, handlelength=3.5)
+        axes.set_title(f"{count_of(final[0].size, 'run')} of each", fontsize=10)
+        self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)

@@ -44,7 +44,7 @@ def simulate(
     slots: int | None = None,
     chunk: int | None = None,
     devices: Sequence[Any] | None = None,
-    progress: bool | str | Progress = False,
+    progress: bool | str | Progress | None = None,
 ) -> Result:
     """Play every policy setting on every instance, ``replicates`` times, until the constraint ends
     each lane.
@@ -83,8 +83,8 @@ def simulate(
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker
             per core.
-        progress: show a bar with the time left, and say when something is compiled; or a
-            :class:`~jaxbandits._progress.Progress` that several calls share.
+        progress: show a bar with the time left; None: after two seconds, on a terminal and in a
+            notebook. Or a :class:`~jaxbandits._progress.Progress` that several calls share.
 
     Returns:
         A :class:`Result` with axes setting, instance, replicate, mark.

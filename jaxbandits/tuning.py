@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from jaxbandits import _plots
-from jaxbandits._files import finished, write_whole
+from jaxbandits._files import finished, inches_of, write_whole
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits._tables import Table, in_greek
 from jaxbandits.constraints import TotalBudget
@@ -66,9 +66,6 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
         budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
-
-    Raises:
-        InputError: another family, budget or number of arms.
 
     Example:
         >>> import jax
@@ -239,10 +236,8 @@ class Tuned:
             "estimator": self.estimator,
             "report": self.lines(),
         } | (about or {})
-        picture, record = (
-            _plots.encoded(self.picture(), dpi=130),
-            json.dumps(facts, indent=1, default=str).encode(),
-        )
+        picture = _plots.encoded(self.picture(), dpi=130)
+        record = json.dumps(facts, indent=1, default=str).encode()
         # the first says whose the rest is
         for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
             write_whole(out / name, lambda file, content=content: file.write(content))
@@ -254,50 +249,41 @@ class Tuned:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """The path of every parameter, and the regret of what was compared, as a matplotlib figure.
+        """The path of every parameter, and by how much what was compared is worse than the tuned value.
 
-        Bars are the paired intervals of the difference to the tuned value: one that leaves out the
-        dotted line is clear.
+        Bars are the paired intervals of these differences: one that leaves out 0 is clear.
 
         Args:
             path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
         """
-        figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
-        axes = figure.subplots(len(self.values), 2, squeeze=False)
+        inches = inches_of(width) or 9.0
+        shape = (len(self.values), 2) if inches >= 5 else (2 * len(self.values), 1)
+        size = inches, (3.2 if inches >= 5 else 2.2) * shape[0]
+        figure = _plots.Picture(figsize=size, layout="constrained")
+        axes = figure.subplots(*shape, squeeze=False).reshape(-1, 2)
         rivals = [("start", self.start, "o", _plots.BLUE, self.over_start)]
         if self.best is not None and self.over_best is not None:
             rivals.append(("best of the grid", self.best, "s", _plots.BLACK, self.over_best))
-        reference = float(self.fresh_regrets[0])
         for i, (name, tuned) in enumerate(self.tuned.items()):
             left_axes, right_axes = axes[i]
-            left_axes.plot(
-                self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path"
-            )
-            left_axes.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
-            left_axes.set(xlabel="step", ylabel=in_greek(name), yscale="log", title=self.estimator)
+            left_axes.plot(self.path[:, i], color=_plots.GREY, marker="o", markersize=3)
+            left_axes.axhline(tuned, color=_plots.VERMILION, linestyle="--")
+            left_axes.set(xlabel=f"step of {self.estimator}", ylabel=in_greek(name), yscale="log")
             _plots.plain_numbers(left_axes.yaxis)
             left_axes.xaxis.get_major_locator().set_params(integer=True)
-            left_axes.legend(frameon=False)
-            right_axes.set(
-                xlabel=in_greek(name),
-                ylabel="mean regret on fresh instances",
-                xscale="log",
-                title="bars: difference to the tuned value",
-            )
-            if len(self.grid):
-                right_axes.plot(self.grid[:, i], self.grid_regrets, color=_plots.GREY, marker=".",
-                                label="grid, on its own instances")  # fmt: skip
+            above = "regret above the tuned (reward)"
+            right_axes.set(xlabel=in_greek(name), ylabel=above, xscale="log")
             for label, at, marker, colour, gain in rivals:
                 ends = [[gain.value - gain.low], [gain.high - gain.value]]
-                right_axes.errorbar(at[name], reference + gain.value, np.nan_to_num(ends), color=colour,
+                right_axes.errorbar(at[name], gain.value, np.nan_to_num(ends), color=colour,
                                     marker=marker, linestyle="", capsize=3, label=label)  # fmt: skip
-            right_axes.plot(tuned, reference, "D", color=_plots.VERMILION, label="tuned")
-            right_axes.axhline(reference, color=_plots.VERMILION, linestyle=":", linewidth=1)
-            compared = [tuned, *(at[name] for _, at, *_ in rivals), *self.grid[:, i]]
+            right_axes.plot(tuned, 0, "D", color=_plots.VERMILION, label="tuned")
+            right_axes.axhline(0, color=_plots.VERMILION, linestyle=":", linewidth=1)
+            compared = [tuned, *(at[name] for _, at, *_ in rivals)]
             _plots.label_grid(right_axes.xaxis, np.unique(compared), log=True, share=0.16)
             right_axes.margins(x=0.1)
-            right_axes.legend(frameon=False, fontsize=8)
+        _plots.set_key(figure, *axes[0, 1].get_legend_handles_labels())
         return finished(figure, path, width)
 
 

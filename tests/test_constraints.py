@@ -262,9 +262,10 @@ def test_cents_end_where_decimals_end() -> None:
     for case in range(60):
         count = rng.integers(1, 4)
         prices = rng.integers(1, 100, count).tolist()
-        budget = int(rng.choice([60, 100, rng.integers(1, 5000)]))
         arms = FiniteArms.empirical([[([0.5], [price / 100]) for price in prices]])
         order = rng.integers(0, count, 5000)
+        # a sum that this order pays exactly: there a tick too few plays one pull more
+        budget = int(np.cumsum(np.array(prices)[order])[rng.integers(2, 60)])
         paid = np.cumsum(np.asarray(arms.prices())[0][order])
         for rule in ("counts", "forfeits"):
             limit = jb.TotalBudget(budget / 100, last_pull=rule).prepare(arms)
@@ -302,14 +303,19 @@ def test_costs_that_vary_in_cents_end_where_decimals_end() -> None:
     rng = np.random.default_rng(62)
     for case in range(40):
         cents = rng.integers(1, 60, rng.integers(2, 5))
-        budget = int(rng.choice([60, 100, rng.integers(50, 3000)]))
         arms = FiniteArms.empirical([[([0.5] * len(cents), list(cents / 100))]])
         table = jb.environments.RequestTable.of(np.full((len(cents), 1), 0.5), cents[:, None] / 100)
         order = rng.integers(0, len(cents), 4000)
-        for world in (arms, table, jb.environments.Stocked.of(arms, pulls=[5000])):
-            paid = np.cumsum(np.asarray(world.listed_costs())[0][order])  # type: ignore[arg-type]
+        budget = int(np.cumsum(cents[order])[rng.integers(2, 60)])
+        stocked = jb.environments.Stocked.of(arms, pulls=[5000])
+        resting = jb.environments.WithNullArm(table)
+        late = jb.environments.Delayed(arms, jb.environments.FixedDelay(2))
+        for world in (arms, table, stocked, resting, late):
+            listed = np.asarray(world.listed_costs()).reshape(len(cents))
+            amount = budget / 100 if world is not late else [budget / 100]
+            paid = np.cumsum(listed[order])  # type: ignore[arg-type]
             for rule in ("counts", "forfeits"):
-                limit = jb.TotalBudget(budget / 100, last_pull=rule).prepare(world)
-                end, sums = ticks.join(limit.budget)[0], np.cumsum(cents[order])  # type: ignore[attr-defined]
+                limit = jb.TotalBudget(amount, last_pull=rule).prepare(world)
+                end, sums = ticks.join(limit.budget).ravel()[0], np.cumsum(cents[order])  # type: ignore[attr-defined]
                 same = (paid < end, sums < budget) if rule == "counts" else (paid <= end, sums <= budget)  # fmt: skip
                 assert (same[0] == same[1]).all(), (case, cents, budget, rule)

@@ -38,13 +38,13 @@ LAZY = {
 
 # Each floor may import those above it in this list, never those below.
 FLOORS = (
-    ("_tables", "_plots"),
+    ("_names", "_tables", "_plots"),
     ("core",),
     ("_numerics", "_files", "_progress", "_provenance", "statistics"),
     ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
-    ("interfaces", "gradients", "testing", "sweeps"),
+    ("interfaces", "gradients", "logs", "testing", "sweeps"),
     ("tuning",),
     ("apps.drawing",),
     ("apps.comparison", "apps.live"),

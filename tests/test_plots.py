@@ -14,15 +14,24 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._plots import _labels, _plain, empty_figure, encoded, line_chart
+from jaxbandits._plots import (
+    _labels,
+    _plain,
+    empty_figure,
+    encoded,
+    is_log,
+    line_chart,
+    short_names,
+)
+from jaxbandits.result import pick
 from tests.contract.worlds import KEY
 from tests.processes import python
 
 X = np.linspace(10, 500, 20)
 WORDS = {
     "title": "mean of 19 instances",
-    "across": "budget spent [€]",
-    "up": "regret [conversions]",
+    "across": "budget spent (€)",
+    "up": "regret (conversions)",
 }
 
 
@@ -46,7 +55,8 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
         figure.axes[0].xaxis.label,
         figure.axes[0].yaxis.label,
     ]
-    parts += [text for text in figure.axes[0].get_xticklabels() if text.get_text()]
+    last = figure.axes[0].get_xlim()[1]
+    parts += [x for x in figure.axes[0].get_xticklabels() if x.get_position()[0] <= last]
     for part in parts:
         box = part.get_window_extent()
         assert (
@@ -207,7 +217,7 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
         assert path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty_figure()[1], width="column")
-    assert "OmegaUCB(ρ=0.25)" in {
+    assert "OmegaUCB, ρ = 0.25" in {
         line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()
     }
     axes, curve = (
@@ -216,9 +226,31 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     )
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert axes.get_xlabel() == "ρ, log scale"
-    assert star.get_xdata() == [curve.parameters["rho"][curve.best]]
+    assert star.get_xdata() == [curve.parameters["rho"][curve.best]] and star.get_ydata() == [0]
+    line = axes.get_lines()[0]  # a difference is drawn as one
+    assert np.allclose(line.get_ydata(), curve.apart["difference"].values)
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
         sweep.plot.sensitivity("alpha")
+
+
+def test_labels_say_what_differs_and_a_doubling_grid_is_logarithmic() -> None:
+    names = ["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=0.5)", "MUCB(alpha=0.0625)"]
+    assert short_names(names) == ["OmegaUCB, ρ = 0.0345", "OmegaUCB, ρ = 0.5", "MUCB"]
+    assert short_names(["a(x=1.00001)", "a(x=1.00002)"]) == ["a(x=1.00001)", "a(x=1.00002)"]
+    assert short_names(["In(policy=A(b=1))", "MUCB"]) == ["In(policy=A(b=1))", "MUCB"]
+    for grid, log in (([1, 2, 4], True), ([1, 2, 3], False), ([0, 1, 2], False), ([1, 2], False)):
+        assert is_log(np.array(grid, float)) is log
+
+
+def test_one_run_has_no_interval_and_no_distribution() -> None:
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 2, [[0.9, 0.3]] * 2)
+    result = jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(8), key=KEY, marks=2, engine="scan")
+    assert "95" in result.plot.regret("instance").axes[0].get_title()
+    assert result.plot.pulls(1).get_suptitle() == "mean of 1 run on instance 1 of 2 instances"
+    alone = pick(result, instances=[0])
+    assert alone.plot.regret("replicate").axes[0].get_title() == "1 run, no interval"
+    with pytest.raises(jb.InputError, match="'one run of each setting' given; it must be of two"):
+        alone.plot.distribution()
 
 
 def test_the_style_for_a_column() -> None:

@@ -12,6 +12,7 @@ import json
 import platform
 import re
 from functools import cache
+from typing import Any
 
 import jax
 import jaxlib
@@ -140,3 +141,36 @@ def test_instances_are_numbers_unless_they_are_named() -> None:
     )
     with pytest.raises(jb.InputError, match=r"result\.regret\.sel\(replicate=0\)"):
         sample_result().sel(instance=2)
+
+
+def test_a_sweep_says_where_it_comes_from_and_what_to_cite() -> None:
+    worlds = {
+        name: jb.environments.random_bernoulli(jax.random.key(seed), instances=size, arms=2)
+        for name, seed, size in (("small", 0, 1), ("wide", 1, 4), ("again", 2, 2))
+    }
+
+    def found(rho: float) -> Any:
+        return jb.sweep(
+            jb.Sweep(
+                policies=[jb.policies.OmegaUCB(rho=[0.25, rho]), jb.policies.UCB1()],
+                environments=worlds,
+                budgets=[20.0, 40.0],
+                constraint=lambda _, budget: jb.TotalBudget(budget, last_pull="counts"),
+                engine="scan",
+            )
+        )
+
+    result = found(1.0)
+    record = result.provenance()
+    assert record["policies"] == ["OmegaUCB(rho=0.25)", "OmegaUCB(rho=1)", "UCB1"]
+    assert record["engines"] == ["scan"] * 3
+    assert record["constraint"]["budget"] == [20.0, 40.0]
+    assert record["made_by"].count("random_bernoulli(") == 3
+    assert (
+        "3 settings × 4 instances × 1 replicate; root key [0, 0]; instance ids 0 to 3"
+        in record.text()
+    )
+    assert json.loads(json.dumps(record))["digest"] == found(1.0).provenance()["digest"]
+    assert record["digest"] != found(2.0).provenance()["digest"]
+    entries = [jb.cite(policy).split("\n\n")[1:] for policy in (jb.policies.OmegaUCB, "UCB1")]
+    assert jb.cite(result).split("\n\n")[1:] == [x.rstrip("\n") for x in entries[0]] + entries[1]

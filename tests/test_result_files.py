@@ -198,16 +198,7 @@ def test_a_file_gets_the_rights_of_the_umask(tmp_path, result):
 @pytest.mark.parametrize(
     "bad", [object(), np.array([None]), jax.random.key(0), np.zeros(2, "V2"), np.datetime64(1, "s")]
 )
-def test_a_state_with_an_object_is_refused_by_name(tmp_path, bad):
-    with pytest.raises(jb.InputError, match=r"^arrays: state\['mine'\]: .*nothing is pickled"):
-        jb.live.save(tmp_path / "s.npz", {"fine": np.zeros(2), "mine": bad}, policy=None)
+def test_an_object_is_refused_by_name(tmp_path, bad):
+    with pytest.raises(jb.InputError, match=r"^arrays: mine: .*nothing is pickled"):
+        _files.save_arrays("arrays", tmp_path / "s.npz", {"fine": np.zeros(2), "mine": bad})
     assert not list(tmp_path.iterdir())
-
-
-def test_a_file_that_holds_no_state_is_refused(tmp_path):
-    path = tmp_path / "s.npz"
-    jb.live.save(path, {"x": np.arange(3)}, policy=None)
-    assert jb.live.load(path, like={"x": np.arange(3)})["x"].tolist() == [0, 1, 2]
-    np.savez(path, about=np.array(json.dumps({"structure": "x"})), leaf0=np.arange(3))
-    with pytest.raises(jb.InputError, match=r"^path: .* a saved state"):
-        jb.live.load(path, like={"x": np.arange(3)})

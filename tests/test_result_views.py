@@ -14,7 +14,7 @@ import xarray
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
-from jaxbandits._tables import in_greek
+from jaxbandits._plots import short_names
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
 from jaxbandits.result import About
 from tests.contract.worlds import KEY, world
@@ -126,8 +126,8 @@ def test_pictures_show_what_the_result_says() -> None:
     result = sample_result()
     axes = result.plot.regret(over="replicate").axes[0]
     means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
-    for i, name in enumerate(result.settings):
-        assert means[in_greek(name)] == pytest.approx(result.regret.values[i, ..., -1].mean())
+    for i, name in enumerate(short_names(result.settings)):
+        assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
     assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
 
     figure = Figure()
@@ -150,7 +150,7 @@ def test_pictures_show_what_the_result_says() -> None:
 
     bars = result.plot.pulls(1).axes[0]
     widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)
-    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls, instance 1"
+    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls"
     with pytest.raises(jb.InputError, match="instance: 3 given; it must be from 0 to 2"):
         result.plot.pulls(3)
 
@@ -160,11 +160,48 @@ def test_pictures_show_what_the_result_says() -> None:
     assert curves[0].get_ydata()[-1] == pytest.approx(1 / 12)
 
 
+def test_objects_speak_in_units_and_a_notebook_shows_their_numbers() -> None:
+    arms = jb.environments.FiniteArms.bernoulli([0.75, 0.5], [0.5, 0.25])
+    world, policy = jb.environments.WithNullArm(arms), OmegaUCB(rho=[0.25, 1.0])
+    assert repr(world) == (
+        "WithNullArm(FiniteArms(1 instance × 2 arms; BernoulliLaw; reward 0.75, 0.5; cost 0.5, 0.25))"
+    )
+    result = jb.simulate(policy, arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=2)
+    ends = result.regret[..., -1]
+    estimate = jb.statistics.mean(ends, over="replicate")
+    alone = jb.statistics.mean(ends[0, :, :1], over="replicate")
+    assert repr(alone) == f"Estimate({float(ends[0, 0, 0]):.5g}; 1 unit: no interval; few units)"
+    assert "nan" not in f"{alone} {alone!r} {estimate!r}"
+    gradient = jb.gradients.exact.estimate(jb.policies.MUCB(), arms, jb.Horizon(3))
+    shown = [
+        (arms, "<td>0</td><td>1</td><td>0.5</td><td>0.25</td>", "reward 0.75, 0.5"),
+        (policy, "<td>rho</td><td>[0.25, 1.0]</td>", "rho=[0.25, 1.0]"),
+        (result, "4 horizon", f"mean regret at the end {float(ends[0].mean()):.4g}"),
+        (estimate, f"<td>{float(estimate.high[1]):.5g}</td>", f"{float(estimate.low[0]):.5g} to"),
+    ]
+    for thing, cell, words in shown:
+        assert "\n" not in repr(thing) and words in repr(thing)
+        assert cell in thing._repr_html_() and "<table>" in thing._repr_html_()
+    slope = f"{gradient.gradient['mean_reward'][0, 0, 1]:.4g}"
+    assert f"<td>{slope}</td>" in gradient._repr_html_() and slope in repr(gradient)
+    many = jb.environments.FiniteArms.bernoulli(np.full((20, 4), 0.5), np.full((20, 4), 0.5))
+    assert many._repr_html_().count("<tr>") == 31 and "… 50 more rows" in many._repr_html_()
+
+
+def test_a_name_that_is_nearly_right_is_named() -> None:
+    with pytest.raises(AttributeError, match="no OmegaUcb; did you mean OmegaUCB"):
+        jb.policies.OmegaUcb  # noqa: B018
+
+
 def test_names_of_large_worlds_stay_short() -> None:
     means = np.full((100, 10), 0.5)
     arms = jb.environments.FiniteArms.bernoulli(means, means)
-    assert len(repr(arms)) < 200 and "int32[100, 10]" in repr(arms)
+    assert (
+        repr(arms)
+        == "FiniteArms(100 instances × 10 arms; BernoulliLaw; reward 0.5 to 0.5; cost 0.5 to 0.5)"
+    )
     assert repr(OmegaUCB(rho=0.25)) == "OmegaUCB(rho=0.25)"
+    assert repr(OmegaUCB(rho=np.linspace(0.5, 2, 40))) == "OmegaUCB(rho=[40 values, 0.5 to 2])"
     traced = []
     jax.eval_shape(lambda rho: traced.append(repr(OmegaUCB(rho=rho))), np.float32(1))
     assert traced[0].startswith("OmegaUCB(rho=")

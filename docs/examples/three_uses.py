@@ -54,7 +54,7 @@ axes.errorbar(
 )
 axes.axhline(0, color="black", linewidth=0.8)
 axes.set(
-    xlabel="θ of SoftElim, log scale", ylabel="slope of the regret in θ [reward]", xscale="log"
+    xlabel="θ of SoftElim, log scale", ylabel="slope of the regret in θ (reward)", xscale="log"
 )
 axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
 axes.minorticks_off()

@@ -37,7 +37,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
 steps = np.arange(1, len(worst.path) + 1)
 left.plot(steps, worst.path, color="C5", linestyle="-", linewidth=0.8)
 left.plot(steps, worst.path.mean(axis=1), color="C0", label="mean of six starts")
-left.set(xlabel="step of the ascent", ylabel="regret, estimated on the way [reward]", ylim=0)
+left.set(xlabel="step of the ascent", ylabel="regret, estimated on the way (reward)", ylim=0)
 order = np.arange(1, worst.objective.size + 1)
 right.plot(
     order,
@@ -55,7 +55,7 @@ right.errorbar(
     color="C0",
     label="six found ones, 95 %",
 )
-right.set(xlabel="rank", ylabel="regret on 2,000 fresh runs [reward]", ylim=0, xticks=order)
+right.set(xlabel="rank", ylabel="regret on 2,000 fresh runs (reward)", ylim=0, xticks=order)
 left.legend()
 right.legend()
 plt.show()

@@ -40,7 +40,7 @@ for number, name in enumerate(policies):
     mean, low, high = (part[number] for part in (found.value, found.low, found.high))
     axes.errorbar(delays, mean, yerr=[mean - low, high - mean], marker="o", label=name)
 axes.set(
-    xscale="symlog", xlabel="delay [requests]", ylabel="regret when 200 are spent [reward]", ylim=0
+    xscale="symlog", xlabel="delay (requests)", ylabel="regret when 200 are spent (reward)", ylim=0
 )
 axes.set_xticks(delays, delays)
 axes.minorticks_off()

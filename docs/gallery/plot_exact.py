@@ -50,9 +50,9 @@ for number, (name, policy) in enumerate(policies.items()):
     right.errorbar(
         budgets + 0.1 * number, mean - value, yerr=[mean - low, high - mean], fmt="o", label=name
     )
-left.set(xlabel="budget [cost]", ylabel="expected regret [reward]", ylim=0)
+left.set(xlabel="budget (cost)", ylabel="expected regret (reward)", ylim=0)
 right.axhline(0, color="black", linewidth=0.8)
-right.set(xlabel="budget [cost]", ylabel="simulated − exact [reward], 95 %")
+right.set(xlabel="budget (cost)", ylabel="simulated − exact (reward), 95 %")
 left.legend()
 right.legend()
 plt.show()

@@ -61,7 +61,7 @@ for paper, (players, world, limit, over) in papers.items():
     result = jb.simulate(list(players.values()), world, limit, **options)
     figure, axes = plt.subplots()
     result.plot.regret(over, settings=dict(zip(result.settings, players, strict=True)), ax=axes)
-    axes.set_ylabel("regret [reward]")
+    axes.set_ylabel("regret (reward)")
     figure.savefig(f"{folder}/{paper}.pdf")
     plt.show()
 

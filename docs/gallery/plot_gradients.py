@@ -37,7 +37,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
 lines = ([one.value.item() for one in truth], [one.gradient["theta"].item() for one in truth])
 points = (found.value[:, 0], found.gradient["theta"][:, 0])
 errors = (found.standard_error["value"][:, 0], found.standard_error["theta"][:, 0])
-labels = ("expected regret after 25 rounds [reward]", "its slope in θ [reward per unit of θ]")
+labels = ("expected regret after 25 rounds (reward)", "its slope in θ (reward per unit of θ)")
 for axes, line, point, error, label in zip(
     (left, right), lines, points, errors, labels, strict=True
 ):

@@ -56,13 +56,13 @@ left.set(
     xscale="log",
     yscale="log",
     xlim=1,
-    xlabel="regret at the end [reward]",
+    xlabel="regret at the end (reward)",
     ylabel="share of runs with at least that",
 )
 right.set(
     xticks=[1, 10, 20],
     xlabel="twenty samples of 100 instances, sorted",
-    ylabel="mean regret of the sample [reward]",
+    ylabel="mean regret of the sample (reward)",
     ylim=0,
 )
 left.legend()

@@ -53,8 +53,8 @@ for setting in result.settings:
         )
         axes.plot(money, band.value, label=setting)
         axes.fill_between(money, band.low, band.high, alpha=0.2)
-left.set(xlabel="money spent", ylabel="regret [reward]", ylim=0)
-right.set(xlabel="money spent", ylabel="more regret than ω-UCB [reward], paired")
+left.set(xlabel="money spent", ylabel="regret (reward)", ylim=0)
+right.set(xlabel="money spent", ylabel="more regret than ω-UCB (reward), paired")
 left.legend()
 plt.show()
 

@@ -30,7 +30,7 @@ figure, axes = plt.subplots()
 for number, name in enumerate(names):
     axes.plot(result.marks, band.value[number], label=name)
     axes.fill_between(result.marks, band.low[number], band.high[number], alpha=0.15)
-axes.set(xlabel="share of the budget that is spent", ylabel="regret [reward]", ylim=0)
+axes.set(xlabel="share of the budget that is spent", ylabel="regret (reward)", ylim=0)
 axes.legend()
 plt.show()
 

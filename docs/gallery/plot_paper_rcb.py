@@ -59,7 +59,7 @@ axes.plot(
     linestyle="-",
     label="∝ B",
 )
-axes.set(xscale="log", yscale="log", xlabel="budget B [cost]", ylabel="regret [reward], β = 1")
+axes.set(xscale="log", yscale="log", xlabel="budget B (cost)", ylabel="regret (reward), β = 1")
 axes.legend()
 plt.show()
 

@@ -40,7 +40,7 @@ for axes, values in zip(panels, (result.realised_regret, result.count("skips")),
         axes.fill_between(
             rounds * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2
         )
-panels[0].set(xlabel="round", ylabel="regret [reward]", ylim=0)
+panels[0].set(xlabel="round", ylabel="regret (reward)", ylim=0)
 panels[1].set(xlabel="round", ylabel="skipped rounds", ylim=0)
 panels[0].legend()
 plt.show()

@@ -55,7 +55,7 @@ axes.plot(
 axes.set(
     xscale="log",
     xlabel="ρ",
-    ylabel="regret at the end [reward]",
+    ylabel="regret at the end (reward)",
     ylim=0,
     title=curve.recommendation(),
 )

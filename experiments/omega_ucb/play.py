@@ -18,6 +18,7 @@ import jaxbandits as jb
 from experiments.common import Options, Row, row, simulated, swept
 from experiments.omega_ucb.ads import read_ads
 from jaxbandits.apps.comparison.worlds import scaled_means
+from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import (
     FiniteArms,
@@ -26,6 +27,8 @@ from jaxbandits.environments import (
     random_generalised_bernoulli,
 )
 from jaxbandits.environments.finite import uniforms
+from jaxbandits.policies.base import money_left
+from jaxbandits.policies.wrappers import Around
 
 SEED = 4
 KEY = jax.random.key(SEED)
@@ -83,9 +86,23 @@ class ConstantAlpha(jb.policies.OmegaUCB):
         )
 
 
+@jb.pytree
+class ToldOfTime(Around):
+    """The inner policy plans for T rounds, which end nothing: time is a resource to it alone."""
+
+    policy: jb.Policy = jb.leaf()
+    horizon: Any = jb.leaf(integer=True, at_least=1)
+
+    def select(self, state: Any, key: jax.Array, view: jb.View) -> tuple[Any, jax.Array]:
+        time = ticks.count(self.horizon - view.round + 1)
+        left = jax.tree.map(lambda x, rounds: jnp.append(x, rounds), money_left(view), time)
+        return self.policy.select(state, key, view._replace(left=left))  # type: ignore[return-value]
+
+
 def paper_policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
     """All policies by name, as they are played on these arms."""
     cheapest, width = least_cost(arms), np.asarray(arms.present).sum(axis=1)
+    one_cost = jb.policies.PDBwK.for_budget(steps(options) * cheapest, width)
     return {
         "ω-UCB": jb.policies.OmegaUCB(rho=RHOS),
         "ω*-UCB": jb.policies.OmegaStarUCB(rho=RHOS),
@@ -104,10 +121,11 @@ def paper_policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
         "ε-first": jb.policies.EpsilonFirst(),
         "fractional KUBE": jb.policies.FractionalKUBE(),
         "UCB-BV1": jb.policies.UCBBV1(min_cost=cheapest[None]),
-        "PD-BwK": jb.policies.PDBwK.for_budget(steps(options) * cheapest, width),
+        "PD-BwK": one_cost,
         # T = B / min μ^c: as many rounds as the cheapest arm alone would take
-        "PD-BwK with time": jb.policies.PDBwKWithTime.for_budget(
-            steps(options) * cheapest, width, steps(options)
+        "PD-BwK with time": ToldOfTime(
+            jb.policies.PrimalDualBwK(jb.policies.RadBounds(one_cost.c_rad)),
+            horizon=steps(options),
         ),
     }
 

@@ -248,8 +248,6 @@ def _value_by_ratio(
     slack = (gain - ratio * paid) / paid.mean()
     fixed_slack = (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()
     error, errors = _mean_error(slack - fixed_slack), (_mean_error(slack), _mean_error(fixed_slack))
-    low, high = (
-        max(min(ratio, last) - fixed - _Z * error, 0.0),
-        max(ratio, last) - fixed + _Z * error,
-    )
+    low = max(min(ratio, last) - fixed - _Z * error, 0.0)
+    high = max(ratio, last) - fixed + _Z * error
     return ContextValue(last, fixed, max(last - fixed, 0.0), low, high, np.array([last]), *errors)

@@ -219,57 +219,71 @@ def simplex(
         allowed = xp.ones((*lead, arms), bool)
     enters_at_all = xp.concatenate([xp.ones((*lead, m), bool), allowed], axis=-1)
 
-    def exchange(now: _Tableau) -> _Tableau:
+    def entering(now: _Tableau) -> Any:
+        """The variable of the largest gain, or the first that gains where nothing moved."""
         gain = now.rows[..., -1, :-1]
         better = enters_at_all & (gain < -small)
         best = better & (
             now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None])
         )
-        entering = xp.min(xp.where(best, ids, never), axis=-1)
-        at_end = entering == never
-        enters = (ids == entering[..., None])[..., None, :]
-        column = xp.sum(xp.where(enters, now.rows[..., :-1], 0), axis=-1)
+        return xp.min(xp.where(best, ids, never), axis=-1)
+
+    def ratio_test(now: _Tableau, column: Any, original: Any) -> tuple[Any, Any]:
+        """(right side over what the entering variable takes of each row, ∞ for none; does it take?)."""
+        # A number of the column is a sum over the inverse of the basis: rounding leaves a share of
+        # its largest terms, below which it is no number that a row may be divided by.
         inverse = xp.abs(now.rows[..., :-1, :m])
-        was = xp.sum(xp.where(enters, table, 0), axis=-1)[..., None, :]
-        least_sure = xp.sum(xp.maximum(inverse, now.terms) * was, axis=-1)
+        least_sure = xp.sum(xp.maximum(inverse, now.terms) * original[..., None, :], axis=-1)
         # Where nothing is left, as in a degenerate vertex, only a number that is beyond doubt may
         # be exchanged.
         some_left = now.rows[..., :-1, -1] > noise * xp.sum(inverse * right[..., None, :], axis=-1)
-        over = (column[..., :-1] > noise) | ((column[..., :-1] > noise * least_sure) & some_left)
-        ratio = xp.where(over, now.rows[..., :-1, -1] / xp.where(over, column[..., :-1], 1), xp.inf)
+        takes = (column > noise) | ((column > noise * least_sure) & some_left)
+        return xp.where(takes, now.rows[..., :-1, -1] / xp.where(takes, column, 1), xp.inf), takes
+
+    def exchange(now: _Tableau) -> _Tableau:
+        """One step: a variable enters the basis, and the one that is 0 first leaves it."""
+        enters = entering(now)
+        at_end = enters == never
+        is_entering = (ids == enters[..., None])[..., None, :]
+        column = xp.sum(xp.where(is_entering, now.rows[..., :-1], 0), axis=-1)
+        original = xp.sum(xp.where(is_entering, table, 0), axis=-1)
+        ratio, takes = ratio_test(now, column[..., :-1], original)
         lowest_ratio = xp.min(ratio, axis=-1)
-        out = xp.min(xp.where(over & (ratio <= lowest_ratio[..., None]), now.basis, never), axis=-1)
-        endless = ~at_end & ~xp.any(over, axis=-1)
+        leaving = xp.min(
+            xp.where(takes & (ratio <= lowest_ratio[..., None]), now.basis, never), axis=-1
+        )
+        # It takes nothing of any row: it may grow for ever.
+        endless = ~at_end & ~xp.any(takes, axis=-1)
         moves = now.running & ~at_end & ~endless
-        leaves = now.basis == out[..., None]
-        by = xp.sum(xp.where(leaves, column[..., :-1], 0), axis=-1)
-        row = (
-            xp.sum(xp.where(leaves[..., None], now.rows[..., :-1, :], 0), axis=-2)
-            / xp.where(moves, by, 1)[..., None]
-        )
-        before = (
-            xp.sum(xp.where(leaves[..., None], now.terms, 0), axis=-2)
-            / xp.where(moves, by, 1)[..., None]
-        )
-        terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
-        is_pivot_row = xp.concatenate([leaves, xp.zeros_like(leaves[..., :1])], axis=-1)[..., None]
+        is_pivot = now.basis == leaving[..., None]
+        pivot = xp.where(moves, xp.sum(xp.where(is_pivot, column[..., :-1], 0), axis=-1), 1)[
+            ..., None
+        ]
+
+        def pivot_row(x: Any) -> Any:
+            return xp.sum(xp.where(is_pivot[..., None], x, 0), axis=-2) / pivot
+
+        # The pivot row is divided; of every other row so much of it is subtracted that the entering
+        # variable has 0 there.
+        row = pivot_row(now.rows[..., :-1, :])
+        is_pivot_row = xp.concatenate([is_pivot, xp.zeros_like(is_pivot[..., :1])], axis=-1)
         after = xp.where(
-            is_pivot_row, row[..., None, :], now.rows - column[..., None] * row[..., None, :]
+            is_pivot_row[..., None],
+            row[..., None, :],
+            now.rows - column[..., None] * row[..., None, :],
         )
         # What rounding leaves below 0 would be no vertex
         after = xp.where(levels, xp.maximum(after, 0), after)
+        terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
+        terms = xp.where(is_pivot[..., None], pivot_row(now.terms)[..., None, :], terms)
         return _Tableau(
             xp.where(moves[..., None, None], after, now.rows),
-            xp.where(
-                moves[..., None, None],
-                xp.where(leaves[..., None], before[..., None, :], terms),
-                now.terms,
-            ),
-            xp.where(moves[..., None] & leaves, entering[..., None], now.basis),
+            xp.where(moves[..., None, None], terms, now.terms),
+            xp.where(moves[..., None] & is_pivot, enters[..., None], now.basis),
             now.pivots + moves,
             xp.where(moves, lowest_ratio <= 0, now.stuck),
             moves,
-            xp.where(now.running & endless, entering, now.endless),
+            xp.where(now.running & endless, enters, now.endless),
         )
 
     def goes_on(now: _Tableau) -> Any:

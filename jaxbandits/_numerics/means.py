@@ -60,9 +60,6 @@ class LinearMeans(Means):
         One θ for all arms has K = 1; it is for contexts with a row for each arm. Instances stand
         before all.
 
-        Raises:
-            InputError: another shape, or values that are not finite.
-
         Example:
             >>> import jaxbandits as jb
             >>> jb.environments.LinearMeans.of([[0.5, 0.1, -0.2], [0.4, 0.0, 0.3]]).theta.shape
@@ -92,7 +89,6 @@ class LinearMeans(Means):
         return theta[:, 0] + inner_product(theta[:, 1:], context[None])
 
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """The mean: the linear form itself."""
         return self.linear(context, arm)
 
 
@@ -111,5 +107,4 @@ class LogisticMeans(LinearMeans):
     """
 
     def at(self, context: jax.Array, arm: jax.Array) -> jax.Array:
-        """The mean: σ of the linear form."""
         return jax.nn.sigmoid(self.linear(context, arm))

@@ -17,6 +17,7 @@ from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Policy
 from jaxbandits.result import Result
+from jaxbandits.sweeps.result import SweepResult
 
 __all__ = ["cite"]
 
@@ -31,7 +32,7 @@ class Citation(str):
         return str(self)
 
 
-def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation:
+def cite(policy: Policy | type[Policy] | str | Result | SweepResult | None = None) -> Citation:
     """BibTeX of this package, and of the papers behind a policy, or behind all that a result
     played.
 
@@ -40,8 +41,8 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
 
     Args:
         policy: a policy, its class, or the name of either: ``"OmegaUCB"``, or as the command has it
-            ``"omega_ucb"``. A :class:`~jaxbandits.Result`: what its settings are made of, and the
-            version that played them. None: the package alone.
+            ``"omega_ucb"``. A :class:`~jaxbandits.Result` or what :func:`~jaxbandits.sweep` gave:
+            what its settings are made of, and the version that played them. None: the package alone.
 
     Returns:
         The entries, as text: ``print(jb.cite(policy))``.
@@ -58,14 +59,13 @@ def cite(policy: Policy | type[Policy] | str | Result | None = None) -> Citation
         ...
         }
     """
-    if isinstance(policy, Result):
-        about = policy.about
-        # a file of an earlier version says no more than the class of each policy
-        settings = about.classes or [[row["policy"]] for row in about.parameters]
-        software, classes = (
-            _software(about.jaxbandits, about.code),
-            [name for setting in settings for name in setting],
-        )
+    if isinstance(policy, (Result, SweepResult)):
+        played = [policy] if isinstance(policy, Result) else list(policy.results.values())
+        software, classes = _software(played[0].about.jaxbandits, played[0].about.code), []
+        for about in (result.about for result in played):
+            # a file of an earlier version says no more than the class of each policy
+            for setting in about.classes or [[row["policy"]] for row in about.parameters]:
+                classes += setting
     else:
         software, classes = _software(__version__), []
         for kind in _kinds(policy) if policy is not None else ():

@@ -4,6 +4,6 @@ of the three nouns.
 Authors of policies, environments and constraints import from here.
 """
 
-import lazy_loader
+from jaxbandits._names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

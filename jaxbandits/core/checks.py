@@ -37,7 +37,9 @@ _NEVER_REFUSED = 1 << 27  # bytes
 class InputError(ValueError):
     """Input that cannot be used: an argument, a file or a cell of a file.
 
-    The message is one line that names the argument, the value given and what it may be.
+    The message is one line that names the argument, the value given and what it may be. Numbers
+    and shapes that a docstring leaves out are one before anything is compiled; where nothing but
+    that can go wrong, the docstring has no section *Raises*.
     """
 
 

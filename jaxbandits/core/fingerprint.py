@@ -236,11 +236,9 @@ def _of_jaxpr(closed: Any, done: dict[int, tuple[Any, bytes]]) -> bytes:
     """A digest with variables numbered in order; ``done`` holds earlier ones by jaxpr id."""
     if id(closed) in done:
         return done[id(closed)][1]
-    jaxpr, numbers, hasher = (
-        getattr(closed, "jaxpr", closed),
-        itertools.count(),
-        hashlib.blake2b(digest_size=20),
-    )
+    jaxpr = getattr(closed, "jaxpr", closed)
+    numbers = itertools.count()
+    hasher = hashlib.blake2b(digest_size=20)
     names: dict[Any, str] = {}
 
     def variables(binders: Iterable[Any]) -> str:

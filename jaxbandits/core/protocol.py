@@ -7,6 +7,7 @@ The runner batches.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -16,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits._tables import Shown, Table, count_of, span
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
-from jaxbandits.core.pytrees import Pytree, select_tree
+from jaxbandits.core.pytrees import Pytree, select_tree, short, short_value
 from jaxbandits.core.ticks import Total
 
 
@@ -135,8 +137,15 @@ class Observation(NamedTuple):
 # --- the three nouns
 
 
-class _Fields:
+class _Fields(Shown):
     """Takes no values until :func:`~jaxbandits.core.pytrees.pytree` has made its fields."""
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _shown_rows(self) -> Table:
+        fields = ((x.name, getattr(self, x.name)) for x in dataclasses.fields(self))  # type: ignore[arg-type]
+        return Table(("field", "value"), [(name, short_value(x)) for name, x in fields])
 
     def __init__(self, *values: Any, **fields: Any):
         if values or fields:
@@ -167,6 +176,54 @@ class Environment(_Fields):
     def instances(self) -> int:
         """Number of independent problems."""
         return int(jax.tree.leaves(self)[0].shape[0])
+
+    def __repr__(self) -> str:
+        try:
+            return self._in_units()
+        except Exception:  # while it is traced, or of a user's class: no error of its own
+            return short(self)
+
+    def _in_units(self) -> str:
+        # Tables are in ticks; a wrapper's sizes and means are those of the world inside.
+        fields = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}  # type: ignore[arg-type]
+        parts = [
+            repr(x)
+            if isinstance(x, Environment)
+            else type(x).__name__
+            if any(map(np.ndim, jax.tree.leaves(x)))
+            else f"{name}={x!r}"
+            for name, x in fields.items()
+            if x is not None and not np.ndim(x)
+        ]
+        if not any(isinstance(x, Environment) for x in fields.values()):
+            arms = getattr(self.spec, "arms", 0)
+            of_arms = f" × {count_of(arms, 'arm')}" if arms else ""
+            parts.insert(0, f"{count_of(self.instances, 'instance')}{of_arms}")
+        parts += [f"{kind} {span(x.ravel())}" for kind, x in self._means_in_units().items()]
+        return f"{type(self).__qualname__}({'; '.join(parts)})"
+
+    def _means_in_units(self) -> dict[str, np.ndarray]:
+        """Mean reward and cost in units, where there are tables of them; NaN of absent arms."""
+        exists = np.asarray(getattr(self, "present", True))
+        tables: dict[str, Any] = {x: getattr(self, f"mean_{x}", 0) for x in ("reward", "cost")}
+        return {
+            kind: np.where(
+                exists[..., None] if np.ndim(x) > exists.ndim > 0 else exists,
+                ticks.to_units(np.asarray(x)),
+                np.nan,
+            )
+            for kind, x in tables.items()
+            if np.ndim(x) > 1
+        }
+
+    def _shown_rows(self) -> Table:
+        means = self._means_in_units()
+        if not means:
+            return super()._shown_rows()
+        places = np.ndindex(next(iter(means.values())).shape[:2])
+        numbers = ((at, [span(np.ravel(x[at])) for x in means.values()]) for at in places)
+        rows = [[*at, *of_arm] for at, of_arm in numbers if any(of_arm)]
+        return Table(("instance", "arm", *means), rows)
 
     @property
     def resources(self) -> int | None:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxbandits._tables import span
 from jaxbandits.core.checks import InputError, bad, brief, door
 from jaxbandits.core.fingerprint import exactly, hashable
 
@@ -107,15 +109,15 @@ def pytree(cls: type[T]) -> type[T]:
         >>> jax.tree.map(lambda x: 10 * x, Pair(one=1.0))
         Pair(one=10.0, two=20.0)
     """
-    if "__repr__" not in cls.__dict__:
-        cls.__repr__ = _short  # type: ignore[method-assign]
+    if cls.__repr__ is object.__repr__:
+        cls.__repr__ = short  # type: ignore[method-assign]
     for name in inspect.get_annotations(cls):
         default = getattr(vars(cls).get(name), "default", vars(cls).get(name))
         if not hashable(default):
             may_be = "a default that nobody can change, such as a number or a tuple, or left out"
             raise bad(f"{cls.__name__}.{name}", default, may_be)
     try:
-        node = dataclasses.dataclass(frozen=True, eq=False)(cls)
+        node = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
     except (TypeError, ValueError) as problem:  # fields in an order that Python does not take, say
         raise InputError(f"{cls.__name__}: {brief(problem)}") from None
     node.__init__ = door(node.__init__, cls.__name__)  # type: ignore[method-assign]
@@ -149,26 +151,25 @@ def pytree(cls: type[T]) -> type[T]:
 _MOST_SHOWN = 12  # numbers of an array
 
 
-def _short(self: Any) -> str:
-    """The class and its fields; of larger arrays type and shape alone."""
+def short(self: Any) -> str:
+    """The class and its fields; of larger arrays how many numbers, and from where to where."""
     fields = (
-        f"{field.name}={_brief_value(getattr(self, field.name))}"
+        f"{field.name}={short_value(getattr(self, field.name))}"
         for field in dataclasses.fields(self)
     )
     return f"{type(self).__qualname__}({', '.join(fields)})"
 
 
-def _brief_value(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    if (
-        isinstance(shape, tuple)
-        and hasattr(value, "dtype")
-        and getattr(value, "size", 0) > _MOST_SHOWN
-    ):
-        return f"{value.dtype}{list(shape)}"
+def short_value(value: Any) -> str:
+    """One field of :func:`short`. Tables (two axes and more) are in ticks, so they are not written out."""
     if isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN:
         return f"{type(value).__name__} of {len(value)}"
-    return repr(value)
+    if not hasattr(value, "dtype") or not getattr(value, "ndim", 0):
+        return repr(value)
+    if value.ndim == 1 and isinstance(value, np.ndarray):
+        few = value.size <= _MOST_SHOWN
+        return f"{value.tolist()}" if few else f"[{value.size} values, {span(value)}]"
+    return f"{value.dtype}{list(value.shape)}"
 
 
 def select_tree(condition: jax.Array, yes: T, no: T) -> T:

@@ -251,11 +251,7 @@ class CensoredSpec(Spec):
         return spec
 
     def check(self) -> None:
-        """Is this a problem that can be played?
-
-        Raises:
-            InputError: naming what is wrong.
-        """
+        """Is this a problem that can be played?"""
         whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
         if self.pairs > MOST_PAIRS:
             sizes = self.arms, len(self.limits)

@@ -1,5 +1,5 @@
 """Worlds: what a pull brings and costs."""
 
-import lazy_loader
+from jaxbandits._names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -146,15 +146,12 @@ class CensoredArms(Environment):
         return None if pair else "a PairAction of an arm and the place of a limit, int32[] each"
 
     def largest(self, action: Any) -> tuple[int, int]:
-        """See :meth:`Environment.largest`: the largest penalty, if it is above 1."""
         return max(ticks.ONE, int(self.game.penalty_ticks.max())), ticks.ONE
 
     def available(self) -> jax.Array:
-        """The arms that this instance has, ``bool[n]``."""
         return self.present[:]
 
     def start(self) -> jax.Array:
-        """Pull counts, ``i32[n]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -240,7 +237,6 @@ class RevealConsumption(AroundWorld):
 
     @property
     def spec(self) -> RevealedSpec:
-        """The arms' spec, marked as revealing."""
         inner = self.arms.spec
         return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
 
@@ -252,7 +248,6 @@ class RevealConsumption(AroundWorld):
     def pull(
         self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
-        """Play an arm under a limit; the feedback's consumption is always the true one."""
         state, outcome, feedback, consumption = self.arms._play(state, action, key)
         return state, outcome, feedback._replace(consumption=consumption), jnp.bool_(False)
 

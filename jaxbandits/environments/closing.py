@@ -442,12 +442,10 @@ def _by_ratio(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Greedy knapsack: (reward at no cost, each arm's spending and ratio, best ratio first)."""
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
-    reward, cost, limit, gift = (
-        reward[paid],
-        cost[paid],
-        limit[paid],
-        float((limit[free] * reward[free]).sum()),
-    )
+    cost = cost[paid]
+    gift = float((limit[free] * reward[free]).sum())
+    reward = reward[paid]
+    limit = limit[paid]
     order = np.argsort(-reward / cost, kind="stable")
     return gift, (limit * cost)[order], (reward / cost)[order]
 

@@ -180,9 +180,6 @@ class Rows(ContextLaw):
     def of(cls, features: Any, order: RowOrder | None = None, instances: int = 1) -> Rows:
         """The same table for every instance.
 
-        Raises:
-            InputError: another shape, or values that are not finite.
-
         Example:
             >>> import jaxbandits as jb
             >>> jb.environments.Rows.of([[0.1, 2.0], [0.7, 1.0], [0.4, 0.0]]).shape
@@ -232,9 +229,6 @@ class ContextualArms(Environment):
             :class:`~jaxbandits.environments.noise.Bernoulli`,
             :class:`~jaxbandits.environments.noise.Tent` or another.
         resources: None for one cost, J for a vector.
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for shapes that do not fit.
 
     Example:
         Two arms, the second better where the first feature is above 0; a third of the money for
@@ -379,11 +373,9 @@ class ContextualArms(Environment):
         return self.present[:]
 
     def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        """By the law of contexts, under a key of its own."""
         return self.contexts.draw(streams.at(key, _CONTEXTS, 0), round)  # type: ignore[arg-type]
 
     def means(self, context: jax.Array, arm: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -57,9 +57,6 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
         centre: x̃ in [0, 1], ``[instance]``.
         lam: λ in (0, 0.8], the smallest mean cost, scalar or ``[instance]``.
 
-    Raises:
-        InputError: values out of range, or shapes that do not fit.
-
     Example:
         >>> import jaxbandits as jb
         >>> world = jb.environments.cost_valley([0.25, 0.5], lam=0.1)
@@ -89,9 +86,6 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         centre: x̃ in [0, 1], ``[instance]``.
         peak: the largest mean reward, in (0, 1].
         cost: what every pull costs, in (0, 1].
-
-    Raises:
-        InputError: values out of range.
 
     Example:
         >>> import jaxbandits as jb
@@ -303,10 +297,6 @@ class Continuum(Points):
 
         For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an
         outcome belongs to (arm, pull) there and to the round here.
-
-        Raises:
-            InputError: points outside [0, 1], a shape that is not ``[K]`` or ``[instance, K]``,
-                noise that is not Bernoulli.
         """
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             if not isinstance(noise, Bernoulli):

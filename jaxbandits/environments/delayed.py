@@ -59,7 +59,6 @@ class FixedDelay(DelayLaw):
         whole_number("rounds", self.rounds, 0, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """The delay, the same for every request: ``rounds``."""
         return jnp.int32(self.rounds)
 
 
@@ -103,9 +102,6 @@ class TableDelay(DelayLaw):
     def of(cls, weights: Any, lost: float = 0.0, instances: int = 1) -> Self:
         """A table of weights, the same for every instance.
 
-        Raises:
-            InputError: weights that are negative, not finite or all 0; a chance outside [0, 1).
-
         Example:
             >>> from jaxbandits.environments import TableDelay
             >>> TableDelay.of([1, 0, 1]).cumulated.tolist()
@@ -135,7 +131,6 @@ class TableDelay(DelayLaw):
         return cls.of(q ** np.arange(length), lost, instances)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """A delay by the inverse of the distribution function."""
         table = self.cumulated[:]
         later = jnp.sum((streams.uniform_ticks(word) >= table).astype(jnp.int32), dtype=jnp.int32)
         return jnp.where(later < table.shape[0], later, NEVER)
@@ -253,7 +248,6 @@ class Delayed(AroundWorld):
         return refuses_but_one_arm(action)
 
     def open(self, state: DelayedState, round: jax.Array) -> jax.Array | None:
-        """The world's own: an open request has taken its unit of stock when it was decided."""
         return self.environment.open(state.world, round)
 
     def opens_next(self, state: DelayedState, round: jax.Array) -> jax.Array:
@@ -315,14 +309,12 @@ class Delayed(AroundWorld):
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
     def listed_costs(self) -> np.ndarray | None:
-        """All of them, to each budget."""
         costs, inside = self.environment.listed_costs(), self.environment.spec.resources
         if costs is None or inside is not None or self.resources is None:
             return costs
         return np.repeat(costs[..., None], self.resources, axis=-1)
 
     def prices(self) -> np.ndarray | None:
-        """The prices of the arms, to each budget."""
         prices = self.environment.prices()
         if prices is None or self.environment.spec.resources is not None:
             return prices

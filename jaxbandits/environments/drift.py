@@ -120,10 +120,6 @@ class Piecewise(AroundWorld):
             every: instead of ``at``, the length of a segment in rounds (1: means that move every
                 round).
 
-        Raises:
-            InputError: shapes that do not fit, values outside [0, 1], neither or both of ``at`` and
-                ``every``.
-
         Example:
             >>> from jaxbandits.environments import Piecewise, drift
             >>> world = Piecewise.bernoulli(drift.linear([0.2, 0.8], [0.8, 0.2], steps=7), [0.5, 0.5], every=100)
@@ -157,12 +153,10 @@ class Piecewise(AroundWorld):
 
     @property
     def world(self) -> Environment:
-        """The worlds of all segments, leaves ``[instance, segment, …]``."""
         return self.segments
 
     @property
     def spec(self) -> Any:
-        """The spec, the same in all segments."""
         return self.segments.spec
 
     def _by_segment(self) -> Environment:
@@ -176,7 +170,6 @@ class Piecewise(AroundWorld):
         return reward, cost
 
     def prices(self) -> np.ndarray | None:
-        """Costs that never vary, in any segment."""
         prices = self._by_segment().prices()
         if prices is None:
             return None
@@ -184,7 +177,6 @@ class Piecewise(AroundWorld):
         return np.where((of_segments == of_segments[:, :1]).all(axis=1), of_segments[:, 0], 0)
 
     def check(self) -> None:
-        """Check the world of each segment, and that no arm comes or goes."""
         self._by_segment().check()
         exists = ~np.isnan(self._tables()[0])
         if (exists != exists[:, :1]).any():
@@ -205,11 +197,9 @@ class Piecewise(AroundWorld):
         return low
 
     def available(self) -> jax.Array | None:
-        """See :meth:`Environment.available`: the same in all segments."""
         return self._at(jnp.int32(0)).available()
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """The context of the round's segment, if it has any."""
         # Then the program is as if there were no such thing
         if getattr(self.spec, "context", None) is None:
             return None
@@ -224,7 +214,6 @@ class Piecewise(AroundWorld):
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
-        """Play the world of the round's segment."""
         return self._at(self.segment(round)).pull(state, action, key, round)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -447,10 +436,8 @@ def _endings(
         last = np.count_nonzero(prices > best[j])
         first = min(last, np.count_nonzero(prices > best[j - 1])) if j else 0
         if j < len(length):
-            end, top = (
-                x[last] + length[j] * cost[j, filling[j]],
-                y[last] + length[j] * reward[j, filling[j]],
-            )
+            end = x[last] + length[j] * cost[j, filling[j]]
+            top = y[last] + length[j] * reward[j, filling[j]]
         else:
             end = max(x[last], limit) + 1
             top = y[last] + (end - x[last]) * best[j]
@@ -575,9 +562,6 @@ def random_walk(
         size: the largest step, at least 0.
         steps: how many rows, the start included.
         low, high: the bounds.
-
-    Raises:
-        InputError: a start outside of the bounds, bounds that are none.
 
     Example:
         >>> import jax

@@ -199,10 +199,8 @@ def drawn_row(
     for _ in range(max(1, (rows - 1).bit_length())):
         middle = (low + high) // 2
         below = cumulative(middle) <= uniform
-        low, high = (
-            jnp.where(below, jnp.minimum(middle + 1, high), low),
-            jnp.where(below, high, middle),
-        )
+        low = jnp.where(below, jnp.minimum(middle + 1, high), low)
+        high = jnp.where(below, high, middle)
     return low
 
 
@@ -259,7 +257,6 @@ class AddressedArms(Environment):
         return None
 
     def open(self, state: jax.Array, round: jax.Array) -> jax.Array | None:
-        """Which arms are open, by :meth:`opening` of each."""
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
         if self.opening(arms[0], state[0], round) is None:
             return None
@@ -269,7 +266,6 @@ class AddressedArms(Environment):
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def available(self) -> jax.Array:
@@ -332,9 +328,6 @@ class FiniteArms(AddressedArms):
             present: which arms exist, same shape; all by default. Values of absent arms are
                 ignored.
 
-        Raises:
-            InputError: a mean outside [0, 1] or not finite, shapes that differ.
-
         Example:
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
@@ -351,9 +344,6 @@ class FiniteArms(AddressedArms):
     ) -> Self:
         """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K,
         5]``.
-
-        Raises:
-            InputError: negative, non-finite or all-zero weights, shapes that differ.
         """
         rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
         if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
@@ -387,9 +377,6 @@ class FiniteArms(AddressedArms):
         Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true
         means are those of the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are
         below 0.1.
-
-        Raises:
-            InputError: shape parameters that are not above 0 and at most 10⁹, shapes that differ.
         """
         names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
         values = (reward_alpha, reward_beta, cost_alpha, cost_beta)
@@ -428,9 +415,6 @@ class FiniteArms(AddressedArms):
 
         A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are
         ``[rows]``, or ``[rows, d]`` for d resources.
-
-        Raises:
-            InputError: an arm without rows, values outside [0, 1], lengths that differ.
         """
         checked = logged("logs", logs)
         width = max(len(arms) for arms in checked)
@@ -440,19 +424,15 @@ class FiniteArms(AddressedArms):
         reward, cost = (
             np.zeros((len(checked), width, depth, *more), np.int32) for more in ((), several)
         )
-        rows, present = (
-            np.ones((len(checked), width), np.int32),
-            np.zeros((len(checked), width), bool),
-        )
+        rows = np.ones((len(checked), width), np.int32)
+        present = np.zeros((len(checked), width), bool)
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
                 check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
                 for column in c.reshape(r.size, -1).T:
                     check_unit(f"logs[{i}][{k}] costs", column, rows=True)
-                reward[i, k, : r.size], cost[i, k, : r.size] = (
-                    ticks.from_units(r),
-                    ticks.from_units(c),
-                )
+                reward[i, k, : r.size] = ticks.from_units(r)
+                cost[i, k, : r.size] = ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
         mean_r, mean_c = (
@@ -497,7 +477,6 @@ class FiniteArms(AddressedArms):
         )
 
     def largest(self, action: Any) -> tuple[int, int]:
-        """See :meth:`Environment.largest`: one unit for each arm of a set."""
         bound = int(np.prod(action.shape)) * ticks.ONE
         return bound, bound
 
@@ -522,11 +501,9 @@ class FiniteArms(AddressedArms):
         return self.present[:]
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """True means of an arm that exists, in ticks."""
         return self.mean_reward[arm], self.mean_cost[arm]
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See :class:`AddressedArms`; the cost is ``i32[d]`` for d resources."""
         blocks = 1 + (self.spec.resources or 1) // 2
         place = arm.astype(jnp.uint32)
         words = [streams.words(key, n, place | np.uint32(block << 24)) for block in range(blocks)]
@@ -565,7 +542,6 @@ class FiniteArms(AddressedArms):
         return state + hits, outcome, feedback, jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """True means of every arm, NaN where absent."""
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
         mask = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
@@ -576,14 +552,12 @@ class FiniteArms(AddressedArms):
         return self.law.cost_steps()
 
     def listed_costs(self) -> np.ndarray | None:
-        """Of resampled rows."""
         law = self.law
         if not isinstance(law, (RowsLaw, WeightedRowsLaw)):
             return None
         return listed(law.cost, 0 if self.resources is None else 1)
 
     def prices(self) -> np.ndarray | None:
-        """Of arms all of whose rows, or clicks, cost the same."""
         law = self.law
         if isinstance(law, RowsLaw):
             cost = np.asarray(law.cost, np.int64)

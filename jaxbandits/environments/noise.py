@@ -67,9 +67,6 @@ class Tent(Noise):
     Args:
         h: the most on either side, in (0, ½].
 
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for another h.
-
     Example:
         >>> import jax.numpy as jnp
         >>> from jaxbandits.environments.noise import Tent
@@ -101,9 +98,6 @@ class Beta(Noise):
 
     Args:
         concentration: κ > 0; the variance is μ(1 − μ)/(κ + 1).
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10⁹.
     """
 
     concentration: float = 10.0
@@ -123,7 +117,6 @@ class Beta(Noise):
         )
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
-        """The quantile of one uniform."""
         knots, _ = _tables(float(self.concentration))
         row, share = _row_and_share(mean)
         cell, fraction = beta.cell_of(word)

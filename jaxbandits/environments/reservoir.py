@@ -227,9 +227,6 @@ class Reservoir(AddressedArms):
                 default), :func:`uniform_outcome`, or a function of (mean in ticks, 32 random bits)
                 that gives ticks.
 
-        Raises:
-            InputError: values outside these ranges.
-
         Example:
             >>> import jax
             >>> import jaxbandits as jb
@@ -320,10 +317,6 @@ class Reservoir(AddressedArms):
     ) -> Reservoir:
         """Arms drawn, with replacement, from a table of means ``[row]`` (pooled from real data,
         say).
-
-        Raises:
-            InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that
-                differ.
         """
         words = _instance_words(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
@@ -361,7 +354,6 @@ class Reservoir(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        """The spec: as many arms as there is room for."""
         return FiniteSpec(arms=self.capacity)
 
     @property
@@ -378,7 +370,6 @@ class Reservoir(AddressedArms):
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:
-        """All arms are available."""
         return jnp.ones((self.capacity,), bool)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:

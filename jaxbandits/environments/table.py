@@ -124,10 +124,6 @@ class ShuffledRows(RowOrder):
     k and F keyed by the address (world, pass, part). Source: Hoang, Morris, Rogaway, An enciphering
     scheme based on a card shuffle, CRYPTO 2012, Figure 1.
 
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for parts that are no positive whole numbers
-            with the sum N.
-
     Example:
         >>> import jax
         >>> from jaxbandits.environments import RequestTable, ShuffledRows
@@ -329,10 +325,6 @@ class RequestTable(Environment):
             features: what is known of each request before it is decided, ``[N, d]``, or ``[N, K,
                 d]`` with a row for each arm; instances before them if ``reward`` has them. They are
                 the context of a round.
-
-        Raises:
-            InputError: shapes that differ, values outside [0, 1] or not finite, an arm whose mean
-                rounds to no tick.
         """
         r, c = numbers("reward", reward), numbers("cost", cost)
         if r.shape != c.shape or r.ndim not in (2, 3) or 0 in r.shape:
@@ -380,11 +372,9 @@ class RequestTable(Environment):
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """The features of the round's row, if there are any."""
         if self.features is None:
             return None
         return self.features[self.order.row(key, round, int(self.reward.shape[-2]))]
@@ -412,7 +402,6 @@ class RequestTable(Environment):
         return np.ones((self.instances, self.spec.arms), bool)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """The means of the columns."""
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
         return (reward.mean(axis=1), cost.mean(axis=1)) if self._by_row else (reward, cost)
 
@@ -450,11 +439,9 @@ class RequestTable(Environment):
         return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
 
     def listed_costs(self) -> np.ndarray | None:
-        """Of all cells."""
         return listed(self.cost, 0 if self.resources is None else 1)
 
     def prices(self) -> np.ndarray | None:
-        """Of arms that cost the same in all rows."""
         cost = np.asarray(self.cost, np.int64)
         return np.where((cost == cost[:, :1]).all(axis=1), cost[:, 0], 0)
 

@@ -81,9 +81,6 @@ def search(
         low, high: the range of all means, in (0, 1).
         **options: passed to :func:`~jaxbandits.simulate`.
 
-    Raises:
-        InputError: a range or count that makes no sense.
-
     Example:
         >>> import jax
         >>> import jaxbandits as jb

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import one_of
+from jaxbandits._tables import Shown, Table
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
@@ -45,6 +46,27 @@ class GradientEstimate(NamedTuple):
     gradient: dict[str, np.ndarray]
     standard_error: dict[str, np.ndarray]
     about: dict[str, Any]
+
+    def __repr__(self) -> str:
+        rows = self._shown_rows().rows
+        by = self.about.get("estimator", "")
+        more = f", … {len(rows)} in all" if len(rows) > 4 else ""
+        texts = (f"{name} {value} ± {error}" for name, _, value, error in rows[:4])
+        return f"GradientEstimate({by}: {', '.join(texts)}{more})"
+
+    def _shown_rows(self) -> Table:
+        """Value and slopes at each place ``[setting, instance, …]``, with their standard errors."""
+        parts = {"value": self.value} | {f"d/d {x}": y for x, y in self.gradient.items()}
+        errors = (self.standard_error[name.removeprefix("d/d ")] for name in parts)
+        rows = [
+            [name, ", ".join(map(str, at)), f"{part[at]:.4g}", f"{error[at]:.2g}"]
+            for (name, part), error in zip(parts.items(), errors, strict=True)
+            for at in np.ndindex(part.shape)
+        ]
+        return Table(("", "setting, instance, …", "estimate", "standard error"), rows)
+
+    def _repr_html_(self) -> str:
+        return Shown._repr_html_(self)  # type: ignore[arg-type]
 
 
 class Scores(NamedTuple):

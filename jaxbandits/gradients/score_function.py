@@ -251,10 +251,8 @@ def _explicit(
             np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None]
             for s in ("alpha", "beta")
         )
-        gradient[f"{kind}_alpha"], gradient[f"{kind}_beta"] = (
-            by * b / (a + b) ** 2,
-            -by * a / (a + b) ** 2,
-        )
+        gradient[f"{kind}_alpha"] = by * b / (a + b) ** 2
+        gradient[f"{kind}_beta"] = -by * a / (a + b) ** 2
     return gradient
 
 

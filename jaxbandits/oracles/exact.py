@@ -278,9 +278,6 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
     Returns:
         The expected total reward, float64.
 
-    Raises:
-        InputError: another size or prior.
-
     Example:
         >>> from jaxbandits import oracles
         >>> round(oracles.bayes_optimal_reward(10), 6)

@@ -165,10 +165,6 @@ def knapsack_optimum(
     Returns:
         A :class:`KnapsackOptimum`.
 
-    Raises:
-        InputError: probabilities that do not sum to 1, values outside [0, 1], shapes that differ,
-            more than 2·10⁷ levels and rounds together.
-
     Example:
         Two arms that pay from different purses, and four rounds. The dear purse ends the run with
         its second pull, so the better arm is pulled last.
@@ -268,9 +264,6 @@ def best_set_rate(
         mean_reward, mean_cost: μ^r and μ^c > 0, ``[K]``.
         size: from 1 to K.
 
-    Raises:
-        InputError: another size, or means of another shape or range.
-
     Example:
         >>> from jaxbandits.oracles.optimum import best_set_rate
         >>> best_set_rate([0.5, 0.25, 0.75], [0.25, 0.5, 0.5], size=2)
@@ -314,9 +307,6 @@ def rate_with_shares(
     Returns:
         Reward for a unit of the clock: times the budget it bounds what
         :class:`~jaxbandits.policies.Floored` can earn in the mean.
-
-    Raises:
-        InputError: another shape or range.
 
     Example:
         >>> from jaxbandits.oracles.optimum import rate_with_shares

@@ -1,5 +1,6 @@
 from .average_cost import SUAK as SUAK
 from .average_cost import FluidOracle as FluidOracle
+from .average_cost import MixturePolicy as MixturePolicy
 from .average_cost import OnePhase as OnePhase
 from .average_cost import Pacer as Pacer
 from .average_cost import PrimalDualTwoPhase as PrimalDualTwoPhase
@@ -7,7 +8,6 @@ from .average_cost import UCBSimplex as UCBSimplex
 from .base import IndexPolicy as IndexPolicy
 from .base import LogExploration as LogExploration
 from .base import LogLogExploration as LogLogExploration
-from .base import MixturePolicy as MixturePolicy
 from .base import RandomisedPolicy as RandomisedPolicy
 from .base import SlowLogExploration as SlowLogExploration
 from .base import scores as scores
@@ -65,7 +65,6 @@ from .several_resources import EpsilonFirstLP as EpsilonFirstLP
 from .several_resources import KnapsackOracle as KnapsackOracle
 from .several_resources import LagrangeBwK as LagrangeBwK
 from .several_resources import PDBwK as PDBwK
-from .several_resources import PDBwKWithTime as PDBwKWithTime
 from .several_resources import PrimalDualBwK as PrimalDualBwK
 from .several_resources import RadBounds as RadBounds
 from .several_resources import ThompsonLP as ThompsonLP

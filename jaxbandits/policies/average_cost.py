@@ -1,7 +1,11 @@
-"""Policies for a bound on the average cost: mixtures of arms and rest, up to SUAK."""
+"""Policies for a bound on the average cost: mixtures of arms and rest, up to SUAK.
+
+Each wants a null arm (``WithNullArm(arms)``) and one cost.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,26 +14,117 @@ import jax.numpy as jnp
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
-from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Observation, View
-from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import (
-    MixturePolicy,
-    alone,
-    and_null,
-    bounds,
-    budget_rate,
-    either,
-    fewest,
-    first_pulls,
-    floor_ticks,
-    means,
-    money_left,
-    radius,
-)
+from jaxbandits.policies.base import ArmTotals, check_null_arm, fewest, money_left
+
+# --- A draw from a mixture; confidence bounds, what is left to spend
+
+
+class MixturePolicy(ArmTotals):
+    """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
+
+    Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role
+    ``MIX``) decides: the mixture's costlier member is played if and only if U < its weight.
+    """
+
+    @abstractmethod
+    def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
+        """(state, mixture) of the coming round."""
+
+    def check(self, spec: FiniteSpec) -> None:
+        super().check(spec)
+        check_null_arm(self, spec)
+
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        """Draw from the planned mixture."""
+        state, view, policy = jax.lax.optimization_barrier((state, view, self))
+        state, mixture = policy.plan(state, view)
+        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
+        return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
+
+
+def stored(x: jax.Array) -> jax.Array:
+    """``x`` (an int32 scalar), stored: computed once, whoever reads it.
+
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a
+    whole hash in some thirty kernels; the end of a reduction is stored instead.
+    """
+    first = jax.lax.iota(jnp.int32, 2) == 0
+    return jnp.max(jnp.where(first, x, jnp.int32(-(2**31))))
+
+
+class Bounds(NamedTuple):
+    """Confidence bounds of mean reward and mean cost, clipped to [0, 1]; ``f32[K]`` each."""
+
+    reward_low: jax.Array
+    reward_high: jax.Array
+    cost_low: jax.Array
+    cost_high: jax.Array
+
+
+def means(state: ArmStatistics) -> tuple[jax.Array, jax.Array]:
+    """(μ̄, ρ̄), ``f32[K]``; 0 for an arm without pulls."""
+    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
+    return ticks.to_float(state.reward) / n, ticks.to_float(state.cost) / n
+
+
+def radius(pulls: jax.Array, a: jax.Array | float, log: jax.Array) -> jax.Array:
+    """√(a · log / N), ``f32[K]``; +∞ for an arm without pulls."""
+    n = jnp.maximum(pulls, 1).astype(jnp.float32)
+    return jnp.where(pulls > 0, jnp.sqrt(a * log / n), jnp.inf)
+
+
+def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds:
+    """μ̄ ± √(a log / N) and ρ̄ ± √(a log / N), clipped to [0, 1]."""
+    reward, cost = means(state)
+    width = radius(state.pulls, a, log)
+    return Bounds(
+        *(
+            jnp.clip(x, 0.0, 1.0)
+            for x in (reward - width, reward + width, cost - width, cost + width)
+        )
+    )
+
+
+def alone(action: jax.Array) -> Mixture:
+    """The mixture that plays one action for sure."""
+    certain = jnp.float32(1)
+    return Mixture(certain, action, action, certain)
+
+
+def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
+    """``yes`` where ``condition`` holds, else ``no``."""
+    return Mixture(*(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)))
+
+
+def and_null(mask: jax.Array) -> jax.Array:
+    """A mask over the arms, extended by the null arm."""
+    return jnp.concatenate([mask, jnp.ones((1,), jnp.bool_)])
+
+
+def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
+    """Each arm once in index order, then the given mixture."""
+    fresh = (state.pulls == 0) & view.available
+    return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
+
+
+def floor_ticks(c: jax.Array) -> jax.Array:
+    """c in whole ticks, rounded down (exact: scaling a float by a power of two does not round)."""
+    return jnp.floor(c * ticks.ONE).astype(jnp.int32)
+
+
+def budget_rate(view: View, c: jax.Array, horizon: jax.Array) -> jax.Array:
+    """What is left per round that is left, [cT − Sc(t−1)]⁺ / (T − t + 1)."""
+    to_come = jnp.maximum(horizon - view.round, 0)
+    budget = ticks.plus(money_left(view), ticks.times(floor_ticks(c), to_come))
+    return jnp.maximum(ticks.to_float(budget), 0.0) / (to_come + 1).astype(jnp.float32)
+
 
 # --- The best fixed mixture: what a policy that knows the true means would do
 
@@ -46,10 +141,6 @@ class FluidOracle(MixturePolicy):
         mean_reward: μ, ``[K]`` (per instance ``[1, instance, K]``).
         mean_cost: ρ, same shape.
         c: the bound on the average cost, in (0, 1].
-
-    Raises:
-        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment
-            without null arm or with several resources.
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
 
@@ -89,10 +180,6 @@ class OnePhase(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
         horizon: T ≥ 1 rounds, which this policy must know.
         a: constant of the radius, above 0: 3 in the SUAK paper (Eqs. (8)–(9)), 2 in Li–Sun–Ye.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML
     2021.
@@ -160,10 +247,6 @@ class Pacer(MixturePolicy):
         a: constant of the radius, above 0; default 1.
         optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent
             (None: η = 10⁻³). Static: keep one object, or each new one is compiled.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research
     2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
@@ -239,10 +322,6 @@ class PrimalDualTwoPhase(MixturePolicy):
         a: constant of the radius, above 0; default 2.
         rest: True if phase 2 may always use the null arm (time is an inequality), False if only
             when it is in X*.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
 
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and
     Kleinberg 2022.
@@ -351,10 +430,6 @@ class UCBSimplex(MixturePolicy):
         lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on
             both its instances).
 
-    Raises:
-        InputError: before anything runs, for values outside their ranges, an environment without
-            null arm or with several resources.
-
     Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from
     memory); λ from the SUAK paper, §5.
 
@@ -446,10 +521,6 @@ class SUAK(MixturePolicy):
         c: the bound on the average cost, in (0, 1], in cost units per round; taken down to whole
             ticks of 2⁻²⁴.
         horizon: None (anytime, default), or T to put ln T in place of ln t into ε.
-
-    Raises:
-        InputError: before anything runs, for c outside (0, 1], an environment without null arm or
-            with several resources.
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 

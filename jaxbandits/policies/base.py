@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, by_device, reduced
-from jaxbandits._numerics.knapsack_lp import Mixture
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, bad, one_for_each_arm
 from jaxbandits.core.protocol import NEVER, Observation, Policy, View
-from jaxbandits.core.pytrees import Pytree, leaf, pytree
+from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -56,7 +55,6 @@ class LogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """a·ln max(t, 2)."""
         return self.scale * jnp.log(jnp.maximum(t, 2))
 
 
@@ -74,7 +72,6 @@ class LogLogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """2 ln(4(log₂ max(t, 1) + 1))."""
         return 2 * jnp.log(4 * (jnp.log2(jnp.maximum(t, 1)) + 1))
 
 
@@ -92,7 +89,6 @@ class SlowLogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
-        """2 ln(10 ln max(t, 2))."""
         return 2 * jnp.log(10 * jnp.log(jnp.maximum(t, 2)))
 
 
@@ -191,7 +187,6 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """Check that an arm has one cost."""
         if spec.resources is not None:
             raise bad(
                 "environment",
@@ -204,11 +199,9 @@ class Plan(OneCost):
     """A policy that learns nothing. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
-        """The state, which holds nothing."""
         return jnp.zeros((), jnp.int32)
 
     def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
-        """Learn nothing."""
         return state
 
 
@@ -225,7 +218,6 @@ class ArmTotals(OneCost):
     spreads: ClassVar[bool] = False
 
     def init(self, spec: FiniteSpec) -> Any:
-        """The statistics before the first round."""
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -247,7 +239,6 @@ class ArmTotals(OneCost):
     def select_while_open(
         self, state: Any, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means."""
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
         return state, self.select(arm_statistics.counted(state, open), key, view)[1]
@@ -345,6 +336,13 @@ def check_score_inside(owner: Policy, inner: object) -> None:
     if not chooses_by_score(inner):
         must = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
         raise bad("policy", type(inner).__name__, must)
+
+
+def check_null_arm(owner: Policy, spec: FiniteSpec) -> None:
+    """Refuse a world in which one cannot rest."""
+    if not spec.null_arm:
+        must = f"wrapped as WithNullArm(arms) for {type(owner).__name__}"
+        raise bad("environment", "no null arm", must)
 
 
 def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
@@ -460,7 +458,6 @@ class RandomisedPolicy(ArmTotals):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """Draw an arm."""
         return state, largest(self.perturbed(state, key, view), key, view)
 
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
@@ -491,97 +488,6 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
     return -jnp.log(-jnp.log1p(-jnp.minimum(u, np.float32(1 - 2.0**-24))))
 
 
-# --- Policies for an average-cost constraint: a draw from a mixture; confidence bounds, what is left to spend
-
-
-class MixturePolicy(ArmTotals):
-    """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
-
-    Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role
-    ``MIX``) decides: the mixture's costlier member is played if and only if U < its weight.
-    """
-
-    @abstractmethod
-    def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
-        """(state, mixture) of the coming round."""
-
-    def check(self, spec: FiniteSpec) -> None:
-        """Check that an arm has one cost, and that there is a null arm."""
-        super().check(spec)
-        if not spec.null_arm:
-            raise bad(
-                "environment",
-                "no null arm",
-                f"wrapped as WithNullArm(arms) for {type(self).__name__}",
-            )
-
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
-        """Draw from the planned mixture."""
-        state, view, policy = jax.lax.optimization_barrier((state, view, self))
-        state, mixture = policy.plan(state, view)
-        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
-        return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
-
-
-def stored(x: jax.Array) -> jax.Array:
-    """``x`` (an int32 scalar), stored: computed once, whoever reads it.
-
-    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a
-    whole hash in some thirty kernels; the end of a reduction is stored instead.
-    """
-    first = jax.lax.iota(jnp.int32, 2) == 0
-    return jnp.max(jnp.where(first, x, jnp.int32(-(2**31))))
-
-
-class Bounds(NamedTuple):
-    """Confidence bounds of mean reward and mean cost, clipped to [0, 1]; ``f32[K]`` each."""
-
-    reward_low: jax.Array
-    reward_high: jax.Array
-    cost_low: jax.Array
-    cost_high: jax.Array
-
-
-def means(state: ArmStatistics) -> tuple[jax.Array, jax.Array]:
-    """(μ̄, ρ̄), ``f32[K]``; 0 for an arm without pulls."""
-    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
-    return ticks.to_float(state.reward) / n, ticks.to_float(state.cost) / n
-
-
-def radius(pulls: jax.Array, a: jax.Array | float, log: jax.Array) -> jax.Array:
-    """√(a · log / N), ``f32[K]``; +∞ for an arm without pulls."""
-    n = jnp.maximum(pulls, 1).astype(jnp.float32)
-    return jnp.where(pulls > 0, jnp.sqrt(a * log / n), jnp.inf)
-
-
-def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds:
-    """μ̄ ± √(a log / N) and ρ̄ ± √(a log / N), clipped to [0, 1]."""
-    reward, cost = means(state)
-    width = radius(state.pulls, a, log)
-    return Bounds(
-        *(
-            jnp.clip(x, 0.0, 1.0)
-            for x in (reward - width, reward + width, cost - width, cost + width)
-        )
-    )
-
-
-def alone(action: jax.Array) -> Mixture:
-    """The mixture that plays one action for sure."""
-    certain = jnp.float32(1)
-    return Mixture(certain, action, action, certain)
-
-
-def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
-    """``yes`` where ``condition`` holds, else ``no``."""
-    return Mixture(*(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)))
-
-
-def and_null(mask: jax.Array) -> jax.Array:
-    """A mask over the arms, extended by the null arm."""
-    return jnp.concatenate([mask, jnp.ones((1,), jnp.bool_)])
-
-
 def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
     """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
     ceiling = jnp.int32(2**31 - 1)
@@ -590,27 +496,9 @@ def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
     return jnp.min(jnp.where(among & (pulls == smallest), ids, pulls.shape[0]))
 
 
-def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
-    """Each arm once in index order, then the given mixture."""
-    fresh = (state.pulls == 0) & view.available
-    return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
-
-
 def money_left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly; InputError if the constraint does not report what is left."""
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
         raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")
     return view.left
-
-
-def floor_ticks(c: jax.Array) -> jax.Array:
-    """c in whole ticks, rounded down (exact: scaling a float by a power of two does not round)."""
-    return jnp.floor(c * ticks.ONE).astype(jnp.int32)
-
-
-def budget_rate(view: View, c: jax.Array, horizon: jax.Array) -> jax.Array:
-    """What is left per round that is left, [cT − Sc(t−1)]⁺ / (T − t + 1)."""
-    to_come = jnp.maximum(horizon - view.round, 0)
-    budget = ticks.plus(money_left(view), ticks.times(floor_ticks(c), to_come))
-    return jnp.maximum(ticks.to_float(budget), 0.0) / (to_come + 1).astype(jnp.float32)

@@ -223,10 +223,8 @@ class Elimination(_Survivors):
             budget=select_tree(begins, money, state.budget),
         )
         policy, means = jax.lax.optimization_barrier((self, means_of(state.learnt)))
-        spent, budget = (
-            ticks.to_float(ticks.minus(state.budget, money)),
-            ticks.to_float(state.budget),
-        )
+        spent = ticks.to_float(ticks.minus(state.budget, money))
+        budget = ticks.to_float(state.budget)
         width = state.alive.shape[0]
         order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
         ids = jax.lax.iota(jnp.uint32, width)

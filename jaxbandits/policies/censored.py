@@ -80,7 +80,6 @@ class Counting(Survival):
         self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
-        """S += 1{beyond}."""
         return (counts[0] + self.beyond(round_),)
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
@@ -167,7 +166,6 @@ class PairPolicy(Policy):
     plays: ClassVar[type] = CensoredSpec
 
     def check(self, spec: CensoredSpec) -> None:
-        """Checks the spec (a live user may have written it by hand)."""
         spec.check()
 
     def blank_action(self, spec: CensoredSpec) -> PairAction:
@@ -298,10 +296,6 @@ class RCUCB(PairPolicy):
               (ours).
         alpha: α > 0, default 1 as in the paper's experiments (its theory needs α > 1).
 
-    Raises:
-        InputError: before anything runs, for another ``survival`` or for ``"literal"`` where
-            consumption is hidden.
-
     Source: Eqs. (8)–(12).
 
     Deviations: ties, "broken arbitrarily", are broken at random; everything but ``literal`` is a
@@ -320,7 +314,6 @@ class RCUCB(PairPolicy):
     alpha: ArrayLike = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
-        """Checks the spec, the name of the estimate, and that the environment tells what it needs."""
         super().check(spec)
         survival_of(self, spec)
 
@@ -394,9 +387,6 @@ class UCBReduction(PairPolicy):
             does not say; its Theorem 1 compares with a bound in (1 + λ(τ))², hence the default.
         alpha: α > 0, default 1.
 
-    Raises:
-        InputError: before anything runs, for another ``width``.
-
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not
     find.
 
@@ -410,7 +400,6 @@ class UCBReduction(PairPolicy):
     alpha: ArrayLike = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
-        """Checks the spec and ``width``."""
         super().check(spec)
         one_of("width", self.width, WIDTHS)
 
@@ -470,9 +459,6 @@ class ThompsonReduction(PairPolicy):
             the limits. ``"per_arm"``: y = (x + λ(τ))/(1 + λ(τ)), and θ is mapped back, θ(1 + λ) −
             λ, before the argmax.
 
-    Raises:
-        InputError: before anything runs, for another ``scaling``.
-
     Source: "TS" of Fig. 4; Agrawal & Goyal (COLT 2012), which the paper lists. The scaling is not
     published.
 
@@ -489,12 +475,10 @@ class ThompsonReduction(PairPolicy):
     scaling: str = static(default="global")
 
     def check(self, spec: CensoredSpec) -> None:
-        """Checks the spec and ``scaling``."""
         super().check(spec)
         one_of("scaling", self.scaling, SCALINGS)
 
     def init(self, spec: CensoredSpec) -> Trials:
-        """The state before the first round: uniform priors."""
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
@@ -598,10 +582,6 @@ class ZRCUCB(PairPolicy):
         delta: δ in (0, 1), default 1/T.
         m: a split makes m cells, m ≥ 2, default 2 (not published).
 
-    Raises:
-        InputError: before anything runs: m, a δ or an α out of range, limits that are no such grid,
-            and as RCUCB.
-
     Source: §4, Algorithm 1, Eqs. (13)–(14).
 
     Deviations: down(τ) is strictly smaller (printed with ≤, which would be τ itself).
@@ -622,7 +602,6 @@ class ZRCUCB(PairPolicy):
     m: int = static(default=2)
 
     def check(self, spec: CensoredSpec) -> None:
-        """Checks the survival estimate, m, and that the limits are the finest grid."""
         super().check(spec)
         survival_of(self, spec)
         whole_number("m", self.m, 2)
@@ -665,10 +644,8 @@ class ZRCUCB(PairPolicy):
     def refined(self, state: Zoom, observation: Observation) -> Zoom:
         """The grid of the round's arm, refined by what is known now."""
         action, spec, sums = observation.action, state.sums.spec, state.sums
-        row, limit_index = (
-            state.cell.reshape(spec.arms, -1)[action.arm],
-            jnp.arange(len(spec.limits), dtype=jnp.int32),
-        )
+        row = state.cell.reshape(spec.arms, -1)[action.arm]
+        limit_index = jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
         wide = pair_width(jax.lax.optimization_barrier(values).pairs, self.alpha)
@@ -734,10 +711,8 @@ def _exists(state: Zoom, available: jax.Array | None) -> jax.Array:
 
 def _order(spec: CensoredSpec, word: jax.Array) -> jax.Array:
     # A random order of points by (arm, limit in ticks): the same whatever the number of limits.
-    arm, tau = (
-        pair_ids(spec)[0].astype(np.uint32),
-        of_limits(spec, spec.limit_ticks).astype(np.uint32),
-    )
+    arm = pair_ids(spec)[0].astype(np.uint32)
+    tau = of_limits(spec, spec.limit_ticks).astype(np.uint32)
     x = word ^ (tau * np.uint32(0x85EBCA77) ^ (arm * np.uint32(0x9E3779B1)))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)

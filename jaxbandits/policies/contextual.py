@@ -35,7 +35,7 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import largest, money_left
-from jaxbandits.policies.pacers import allowance_of, next_price
+from jaxbandits.policies.pacers import next_price, pace_of_rounds, price_now, renewing_pace
 from jaxbandits.policies.several_resources import budgets_now, resources_of
 
 _MOST_PULLS = 2**24  # beyond it a float32 sum of ones stands still
@@ -264,6 +264,14 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
     return jnp.einsum("kij,kj->ki", matrix, rows, precision="highest")
 
 
+def context_of(owner: Policy, spec: FiniteSpec) -> tuple[int, ...]:
+    """The shape of a context; a world that shows none is refused."""
+    if spec.context is None:
+        must = f"one with contexts for {type(owner).__name__}, such as ContextualArms"
+        raise bad("environment", "no contexts", must)
+    return spec.context
+
+
 @pytree
 class _Linear(Policy):
     """Linear models. Write ``init`` and ``select_while_open``; the state has ``model``."""
@@ -278,23 +286,17 @@ class _Linear(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """Contexts, a row for each arm where the model is shared, and a γ that float32 holds."""
+        context = context_of(self, spec)
         name = type(self).__name__
-        if spec.context is None:
-            raise bad(
-                "environment",
-                "no contexts",
-                f"one with contexts for {name}, such as ContextualArms",
-            )
-        if self.shared and len(spec.context) != 2:
+        if self.shared and len(context) != 2:
             raise bad(
                 f"{name}.shared",
                 True,
-                f"False where all arms have one context, {list(spec.context)}",
+                f"False where all arms have one context, {list(context)}",
             )
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
-        if self.priced and spec.context[-1] <= (1 if len(spec.context) == 2 else spec.arms):
+        if self.priced and context[-1] <= (1 if len(context) == 2 else spec.arms):
             raise bad(f"{name}.priced", True, "False where a context has no features beside prices")
 
     @property
@@ -343,10 +345,8 @@ class _Linear(Policy):
         arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]
-        reward, cost = (
-            ticks.ticks_to_float(feedback.reward),
-            ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)),
-        )
+        reward = ticks.ticks_to_float(feedback.reward)
+        cost = ticks.ticks_to_float(jnp.atleast_1d(feedback.cost))
         prices = self.split(context, arms)[1]  # type: ignore[arg-type]
         if prices is not None:
             cost = cost / prices.at[arm].get(mode="clip")
@@ -430,7 +430,6 @@ class _Optimistic(_Linear):
     first: int = static(default=2)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A guess for each arm, of one cost."""
         super().check(spec)
         name = type(self).__name__
         whole_number(f"{name}.first", self.first, 1, 2**20)
@@ -548,7 +547,6 @@ class LinUCB(_Optimistic):
     price: ArrayLike = leaf(default=0.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> LinearState:
-        """The state before the first round: no request was served."""
         return LinearState(self.untaught(spec), jnp.bool_(spec.null_arm))
 
     def select_while_open(
@@ -627,7 +625,6 @@ class ContextualPacer(_Optimistic):
     budgets: int | None = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacedState:
-        """The state before the first round: no request was served, no price is set."""
         number = (
             resources_of(spec)
             if self.budgets is None
@@ -645,9 +642,7 @@ class ContextualPacer(_Optimistic):
         target, cost = self.pace(state, view, open), bounds.lower
         if isinstance(view.left, Allowance):
             cost = jnp.where(view.left.scope.T, cost, 0)  # type: ignore[union-attr]
-        price = jnp.where(
-            state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target)
-        )
+        price = price_now(state.price, target, self.start)
         price, cost = jax.lax.optimization_barrier((price, cost))
         arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
@@ -656,9 +651,11 @@ class ContextualPacer(_Optimistic):
 
     def pace(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
         """τ of each budget, ``f32[J]``, at least a tick."""
-        tick = np.float32(1 / ticks.ONE)
         if isinstance(view.left, Allowance):
-            return jnp.maximum(self._renewing(state, view, open), tick)
+            pulled, mean = state.model.pulls > 0, state.model.mean_cost.T
+            bound = ticks.ticks_to_float(view.left.bound)[None, :]  # type: ignore[arg-type]
+            mean = jnp.where(pulled[None, :], mean, bound)
+            return renewing_pace(self, view, mean, open, state.price.shape[0])
         money = money_left(view)
         money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
         if self.c is not None:
@@ -667,22 +664,7 @@ class ContextualPacer(_Optimistic):
         if money.part.shape != (state.price.shape[0] + 1,):
             must = "TotalBudget([…], rounds=T), Renewing behind InFlight, or AverageCost with ContextualPacer.c"
             raise InputError(f"constraint: one without a pace given; it must be {must}")
-        amounts = ticks.to_float(money)
-        return jnp.maximum(amounts[:-1] / jnp.maximum(amounts[-1], 1), tick)
-
-    def _renewing(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
-        """Each budget's rest, open requests at mean costs, per request still expected."""
-        money, mean = allowance_of(view), state.model.mean_cost
-        if money.whole.shape != state.price.shape:
-            budgets, must = state.price.shape[0], money.whole.shape[0]
-            raise InputError(f"ContextualPacer.budgets: {budgets} given; it must be {must}")
-        bound = ticks.ticks_to_float(money.bound)[:, None]  # type: ignore[arg-type]
-        spare = open[:, None] * jnp.maximum(
-            bound - jnp.where((state.model.pulls > 0)[:, None], mean, bound), 0
-        )
-        returns = jnp.sum(jnp.where(money.scope.T, spare, 0), axis=0)  # type: ignore[union-attr]
-        have = jnp.maximum(ticks.to_float(Total(money.whole, money.part)) + returns, 0)
-        return have / money.requests.astype(jnp.float32)  # type: ignore[union-attr]
+        return pace_of_rounds(ticks.to_float(money))
 
 
 # --- Money alone is the clock
@@ -735,7 +717,6 @@ class LinearRate(_Optimistic):
     cost_alpha: ArrayLike = leaf(default=1.0, at_least=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and no null arm."""
         super().check(spec)
         if spec.null_arm:
             must = "without one for LinearRate, which would wait for ever for the best request"
@@ -746,7 +727,6 @@ class LinearRate(_Optimistic):
             )
 
     def init(self, spec: FiniteSpec) -> RateState:
-        """The state before the first round: no request was served."""
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
 
     def update(self, state: RateState, key: jax.Array, observation: Observation) -> RateState:
@@ -796,7 +776,6 @@ class _Game(_Linear):
     scale: ArrayLike = leaf(default=None, above=0)
 
     def init(self, spec: FiniteSpec) -> GameState:
-        """The state before the first round: no request was served, all weights are even."""
         costs = resources_of(spec)
         amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
         return GameState(
@@ -822,12 +801,7 @@ class _Game(_Linear):
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
         """The weights after the round before, and the move at them."""
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            name = type(self).__name__
-            raise InputError(
-                f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         money = money_left(view)
         now = Total(money.whole[:-1], money.part[:-1])
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
@@ -918,9 +892,6 @@ class SquareCBwK(_Game):
     Args:
         greed: γ > 0, default 2 √(K T / (d ln T)), that of the published code.
         scale, ridge, free, features, shared, priced, forget: as of :class:`LinCBwK`.
-
-    Raises:
-        InputError: as :class:`LinCBwK`.
 
     Source: Han, Zeng, Wang, Xiang, Zhang, Optimal contextual bandits with knapsacks under
     realizability via regression oracles, AISTATS 2023; the code of quejialin/SquareCBwK.
@@ -1041,20 +1012,12 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Check that the world shows contexts."""
-        if spec.context is None:
-            raise bad(
-                "environment",
-                "no contexts",
-                "one with contexts for ContextualOracle, such as ContextualArms",
-            )
+        context_of(self, spec)
 
     def init(self, spec: FiniteSpec) -> PriceState:
-        """The state before the first round: no price is set."""
         return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
 
     def update(self, state: PriceState, key: jax.Array, observation: Observation) -> PriceState:
-        """Learn nothing."""
         return state
 
     def select(self, state: PriceState, key: jax.Array, view: View) -> tuple[PriceState, jax.Array]:
@@ -1074,6 +1037,5 @@ class ContextualOracle(Policy):
         arm = largest(net, key, view)
         rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
-        target = jnp.maximum(money[:-1] / jnp.maximum(money[-1], 1), np.float32(1 / ticks.ONE))
-        price = next_price(price, paid, target, self.eta, jnp.float32(0.1))
+        price = next_price(price, paid, pace_of_rounds(money), self.eta, jnp.float32(0.1))
         return state._replace(price=price), _rested(arm, rests, arms)

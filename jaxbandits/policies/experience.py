@@ -47,9 +47,6 @@ class History:
             reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls``
                 each.
 
-        Raises:
-            InputError: shapes that differ, numbers out of range.
-
         Example:
             >>> from jaxbandits.policies import History
             >>> History.of([90, 10], reward=[45, 4.5], cost=[60, 5]).reward_part.tolist()
@@ -164,7 +161,6 @@ class ExperiencedIndex(IndexPolicy):
         self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
-        """The statistics of the history."""
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
 
     def scoring(self) -> IndexPolicy:
@@ -174,7 +170,6 @@ class ExperiencedIndex(IndexPolicy):
         return type(self)(self.policy.scoring(), None, self.history.rounds)
 
     def earlier_pulls(self) -> jax.Array:
-        """The pulls of the history."""
         return jnp.asarray(self.history.pulls)  # type: ignore[union-attr]
 
     def own_round(self, round: jax.Array) -> jax.Array:
@@ -182,7 +177,6 @@ class ExperiencedIndex(IndexPolicy):
         return round + (self.earlier if self.history is None else self.history.rounds)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The score of the policy inside."""
         return self.policy.score(arms)
 
 
@@ -207,7 +201,6 @@ class Experienced(Around):
         super().check(spec)
 
     def init(self, spec: FiniteSpec) -> Pytree:
-        """What the inner policy would know."""
         return self.with_history(self.policy.init(spec), self.history.totals(self.spreads))
 
     def with_history(self, state: Pytree, totals: ArmStatistics) -> Pytree:
@@ -310,7 +303,6 @@ class InBatches(Around):
         super().check(spec)
 
     def learnt(self, state: BatchedState) -> Pytree:
-        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> BatchedState:
@@ -364,7 +356,6 @@ class InBatches(Around):
     def select_while_open(
         self, state: BatchedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[BatchedState, Pytree]:
-        """The inner policy's choice, by what is known."""
         state, waiting = self._opened(state, view.round)
         inner, arm = self.policy.select_while_open(state.inner, key, view, waiting + open)
         return state._replace(inner=inner), arm

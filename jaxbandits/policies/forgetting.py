@@ -83,7 +83,6 @@ class _Forgetting(Around):
         """(state, action); ``choose`` is the inner policy's own ``select``."""
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
-        """The inner policy's choice, from what is not forgotten."""
         return self._decide(state, key, view, self.policy.select)
 
     def select_while_open(
@@ -188,17 +187,14 @@ class Windowed(_Forgetting):
     window: int = static()
 
     def check(self, spec: FiniteSpec) -> None:
-        """A policy that learns by sums, and a length."""
         _refuse_other_sums(self, self.policy)
         whole_number("Windowed.window", self.window, 1, 2**24)
         super().check(spec)
 
     def learnt(self, state: WindowedState) -> Pytree:
-        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> WindowedState:
-        """The state before the first round: nothing is learnt."""
         blank = self.policy.blank_action(spec)
 
         def rows(shape: tuple[int, ...]) -> jax.Array:
@@ -234,10 +230,8 @@ class Windowed(_Forgetting):
             observation = Observation(
                 View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False)
             )
-            forgotten, sums = (
-                _brought(self.policy, state.inner, key, observation),
-                _sums(state.inner),
-            )
+            forgotten = _brought(self.policy, state.inner, key, observation)
+            sums = _sums(state.inner)
             less = jax.tree.map(
                 lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b,
                 sums,
@@ -422,7 +416,6 @@ class Discounted(Around):
         return cls(policy, gamma if gamma.ndim else float(gamma), per)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A policy that learns by sums."""
         _refuse_other_sums(self, self.policy)
         if self.per not in ("round", "pull"):
             raise bad("Discounted.per", self.per, "'round' or 'pull'")
@@ -447,7 +440,6 @@ class Discounted(Around):
         )
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
-        """The state before the first round: nothing is learnt."""
         inner = self.policy.init(spec)
         return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
@@ -485,13 +477,11 @@ class Discounted(Around):
     def select(
         self, state: DiscountedState, key: jax.Array, view: View
     ) -> tuple[DiscountedState, jax.Array]:
-        """The inner policy's choice, from what is left."""
         return self._choose(state, key, view, None)
 
     def select_while_open(
         self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[DiscountedState, jax.Array]:
-        """Open pulls count at their arm's current means, where the inner policy counts them."""
         return self._choose(state, key, view, open)
 
     def _choose(
@@ -584,7 +574,6 @@ class CUSUM(Detector):
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
     def init(self) -> DeviationSums:
-        """The state before the first round: nothing is learnt."""
         return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
@@ -618,7 +607,6 @@ class PageHinkley(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
     def init(self) -> DeviationSums:
-        """The state before the first round: nothing is learnt."""
         return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
@@ -663,7 +651,6 @@ class GLR(Detector):
     splits: int = static(default=32)
 
     def init(self) -> Splits:
-        """The state before the first round: nothing is learnt."""
         return Splits(
             jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32)
         )
@@ -778,7 +765,6 @@ class Restarting(_Forgetting):
     growing: bool = static(default=False)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One arm a round, and a detector."""
         if not isinstance(self.detector, Detector):
             raise bad("detector", self.detector, "a Detector, such as GLR()")
         if jnp.shape(self.policy.blank_action(spec)) != ():
@@ -788,11 +774,9 @@ class Restarting(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: RestartingState) -> Pytree:
-        """The state of the policy inside."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> RestartingState:
-        """The state before the first round: nothing is learnt."""
         inner, calm = self.policy.init(spec), self.detector.init()
         streams_of_an_arm = 1 + (spec.resources or 1)
         watched = jax.tree.map(

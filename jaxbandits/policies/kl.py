@@ -108,7 +108,6 @@ class KLUCBSCPlus(IndexPolicy):
     rounding: ClassVar[float] = 2.0**-14
 
     def score(self, arms: Arms) -> jax.Array:
-        """sup{r/c : d(r̄, r) + d(c̄, c) ≤ ln(t/n)/n}."""
         return not_refuted(arms, exploration(arms))
 
 
@@ -134,7 +133,6 @@ class KLUCBSC(IndexPolicy):
     rounding: ClassVar[float] = 2.0**-14
 
     def score(self, arms: Arms) -> jax.Array:
-        """sup{r/c : d(r̄, r) + d(c̄, c) ≤ ln t/n}."""
         return not_refuted(arms, jnp.log(arms.t))
 
 

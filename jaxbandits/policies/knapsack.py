@@ -50,10 +50,6 @@ class FixedSplit(Plan):
         weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that
             exist.
 
-    Raises:
-        InputError: before anything runs, for weights that are negative, all 0 or not one for each
-            arm.
-
     Plays with any number of resources. Does not leap, as it keeps no statistics; it costs little in
     the scan engine.
 
@@ -70,7 +66,6 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
-        """One weight for each arm, not all 0; costs are not read, so there may be several."""
         weights = np.asarray(self.weights)
         if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
             raise bad(
@@ -126,10 +121,6 @@ class EpsilonFirst(ArmTotals):
             order B^⅔ for ε ∝ B^(−⅓).
         online: True to keep learning after exploration; default False.
 
-    Raises:
-        InputError: before anything runs, for ε outside (0, 1], or an environment with several
-            resources.
-
     Source: AAAI 2010.
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best
@@ -146,7 +137,6 @@ class EpsilonFirst(ArmTotals):
     online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        """The state before the first round: no arm has been pulled."""
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
     def update(
@@ -211,7 +201,6 @@ class FractionalKUBE(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """(r̄ + √(2 ln t / n)) / c̄."""
         return density(arms)
 
 
@@ -247,7 +236,6 @@ class KUBE(IndexPolicy):
     """
 
     def score(self, arms: Arms) -> jax.Array:
-        """The density d_k."""
         return density(arms)
 
     def select(
@@ -305,10 +293,6 @@ class MRCB(ArmTotals):
             end as invalid).
         alpha: α ≥ 0, default 2⁻⁴, that of m-UCB.
 
-    Raises:
-        InputError: before anything runs, for L out of range, or an environment with several
-            resources.
-
     Does not leap: its action is a set. A result's regret is against the best single arm;
     :func:`jaxbandits.oracles.optimum.best_set_rate` gives the best rate of a set.
 
@@ -319,12 +303,10 @@ class MRCB(ArmTotals):
     alpha: ArrayLike = leaf(default=2.0**-4, at_least=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and L must fit the arms."""
         super().check(spec)
         whole_number("MRCB.pulls", self.pulls, 1, min(spec.arms, _MOST))
 
     def blank_action(self, spec: FiniteSpec) -> jax.Array:
-        """A set of L arms."""
         return jnp.zeros((self.pulls,), jnp.int32)
 
     def select(

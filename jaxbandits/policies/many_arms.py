@@ -39,7 +39,6 @@ class ManyArms(IndexPolicy):
         return self.policy.rounding
 
     def check(self, spec: FiniteSpec) -> None:
-        """An index policy inside, that chooses by its score alone."""
         check_score_inside(self, self.policy)
         self.policy.check(spec)
 
@@ -111,9 +110,6 @@ class ArmIncreasing(ManyArms):
         policy: the index policy.
         beta: β > 0, of the reservoir, or what is believed of it.
 
-    Raises:
-        InputError: before anything runs, for β ≤ 0.
-
     Source: Li and Xia 2017, Algorithm 3.
 
     Deviations: a new arm, whose index is +∞, comes before other arms with index +∞ (the paper
@@ -175,9 +171,6 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
 
     Returns:
         An int, or an integer array.
-
-    Raises:
-        InputError: a value that is not finite and above 0.
 
     Source: Li and Xia 2017, Eq. (5).
 

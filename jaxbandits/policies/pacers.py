@@ -68,7 +68,6 @@ class EvenPace(Around):
     def select_while_open(
         self, state: Pytree, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Pytree, Pytree]:
-        """The inner policy's, under the line."""
         view, none = self._paced(view)
         acted, arm = self.policy.select_while_open(state, key, view, open)
         return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)
@@ -142,7 +141,6 @@ class PricePacer(ArmTotals):
     budgets: int = static(default=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost that any budget may pay, or a budget for each of several."""
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
         if spec.resources not in (None, self.budgets):
             raise bad(
@@ -162,37 +160,22 @@ class PricePacer(ArmTotals):
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
-        """Open pulls count at their arm's current means."""
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
-        if money.whole.shape != (self.budgets,):
-            raise InputError(
-                f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}"
-            )
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
         bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
         # [1 or d, K]
         cost, rest = (x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest))
         mean = jnp.where((arms.n > 0)[None, :], cost / n[None, :], bound[None, :])
-        returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound[None, :] - mean, 0)), axis=1)
-        target = (
-            jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0)
-            / money.requests
-        )
-        target = jnp.maximum(target, np.float32(1 / ticks.ONE))
-        price = jnp.where(
-            state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target)
-        )
+        target = renewing_pace(self, view, mean, open, self.budgets)
+        price = price_now(state.price, target, self.start)
 
         k = 2 * self.rho * jnp.log(arms.t)
         prices = scope * price[:, None]
         high = upper_bound(arms.reward, arms.reward_rest, n, k)
         low = lower_bound(cost, rest, n[None, :], k[None, :])
-        dear = (
-            jnp.sum(prices, axis=0) * low[0]
-            if arms.cost.ndim == 1
-            else jnp.sum(prices * low, axis=0)
-        )
+        one = arms.cost.ndim == 1
+        dear = jnp.sum(prices, axis=0) * low[0] if one else jnp.sum(prices * low, axis=0)
         net = jnp.where(arms.n > 0, high - dear, jnp.inf)
         best = largest(net, key, view, fresh=learnt.pulls == 0)
         is_best = jax.lax.iota(jnp.int32, net.shape[0]) == best
@@ -201,6 +184,39 @@ class PricePacer(ArmTotals):
         paid = jnp.sum(jnp.where(money.scope & (is_best & ~rests)[None, :], mean, 0), axis=1)  # type: ignore[operator]
         price = next_price(price, paid, target, self.eta, self.start)
         return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
+
+
+# --- The descent that all pacers share: prices λ with the entropy as their distance, and the pace τ that they keep
+
+_TICK = np.float32(1 / ticks.ONE)
+
+
+def pace_of_rounds(left: jax.Array) -> jax.Array:
+    """τ: what is left of each resource for a round; the last of ``left`` are rounds."""
+    return jnp.maximum(left[:-1] / jnp.maximum(left[-1], 1), _TICK)
+
+
+def renewing_pace(
+    owner: Policy, view: View, mean: jax.Array, open: jax.Array, budgets: int
+) -> jax.Array:
+    """τ of budgets that renew: what is left for each request still expected.
+
+    Open requests count at the mean costs of their arms, ``mean`` ``[1 or budget, K]``.
+    """
+    money = allowance_of(view)
+    if money.whole.shape != (budgets,):
+        name = f"{type(owner).__name__}.budgets"
+        raise InputError(f"{name}: {budgets} given; it must be {money.whole.shape[0]}")
+    bound = ticks.ticks_to_float(money.bound)[None, :]  # type: ignore[arg-type]
+    scope = money.scope.astype(jnp.float32)  # type: ignore[union-attr]
+    returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound - mean, 0)), axis=1)
+    have = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0)
+    return jnp.maximum(have / money.requests, _TICK)  # type: ignore[operator]
+
+
+def price_now(price: jax.Array, target: jax.Array, start: ArrayLike) -> jax.Array:
+    """λ at a pace τ: ``start``/τ where none is set yet (below 0), and at most 1/τ."""
+    return jnp.where(price < 0, start / target, jnp.minimum(price, 1 / target))
 
 
 def next_price(

@@ -3,7 +3,8 @@ them.
 
 They read what is left of every resource from the view. Where the constraint has a horizon
 (``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world
-of one scalar cost is a world of one resource. K arms, d resources, m = d, or d + 1 with time.
+of one scalar cost is a world of one resource; a constraint that tells no totals is refused. K arms,
+d resources, m = d, or d + 1 with time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
@@ -27,8 +27,17 @@ from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, money_left
-from jaxbandits.policies.pacers import next_price
+from jaxbandits.policies.base import (
+    ArmTotals,
+    IndexPolicy,
+    check_null_arm,
+    fewest,
+    gumbel,
+    largest,
+    money_left,
+)
+from jaxbandits.policies.pacers import next_price, pace_of_rounds
+from jaxbandits.policies.soft import posterior_draws
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
@@ -85,12 +94,10 @@ class RadBounds(Confidence):
     rests: ClassVar[bool] = True
 
     def upper(self, arms: Arms) -> jax.Array:
-        """min(r̄ + rad(r̄, n), 1)."""
         mean = arms.mean_reward
         return jnp.minimum(mean + rad(mean, arms.n, self.c_rad), 1)
 
     def lower(self, arms: Arms) -> jax.Array:
-        """max(c̄ − rad(c̄, n), 0)."""
         mean = arms.mean_cost
         return jnp.maximum(mean - rad(mean, beside(arms.n, mean.ndim - arms.n.ndim), self.c_rad), 0)
 
@@ -116,11 +123,9 @@ class WilsonBounds(Confidence):
     rho: ArrayLike = leaf(default=0.125, above=0)
 
     def upper(self, arms: Arms) -> jax.Array:
-        """ω⁺ of the reward."""
         return upper_bound(arms.reward, arms.reward_rest, arms.n, 2 * self.rho * jnp.log(arms.t))
 
     def lower(self, arms: Arms) -> jax.Array:
-        """ω⁻ of each cost."""
         n, t = (beside(x, arms.cost.ndim - arms.n.ndim) for x in (arms.n, arms.t))
         return lower_bound(arms.cost, arms.cost_rest, n, 2 * self.rho * jnp.log(t))
 
@@ -150,11 +155,21 @@ def totals_left(view: View, resources: int) -> Total:
     return money
 
 
-def budgets_now(budget: Total, view: View) -> tuple[Total, BudgetAmounts]:
-    """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now."""
+def budgets_now(
+    budget: Total, view: View, timed_for: Policy | None = None
+) -> tuple[Total, BudgetAmounts]:
+    """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now.
+
+    ``timed_for`` is who needs a horizon among them.
+    """
     places = budget.part.shape[0]
     money = totals_left(view, places - 1)
     count = money.part.shape[0]
+    if timed_for is not None and count < places:
+        name = type(timed_for).__name__
+        raise InputError(
+            f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
+        )
     now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
     every = (ticks.to_float(budget)[:count], ticks.to_float(money))
@@ -180,13 +195,11 @@ class _ArmsOfSeveral(ArmTotals):
         """Check the spec; it may have any number of resources."""
 
     def init(self, spec: FiniteSpec) -> Any:
-        """The state before the first round: no arm has been pulled."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
     def select_while_open(
         self, state: Any, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[Any, jax.Array]:
-        """Open pulls count at their arm's current means."""
         after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
@@ -243,10 +256,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
         bounds: U and L, :class:`RadBounds` (default, the paper's) or :class:`WilsonBounds`.
         rate: a ≥ 0, default 1, the paper's.
 
-    Raises:
-        InputError: before anything runs, for a rate below 0, or a constraint that tells no totals
-            to spend.
-
     Source: §5, Algorithm 2 (PrimalDualBwK), from memory.
 
     Deviations: the paper scales costs so that all budgets are equal and then takes the radius; here
@@ -270,7 +279,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
-        """The state before the first round: no arm has been pulled, no budget used."""
         d, learnt = resources_of(spec), ArmTotals.init(self, spec)
         return self.with_learnt(
             PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt
@@ -372,7 +380,6 @@ class PDBwK(IndexPolicy):
         return cls(c_rad=usual_c_rad(budget, arms))
 
     def score(self, arms: Arms) -> jax.Array:
-        """U/L of :class:`RadBounds`."""
         bounds = RadBounds(self.c_rad)
         upper, lower = bounds.upper(arms), bounds.lower(arms)
         return jnp.where(lower > 0, upper / lower, jnp.inf)
@@ -382,109 +389,6 @@ def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
     """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``."""
     c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
     return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
-
-
-class TimedState(NamedTuple):
-    """Statistics, and what the weights are made of."""
-
-    learnt: ArmStatistics
-    money: Total  # Σ L of the arms played by their index, each rounded down to a tick
-    rounds: jax.Array  # i32[]: how many those were
-
-
-@pytree
-class PDBwKWithTime(ArmTotals):
-    """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as
-    large as the money's.
-
-    .. math:: \\arg\\max_k \\frac{U_k}{v_{money}\\, L_k + v_{time}\\, B/T}, \\qquad
-        v_i \\leftarrow v_i (1 + \\varepsilon)^{L_{i}}, \\quad \\varepsilon = \\sqrt{\\ln 2 / B},
-
-    :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and :math:`L_k = \\max(\\bar
-    c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the arm
-    just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties
-    at random. Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the
-    index is the mean reward's bound.
-
-    Args:
-        c_rad: C_rad > 0; :meth:`for_budget` gives ¼ ln(B K).
-        budget: B > 0, of money.
-        horizon: T ≥ B, in rounds. It is the policy's belief: the constraint ends the run.
-
-    Raises:
-        InputError: before anything runs, for values outside their ranges, T < B, or an environment
-            with several resources.
-
-    Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
-        400.0
-    """
-
-    c_rad: ArrayLike = leaf(above=0)
-    budget: ArrayLike = leaf(above=0)
-    horizon: ArrayLike = leaf(above=0)
-
-    @classmethod
-    def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
-        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
-        values: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
-        if any(np.ndim(x) for x in values):
-            values = [np.atleast_2d(x) for x in np.broadcast_arrays(*values)]  # [1, instance]
-        return cls(*values)
-
-    def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a round that uses no more than a unit of time."""
-        super().check(spec)
-        if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
-            value = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
-            raise bad(
-                "PDBwKWithTime.horizon",
-                value,
-                "at least the budget, so that a round uses one unit at most",
-            )
-
-    def init(self, spec: FiniteSpec) -> TimedState:
-        """The state before the first round: no arm has been pulled, no budget used."""
-        return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
-
-    def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
-        """The largest reward for what it uses, and what that is."""
-        fresh = state.learnt.pulls == 0
-        score, lower = self.score(state)
-        arm = largest(score, key, view, fresh=fresh)
-        starting = fresh if view.available is None else fresh & view.available
-        by_index = ~jnp.any(starting)
-        used = jnp.where(
-            by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm),
-            jnp.floor(lower * ticks.ONE),
-            0,
-        )
-        money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
-        return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
-
-    def select_while_open(
-        self, state: TimedState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[TimedState, jax.Array]:
-        """Open pulls count at their arm's current means."""
-        used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
-        return used._replace(learnt=state.learnt), arm
-
-    def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
-        """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""
-        statistics = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
-        arms, money = jax.lax.optimization_barrier(
-            (as_floats(statistics, jnp.int32(1)), ticks.to_float(state.money))
-        )
-        bounds = RadBounds(self.c_rad)
-        upper, lower = bounds.upper(arms), bounds.lower(arms)
-        share = self.budget / self.horizon
-        rate = jnp.log1p(jnp.sqrt(np.float32(np.log(2)) / self.budget))
-        ahead = rate * (money - share * state.rounds.astype(jnp.float32))  # ln of v_money / v_time
-        uses = lower * jnp.exp(jnp.minimum(ahead, 0)) + share * jnp.exp(jnp.minimum(-ahead, 0))
-        return jnp.where(uses > 0, upper / uses, jnp.inf), lower
 
 
 # --- A draw from the solution of the fluid LP at means that are believed
@@ -564,10 +468,6 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         update_budgets: True to put what is left over the rounds left in place of B_j/T; default
             False, as the paper.
 
-    Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
-            to spend.
-
     Source: EC 2014, §3, from memory.
 
     Deviations: the rest of the rounds that the LP leaves unused is not sat out.
@@ -587,13 +487,11 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=False)
 
     def share(self) -> Any:
-        """The share 1 − ε of the budgets that a round may plan with."""
         return 1 - self.epsilon
 
     def believed(
         self, state: KnapsackState, key: jax.Array, view: View
     ) -> tuple[jax.Array, jax.Array]:
-        """(U, L), the bounds that the program takes for the means."""
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
@@ -632,10 +530,6 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         epsilon: ε in (0, 1], default 0.1.
         update_budgets: False to put B_j/T in place of what is left over the rounds left.
 
-    Raises:
-        InputError: before anything runs, for ε out of range, or a constraint that tells no totals
-            to spend.
-
     Source: AAAI 2010 for one resource; the LP in its second phase is ours.
 
     Deviations: as :class:`~jaxbandits.policies.EpsilonFirst`; an arm that exploration did not reach
@@ -656,7 +550,6 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
-        """The state before the first round: no arm has been pulled."""
         state: KnapsackState = super().init(spec)
         return FirstState(state.learnt, state.budget, jnp.bool_(True))
 
@@ -736,7 +629,6 @@ class ThompsonLP(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A role of its own for each resource's draws."""
         if resources_of(spec) > _MOST_DRAWN:
             raise bad(
                 "environment",
@@ -745,7 +637,6 @@ class ThompsonLP(_ByProgram):
             )
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
-        """The state before the first round: uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
@@ -773,15 +664,9 @@ class ThompsonLP(_ByProgram):
     ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), the draws that the program takes for the means."""
         arms, d = state.costs.shape
-        width = beta.fast_width(arms)
-        ids = jax.lax.iota(jnp.uint32, width)
 
         def theta(role: int, successes: jax.Array) -> jax.Array:
-            words = jax.vmap(lambda arm: streams.policy_words(key, view.round, role, arm))(ids)
-            hits, misses = (
-                jnp.pad(x, (0, width - arms)) for x in (successes, state.pulls - successes)
-            )
-            return beta.beta_from_words(words.T, 1 + hits, 1 + misses)[:arms]
+            return posterior_draws(key, view.round, role, successes, state.pulls)[:arms]
 
         costs = [theta(_THETA_COST + j, state.costs[:, j]) for j in range(d)]
         return theta(Role.THETA_REWARD, state.rewards), jnp.stack(costs, axis=1)
@@ -811,10 +696,6 @@ class KnapsackOracle(_ByProgram):
         update_budgets: True (default) to put what is left over the rounds left on the right side,
             False for B_j/T.
 
-    Raises:
-        InputError: before anything runs, for means outside [0, 1] or of another shape than the
-            world's, or a constraint that tells no totals to spend.
-
     Example:
         >>> import jax
         >>> import jaxbandits as jb
@@ -832,7 +713,6 @@ class KnapsackOracle(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Means of these arms and resources."""
         for name, value, shape in (
             ("mean_reward", self.mean_reward, (spec.arms,)),
             ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
@@ -845,17 +725,14 @@ class KnapsackOracle(_ByProgram):
                 )
 
     def init(self, spec: FiniteSpec) -> OracleState:
-        """Nothing to remember but the budgets."""
         return OracleState(ticks.zero((resources_of(spec) + 1,)))
 
     def update(self, state: OracleState, key: jax.Array, observation: Observation) -> OracleState:
-        """Learn nothing."""
         return state
 
     def believed(
         self, state: OracleState, key: jax.Array, view: View
     ) -> tuple[jax.Array, jax.Array]:
-        """The true means, ``[K]`` and ``[K, d]``."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
@@ -923,7 +800,6 @@ class LagrangeBwK(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> LagrangeState:
-        """The state before the first round: even weights."""
         d = resources_of(spec)
         even, every = jnp.zeros((spec.arms,)), jnp.ones((spec.arms,), bool)
         return LagrangeState(even, every, jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
@@ -942,7 +818,6 @@ class LagrangeBwK(Policy):
     def update(
         self, state: LagrangeState, key: jax.Array, observation: Observation
     ) -> LagrangeState:
-        """Both players learn from the round."""
         # Of the round in which it was drawn
         available, feedback = (state.available, observation.feedback)
         state, policy = jax.lax.optimization_barrier((state, self))
@@ -968,12 +843,7 @@ class LagrangeBwK(Policy):
     def select(
         self, state: LagrangeState, key: jax.Array, view: View
     ) -> tuple[LagrangeState, jax.Array]:
-        """An arm and a resource."""
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            raise InputError(
-                "constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
         scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
@@ -1060,14 +930,9 @@ class DualMirrorDescent(_ArmsOfSeveral):
     start: ArrayLike = leaf(default=0.1, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A null arm."""
-        if not spec.null_arm:
-            raise bad(
-                "environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent"
-            )
+        check_null_arm(self, spec)
 
     def init(self, spec: FiniteSpec) -> DescentState:
-        """The state before the first round: no price is set."""
         d = resources_of(spec)
         learnt = ArmTotals.init(self, spec)
         return DescentState(
@@ -1078,11 +943,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
         self, state: DescentState, key: jax.Array, view: View
     ) -> tuple[DescentState, jax.Array]:
         """The prices after the round before, and the best arm at them."""
-        budget, amounts = budgets_now(state.budget, view)
-        if not amounts.timed:
-            raise InputError(
-                "constraint: no horizon given; DualMirrorDescent needs one, as in TotalBudget(…, rounds=T)"
-            )
+        budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.money, now))
         arms = pulled(state.learnt, view.round)
@@ -1090,7 +951,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
             (self, state.price, paid, amounts.rest, amounts.budget)
         )
         # The price moves by what the last round paid, against the even pace of what is left.
-        target = jnp.maximum(room[:-1] / room[-1], np.float32(1 / ticks.ONE))
+        target = pace_of_rounds(room)
         eta = policy.eta / jnp.sqrt(every[-1])
         after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
         price = jnp.where(before < 0, policy.start / target, after)

@@ -88,7 +88,6 @@ class SoftIndex(RandomisedPolicy):
     temperature: ArrayLike = leaf(above=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        """An index policy inside, that chooses by its score alone."""
         check_score_inside(self, self.policy)
         self.policy.check(spec)
 
@@ -110,6 +109,21 @@ def _among(arms: jax.Array) -> jax.Array:
 
 # --- Budgeted Thompson sampling
 # Xia, Li, Qin, Yu, Liu: Thompson sampling for budgeted bandits, IJCAI 2015.
+
+
+def posterior_draws(
+    key: jax.Array, round: jax.Array, role: int, successes: jax.Array, pulls: jax.Array
+) -> jax.Array:
+    """θ ~ Beta(1 + successes, 1 + failures) of each arm, addressed by (round, arm).
+
+    Behind them stand draws of no arm, as many as make all of them fast.
+    """
+    arms = pulls.shape[0]
+    width = beta.fast_width(arms)
+    ids = jax.lax.iota(jnp.uint32, width)
+    words = jax.vmap(lambda arm: streams.policy_words(key, round, role, arm))(ids)
+    pulls, successes = (jnp.pad(x, (0, width - arms)) for x in (pulls, successes))
+    return beta.beta_from_words(words.T, 1 + successes, 1 + pulls - successes)
 
 
 class Posterior(NamedTuple):
@@ -173,17 +187,10 @@ class BudgetedThompson(Policy):
     def _wide_draws(
         self, state: Posterior, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """:meth:`draws`, and behind them draws of no arm, as many as make all of them fast."""
-        arms = state.pulls.shape[0]
-        width = beta.fast_width(arms)
-        ids = jax.lax.iota(jnp.uint32, width)
-        pulls, rewards, costs = (jnp.pad(x, (0, width - arms)) for x in state)
-
-        def theta(role: Role, successes: jax.Array) -> jax.Array:
-            words = jax.vmap(lambda arm: streams.policy_words(key, round, role, arm))(ids)
-            return beta.beta_from_words(words.T, 1 + successes, 1 + pulls - successes)
-
-        return theta(Role.THETA_REWARD, rewards), theta(Role.THETA_COST, costs)
+        """:meth:`draws`, as wide as :func:`posterior_draws` makes them."""
+        roles = (Role.THETA_REWARD, state.rewards), (Role.THETA_COST, state.costs)
+        reward, cost = (posterior_draws(key, round, role, x, state.pulls) for role, x in roles)
+        return reward, cost
 
     def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
         reward, cost = self._wide_draws(state, key, view.round)

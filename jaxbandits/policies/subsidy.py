@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
@@ -20,6 +19,7 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import ArmTotals, largest
+from jaxbandits.policies.soft import posterior_draws
 from jaxbandits.policies.wrappers import Around
 
 
@@ -50,7 +50,6 @@ class _KnownCosts(ArmTotals):
     costs: ArrayLike
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a number for each arm if any."""
         super().check(spec)
         if self.costs is not None and np.shape(self.costs)[-1] != spec.arms:
             name = f"{type(self).__name__}.costs"
@@ -170,30 +169,17 @@ class CSThompson(_KnownCosts):
         return Successes(super().init(spec), jnp.zeros((spec.arms,), jnp.int32))
 
     def update(self, state: Successes, key: jax.Array, observation: Observation) -> Successes:
-        coin = streams.uniform_ticks(
-            streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
-        )
-        won = (jax.lax.iota(jnp.int32, state.rewards.shape[0]) == observation.action) & (
-            coin < observation.feedback.reward
-        )
-        return (
-            super()
-            .update(state, key, observation)
-            ._replace(rewards=state.rewards + won.astype(jnp.int32))
-        )
+        word = streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
+        is_arm = jax.lax.iota(jnp.int32, state.rewards.shape[0]) == observation.action
+        won = is_arm & (streams.uniform_ticks(word) < observation.feedback.reward)
+        state = super().update(state, key, observation)
+        return state._replace(rewards=state.rewards + won.astype(jnp.int32))
 
     def draws(self, state: Successes, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ, ``f32[K]``."""
-        arms = state.rewards.shape[0]
-        width = beta.fast_width(arms)
-        words = jax.vmap(lambda arm: streams.policy_words(key, round, Role.THETA_REWARD, arm))(
-            jax.lax.iota(jnp.uint32, width)
-        )
-        successes, failures = (
-            jnp.pad(x, (0, width - arms))
-            for x in (state.rewards, state.learnt.pulls - state.rewards)
-        )
-        return beta.beta_from_words(words.T, 1 + successes, 1 + failures)[:arms]
+        pulls = state.learnt.pulls
+        theta = posterior_draws(key, round, Role.THETA_REWARD, state.rewards, pulls)
+        return theta[: pulls.shape[0]]
 
     def select(self, state: Successes, key: jax.Array, view: View) -> tuple[Successes, jax.Array]:
         theta, policy, means = jax.lax.optimization_barrier(
@@ -519,10 +505,8 @@ class ConservativeUCB(ArmTotals):
 
 def total_of(amounts: jax.Array, n: jax.Array) -> Total:
     """Σ_k n_k x_k exactly, x in ticks of at most one unit in size, ``[K]`` each."""
-    gained, deducted = (
-        ticks.times(jnp.maximum(amounts, 0), n),
-        ticks.times(jnp.maximum(-amounts, 0), n),
-    )
+    gained = ticks.times(jnp.maximum(amounts, 0), n)
+    deducted = ticks.times(jnp.maximum(-amounts, 0), n)
     parts = ticks.minus(gained, deducted)
     whole, high, low = (
         jnp.sum(x, dtype=jnp.int32) for x in (parts.whole, parts.part >> 12, parts.part & 0xFFF)
@@ -555,9 +539,6 @@ class Floored(Around):
         policy: any policy for finitely many arms that plays one arm a round.
         share: s ≥ 0, ``[K]``, the least share of the pulls of each arm; at most 1 together.
         tolerance: how many pulls an arm may be behind, at least 0; default 0.
-
-    Raises:
-        InputError: before anything runs, for shares above 1 together, or not one for each arm.
 
     Source: AAAI 2020.
 
@@ -612,7 +593,6 @@ class Floored(Around):
     def select_while_open(
         self, state: FlooredState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[FlooredState, Pytree]:
-        """Open pulls count as pulls."""
         choice = self.policy.select_while_open(state.inner, key, view, open)
         return self._choose(state, view, choice, state.pulls + open)
 

@@ -195,7 +195,6 @@ class StoOO(_RatioTree):
         whole_number("StoOO.depth", self.depth, 1, 22)
 
     def init(self, spec: ContinuumSpec) -> Leaves:
-        """The state before the first round: one leaf, [0, 1]."""
         zeros = jnp.zeros((self.capacity,), jnp.int32)
         return Leaves(
             jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False)

@@ -38,10 +38,6 @@ class BestRatioOracle(Plan):
         mean_reward: μ^r, ``[K]`` (per instance ``[1, instance, K]``).
         mean_cost: μ^c, same shape; an arm of mean cost 0 is the best of all.
 
-    Raises:
-        InputError: before anything runs, for means outside [0, 1], or an environment with several
-            resources.
-
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
 
     Example:

@@ -12,11 +12,11 @@ from jaxbandits import constraints
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Allowance, BudgetState
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError
 from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
-from jaxbandits.policies.base import money_left
+from jaxbandits.policies.base import check_null_arm, money_left
 
 
 class Around(Policy):
@@ -49,7 +49,6 @@ class Around(Policy):
         return self.policy.blank_action(self.inside(spec))
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
         return self.policy.update(state, key, observation)
 
     def status(self, state: Pytree) -> jax.Array:
@@ -95,8 +94,7 @@ class Guarded(Around):
     max_cost: ArrayLike = leaf(default=1.0, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        if not spec.null_arm:
-            raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for Guarded")
+        check_null_arm(self, spec)
         super().check(spec)
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
@@ -239,7 +237,6 @@ class InFlight(Around):
     plays: ClassVar[type] = DelayedSpec
 
     def check(self, spec: DelayedSpec) -> None:
-        """The policy plays the world's arms, and every arm has a bound."""
         if not isinstance(spec.inner, self.policy.plays):
             name = type(self.policy).__name__
             raise InputError(

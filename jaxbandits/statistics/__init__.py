@@ -15,6 +15,6 @@ Every interval comes as an :class:`Estimate`. Its warnings begin with a name: *f
 tail*, *one unit decides*, *skewed*, *no end*, *few in the tail*; docs/statistics.md says when.
 """
 
-import lazy_loader
+from jaxbandits._names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -152,9 +152,6 @@ def quality_regret(result: Any, world: Environment, alpha: float) -> xarray.Data
         world: what was played.
         alpha: α in [0, 1], the share of the best mean that may be given up.
 
-    Raises:
-        InputError: α out of range; pulls that were not recorded.
-
     Example:
         >>> import jax
         >>> import jaxbandits as jb

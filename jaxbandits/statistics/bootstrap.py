@@ -43,9 +43,6 @@ def bootstrap_interval(
         An :class:`Estimate`; ``low`` and ``high`` are NaN with one unit in a stratum. Units that
         are all equal give an interval of no width.
 
-    Raises:
-        InputError: a missing axis, or an argument out of its range.
-
     Source: Efron (1982), The jackknife, the bootstrap and other resampling plans; Hall (1988),
     Theoretical comparison of bootstrap confidence intervals.
 
@@ -102,9 +99,6 @@ def simultaneous_band(
     Returns:
         An :class:`Estimate` of arrays. A place where all units are equal has a band of no width;
         with one unit in a stratum, the bounds are NaN.
-
-    Raises:
-        InputError: a missing axis, or an argument out of its range.
 
     Source: Romano, Wolf (2005), Exact and approximate stepdown methods for multiple hypothesis
     testing (single step).

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits._tables import count_of
+from jaxbandits._tables import Shown, Table, count_of
 from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
@@ -399,7 +399,7 @@ class IntervalEnds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Shown):
     """A number of a law, estimated from units that were sampled.
 
     Attributes:
@@ -421,7 +421,31 @@ class Estimate:
     def __str__(self) -> str:
         if np.ndim(self.value):
             return f"{self.value.size} estimates from {self.units} units each"
+        if np.isnan(self.low):
+            return f"{self.value:.5g}"
         return f"{self.value:.5g} ({self.low:.5g} to {self.high:.5g})"
+
+    def __repr__(self) -> str:
+        rows, doubts = self._shown_rows().rows, [x.partition(":")[0] for x in self.warnings]
+        texts = [
+            f"{value} ({low} to {high})" if low else value for *_, value, low, high in rows[:3]
+        ]
+        more = f", … {len(rows)} in all" if len(rows) > 3 else ""
+        by = count_of(self.units, "unit") + (": no interval" if rows and not rows[0][-1] else "")
+        return f"Estimate({', '.join(texts)}{more}; {'; '.join([by, *doubts])})"
+
+    def _shown_rows(self) -> Table:
+        ends = [np.asarray(x, float) for x in (self.value, self.low, self.high)]
+        axes = [str(x) for x in getattr(self.value, "dims", range(ends[0].ndim))]
+        labels = [getattr(self.value, "coords", {}).get(x) for x in axes]
+        rows = [
+            [
+                *(i if x is None else x.values[i] for i, x in zip(at, labels, strict=True)),
+                *("" if np.isnan(x[at]) else f"{x[at]:.5g}" for x in ends),
+            ]
+            for at in np.ndindex(ends[0].shape)
+        ]
+        return Table((*axes, "value", "low", "high"), rows)
 
 
 def interval(
@@ -475,9 +499,6 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
             is. All further axes stay. For the runs of each instance by itself, call its axis
             otherwise: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
-
-    Raises:
-        InputError: a missing axis, or an argument out of its range.
 
     Source: Hall (1992), On the removal of skewness by transformation.
 

@@ -63,9 +63,6 @@ def dominance(
         ``high``, NaN of one unit, from which nothing is clear; ``clear``, ``larger`` and
         ``smaller`` (the row is clearly larger, or smaller, than the column).
 
-    Raises:
-        InputError: missing or further axes, an argument out of its range.
-
     Source: Johnson (1978), Modified t tests and confidence intervals for asymmetrical populations.
 
     Example:

@@ -66,9 +66,6 @@ def clear_pairs(
     Returns:
         :class:`ClearPairs`, arrays over ``(among, against)``.
 
-    Raises:
-        InputError: other axes, earnings below 0, an argument out of its range.
-
     Example:
         >>> import numpy as np, xarray
         >>> noise = np.random.default_rng(0).uniform(size=200)

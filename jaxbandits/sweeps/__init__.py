@@ -1,5 +1,5 @@
 """Sweeps of policies, settings, worlds and budgets in saved blocks; curves, the best values."""
 
-import lazy_loader
+from jaxbandits._names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

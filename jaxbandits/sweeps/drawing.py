@@ -1,146 +1,112 @@
-"""Pictures of a sweep: regret over a parameter, and every policy at its best in all cases."""
+"""The picture of a sweep: by how much each value of a parameter is worse than the best."""
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
-from jaxbandits._plots import Picture, label_grid, nth_look, plain_numbers
+from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
 
 if TYPE_CHECKING:
+    import xarray
     from matplotlib.figure import Figure
 
-    from jaxbandits.sweeps.result import Curve, SweepResult
+    from jaxbandits.sweeps.result import SweepResult
 
 _MOST_PANELS = 24
+Values = dict[str, np.ndarray]  # of the parameter, by policy
 
 
 def curves(result: SweepResult, name: str, policies: list[str], width: float = 12.0) -> Figure:
-    """Regret over one parameter of some policies, a panel for each environment and budget, all on
-    the same scales.
+    """Paired differences to the best setting of a panel, over one parameter of some policies; a panel
+    for each environment and budget.
 
     ``width`` is that of the page, in inches: so many panels stand side by side as have room, three
-    at most.
+    at most, and the last line's in its middle.
     """
     cells = result.cells()[:_MOST_PANELS]
-    columns = min(3, len(cells), max(1, int(width / 2.2)))
+    most = min(3, len(cells), max(1, int(width / 2.2)))
+    columns = (
+        min(range(most, max(most - 2, 0), -1), key=lambda n: -len(cells) % n) if most > 2 else most
+    )
     lines = -(-len(cells) // columns)
-    figure = Picture(figsize=(max(3.7 * columns, 5.5), 2.8 * lines + 0.9), layout="constrained")
-    axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
-    for axis in axes[len(cells) :]:
-        axis.set_visible(False)
+    figure = Picture(figsize=(max(3.7 * columns, 5.5), 2.8 * lines + 0.5), layout="constrained")
+    grid, axes = figure.add_gridspec(lines, 2 * columns), []
+    for number in range(len(cells)):
+        line, column = divmod(number, columns)
+        # The last line's panels stand in its middle.
+        first = 2 * column + (-len(cells) % columns) * (line == lines - 1)
+        axes.append(figure.add_subplot(grid[line, first : first + 2]))
     if len(result.cells()) > len(cells):
-        figure.text(
-            0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8
-        )
-    budgets = result.data["budget"].values
-    by_cell = {cell: [result.curve(policy, *cell) for policy in policies] for cell in cells}
-    means = [
-        np.concatenate([curve.regret.value for curve in of_cell]) for of_cell in by_cell.values()
-    ]
-    log_up = min(x.min() for x in means) > 0 and any(x.max() / x.min() > 8 for x in means)
-    for axis, (environment, budget) in zip(axes, cells, strict=False):
-        for number, curve in enumerate(by_cell[environment, budget]):
-            _one_curve(axis, curve, curve.parameters[name], number)
-        x = np.concatenate([curve.parameters[name] for curve in by_cell[environment, budget]])
-        log = bool(x.min() > 0 and x.max() / x.min() > 8)
-        if log:
-            axis.set_xscale("log")
+        some = f"the first {len(cells)} of {len(result.cells())} cases"
+        figure.text(0.01, 0.01, some, fontsize=8)
+    values = {policy: result.curve(policy, *cells[0]).parameters[name] for policy in policies}
+    x = np.concatenate(list(values.values()))
+    log, sure = is_log(x), True
+    for axis, cell in zip(axes, cells, strict=False):
+        sure = _panel(axis, result, cell, values) and sure
+        axis.set_xscale("log" if log else "linear")
         # Inches of a label
         label_grid(axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5))
-        if log_up:
-            axis.set_yscale("log")
-            plain_numbers(axis.yaxis)
-        at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
-        axis.set_title(environment + at_budget, fontsize=9)
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(in_greek(name), fontsize=9)
-    figure.supylabel("regret at the end [reward]", fontsize=10)
-    between = " " if len(cells) > 1 else "\n"
-    figure.suptitle(
-        f"bars: difference to the best value, paired, all of the sweep at once (95 %);{between}"
-        "hollow: the bar is above the best (dotted), clearly worse; star: recommended",
-        fontsize=8,
-    )
-    keys = axes[0].get_legend_handles_labels()
-    figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.supylabel("regret above the best (reward)", fontsize=10)
+    looks = [nth_look(number) for number in range(len(policies))] if len(policies) > 1 else []
+    keys = [Line2D([], [], color=c, linestyle=dash, marker=mark, ms=4.5) for c, mark, dash in looks]
+    labels = [policy.replace("$", r"\$") for policy in policies[: len(keys)]]
+    keys.append(Line2D([], [], color=BLACK, linestyle="none", marker="*", ms=9))
+    labels.append("best value of a policy" if len(policies) > 1 else "best value")
+    if sure:
+        hollow: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "white"}
+        keys.append(Line2D([], [], color=BLACK, ms=4.5, **hollow))
+        labels.append("clearly worse (95 %, all at once)")
+    set_key(figure, keys, labels)
     return figure
 
 
-def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
-    order = np.argsort(values)
-    x, mean = values[order], curve.regret.value.values[order]
-    colour, marker, dashes = nth_look(number)
-    axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
-    middle, low, high = (curve.apart[end].values[order] for end in ("difference", "low", "high"))
+def _panel(axis: Any, result: SweepResult, cell: tuple[str, int], values: Values) -> bool:
+    """Draw one case; whether its differences have intervals."""
+    case, curves = result.cases[cell], [result.curve(policy, *cell) for policy in values]
+    best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
+    apart = case.isel(against=result.rows(best.policy)[best.best])
+    for number, curve in enumerate(curves):
+        of_policy = apart.isel(setting=result.rows(curve.policy))
+        # Side by side: bars of several policies at one value would hide each other.
+        _one_curve(axis, values[curve.policy], of_policy, curve.best, number, (len(curves) - 1) / 2)
+    axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
+    (environment, budget), budgets = cell, result.data["budget"].values
+    at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
+    level = f"{float(best.regret.value[best.best]):,.4g}"
+    runs = "" if best.has_intervals else ", one run"
+    axis.set_title(f"{environment}{at_budget}: least regret {level}{runs}", fontsize=9)
+    return best.has_intervals
+
+
+def _one_curve(
+    axis: Any, at: np.ndarray, apart: xarray.Dataset, best: int, number: int, middle_number: float
+) -> None:
+    """Differences ``[setting]`` over values of a parameter, moved by some points where there are
+    several curves.
+    """
+    order, (colour, marker, dashes) = np.argsort(at), nth_look(number)
+    middle, low, high = (apart[end].values[order] for end in ("difference", "low", "high"))
+    x, chosen, worse = at[order], order == best, apart["larger"].values[order]
+    for y in (middle, low, high):  # a moved line does not count for the limits
+        axis.update_datalim(np.column_stack([x, np.nan_to_num(y)]))
+    aside = ScaledTranslation((number - middle_number) / 24, 0, axis.figure.dpi_scale_trans)
+    look: dict[str, Any] = {"color": colour, "transform": axis.transData + aside}
+    axis.plot(x, middle, linestyle=dashes, linewidth=1.3, **look)
     if np.isfinite(low).all():
-        axis.errorbar(
-            x,
-            mean,
-            [middle - low, high - middle],
-            fmt="none",
-            ecolor=colour,
-            elinewidth=0.9,
-            capsize=2,
-        )
-    # A bar that stays above this line is a value that is clearly worse
-    axis.axhline(mean.min(), color=colour, linestyle=":", linewidth=0.8, zorder=1)
-    not_worse = curve.indistinguishable[order]
-    look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
-    axis.plot(x[~not_worse], mean[~not_worse], markerfacecolor="white", **look)
-    axis.plot(x[not_worse], mean[not_worse], label=curve.policy.replace("$", r"\$"), **look)
-    star = {"marker": "*", "markersize": 11, "markerfacecolor": colour, "markeredgecolor": "black"}
-    axis.plot(values[curve.best], curve.regret.value.values[curve.best], zorder=3, **star)
-
-
-def cases(result: SweepResult) -> Figure:
-    """A panel per policy at its best value: how far it is above the best policy of a case."""
-    environments = list(dict.fromkeys(environment for environment, _ in result.cells()))
-    budgets, policies = result.data["budget"].values, result.policies[:_MOST_PANELS]
-    best = np.full((len(policies), len(environments), budgets.size), np.nan)
-    values = np.full(best.shape, "", object)
-    for row, (environment, budget) in itertools.product(range(len(policies)), result.cells()):
-        curve, at = (
-            result.curve(policies[row], environment, budget),
-            (row, environments.index(environment), budget),
-        )
-        best[at] = curve.regret.value[curve.best]
-        values[at] = "\n".join(
-            f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items()
-        )
-    lowest = best.min(axis=0)
-    more = 100 * (best / np.where(lowest > 0, lowest, np.nan) - 1)  # in percent
-    scale = max(float(np.nanmax(more, initial=0)), 1.0)
-    size = max(3.0, 1.1 * budgets.size) * len(policies) + 1.5, 0.7 * len(environments) + 1.6
-    figure = Picture(figsize=size, layout="constrained")
-    axes = figure.subplots(1, len(policies), squeeze=False)[0]
-    for axis, policy, percents, texts in zip(axes, policies, more, values, strict=True):
-        image = axis.imshow(percents, aspect="auto", cmap="cividis_r", vmin=0, vmax=scale)
-        for (line, column), text in np.ndenumerate(texts):
-            light = not percents[line, column] > scale / 2
-            caption = f"{text}\n" * bool(text) + f"+{percents[line, column]:.0f} %"
-            axis.text(
-                column,
-                line,
-                caption,
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="black" if light else "white",
-            )
-        axis.set_xticks(range(budgets.size), [f"{budget:,.6g}" for budget in budgets], fontsize=8)
-        axis.set_yticks([])
-        axis.set(xlabel="budget")
-        axis.set_title(policy, fontsize=9)
-    axes[0].set_yticks(range(len(environments)), environments, fontsize=8)
-    figure.colorbar(image, ax=list(axes), label="% above the least regret")
-    figure.suptitle(
-        "each policy at its best value, against the policy with the least regret in that case",
-        fontsize=9,
-    )
-    return figure
+        ends = [middle - low, high - middle]
+        axis.errorbar(x, middle, ends, fmt="none", elinewidth=0.9, capsize=2, **look)
+    look |= {"linestyle": "none", "marker": marker, "markersize": 4.5}
+    axis.plot(x[worse], middle[worse], markerfacecolor="white", **look)
+    axis.plot(x[~worse], middle[~worse], **look)
+    look |= {"marker": "*", "markersize": 11, "markeredgecolor": BLACK, "zorder": 3}
+    axis.plot(x[chosen], middle[chosen], **look)

@@ -11,7 +11,7 @@ from jaxbandits._plots import encoded, say_logarithmic
 from jaxbandits._tables import Table, count_of
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
-from jaxbandits.sweeps.drawing import cases, curves
+from jaxbandits.sweeps.drawing import curves
 from jaxbandits.sweeps.result import AXES, LEVEL, Curve, SweepResult
 
 if TYPE_CHECKING:
@@ -19,24 +19,15 @@ if TYPE_CHECKING:
 
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
-    """PNG files by name: ``sensitivity_rho.png`` for every parameter that some policy sweeps alone.
-
-    With several environments and budgets also ``cases.png``: every policy at its best, over both.
-    """
+    """PNG files by name: ``sensitivity_rho.png`` for every parameter that some policy sweeps alone."""
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
         if len(names := result.parameters(policy)) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-    figures = {
-        f"sensitivity_{name}.png": curves(result, name, policies)
+    return {
+        f"sensitivity_{name}.png": encoded(say_logarithmic(curves(result, name, policies)), dpi=130)
         for name, policies in by_parameter.items()
     }
-    if (
-        result.data.sizes["budget"] > 1
-        and len({environment for environment, _ in result.cells()}) > 1
-    ):
-        figures["cases.png"] = cases(result)
-    return {name: encoded(say_logarithmic(figure), dpi=130) for name, figure in figures.items()}
 
 
 # --- the files: equal results are equal bytes, nothing here knows what time it is or where the work was done

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandits import _files
-from jaxbandits._provenance import versions
-from jaxbandits._tables import count_of
+from jaxbandits._provenance import Provenance, versions
+from jaxbandits._tables import Shown, Table, count_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
+from jaxbandits.core.fingerprint import digest
 from jaxbandits.core.protocol import Status
 from jaxbandits.result import Result
 from jaxbandits.simulation import labelled, origin_of
@@ -128,7 +130,7 @@ class Curve:
         ]
 
     def recommendation(self) -> str:
-        """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
+        """In words: ``rho = 0.22; not clearly worse: 0.12 to 0.31``."""
         best_value = ", ".join(
             f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items()
         )
@@ -141,11 +143,11 @@ class Curve:
         not_worse = self.indistinguishable
         if len(self.parameters) != 1:
             others = f"{not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
-            return f"{best_value}, indistinguishable from {others}"
+            return f"{best_value}; not clearly worse: {others}"
         (x,) = self.parameters.values()
         if not_worse.sum() == 1:
             return f"{best_value}, clearly better than every other value"
-        return f"{best_value}, indistinguishable from {_stretches(x, not_worse)}"
+        return f"{best_value}; not clearly worse: {_stretches(x, not_worse)}"
 
 
 def _stretches(x: np.ndarray, members: np.ndarray) -> str:
@@ -161,7 +163,7 @@ def _stretches(x: np.ndarray, members: np.ndarray) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Shown):
     """All accounts of a sweep.
 
     Attributes:
@@ -175,9 +177,19 @@ class SweepResult:
     plan: SweepPlan
 
     def __repr__(self) -> str:
-        sizes = dict(zip(AXES, _shape(self.plan), strict=True))
-        parts = (count_of(size, axis) for axis, size in sizes.items())
-        return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
+        sizes = zip(_shape(self.plan), AXES, strict=True)
+        parts = (count_of(size, axis) for size, axis in sizes)
+        return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
+
+    def _shown_rows(self) -> Table:
+        """The best value of every policy in every case."""
+        budgets, rows = self.data["budget"].values, []
+        for (environment, budget), policy in itertools.product(self.cells(), self.policies):
+            curve = self.curve(policy, environment, budget)
+            end = mean(curve.apart["regret"].isel(setting=curve.best), over=self.plan.spec.over)
+            value = curve.recommendation() if self.parameters(policy) else ""
+            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, str(end)])
+        return Table(("environment", "budget", "policy", "recommended", "regret at the end"), rows)
 
     @property
     def policies(self) -> list[str]:
@@ -240,8 +252,36 @@ class SweepResult:
             policy,
             self.cases[environment, budget],
             self.plan.parameters[policy],
-            self._rows(policy),
+            self.rows(policy),
         )
+
+    def provenance(self) -> Provenance:
+        """As :meth:`Result.provenance`, of all worlds and budgets: what differs between them is a list.
+
+        ``digest`` is of the exact accounts of all of them.
+        """
+        records = {cell: result.provenance() for cell, result in self.results.items()}
+
+        def together(values: Iterable[Any]) -> Any:
+            apart = list({json.dumps(x): x for x in values}.values())
+            return apart[0] if len(apart) == 1 else apart
+
+        one_cell = {policy: records[policy, *self.cells()[0]] for policy in self.policies}
+        joined: dict[str, Any] = {
+            name: together(record[name] for record in records.values())
+            for name in next(iter(records.values()))
+        }
+        for name in ("environment", "made_by", "instances_digest"):
+            words = joined[name]
+            joined[name] = words if isinstance(words, str) else "; ".join(words)
+        for name in ("policies", "parameters", "engines", "classes", "sources"):
+            joined[name] = [x for record in one_cell.values() for x in record[name]]
+        constraints = [record["constraint"] for record in records.values()]
+        joined["constraint"] = {k: together(x[k] for x in constraints) for k in constraints[0]}
+        joined["instance_ids"] = max((x["instance_ids"] for x in records.values()), key=len)
+        joined["sizes"] = dict(zip(AXES, _shape(self.plan), strict=True))
+        accounts = json.dumps([record["digest"] for record in records.values()])
+        return Provenance(joined | {"digest": digest(accounts.encode())})
 
     @property
     def plot(self) -> SweepPlots:
@@ -254,10 +294,10 @@ class SweepResult:
         """Regret of one policy at its best value minus that of another at its own, paired: the
         ``difference``, its ``low`` and ``high``, and whether it is ``clear``.
         """
-        row, column = (self._rows(curve.policy)[curve.best] for curve in (first, second))
+        row, column = (self.rows(curve.policy)[curve.best] for curve in (first, second))
         return self.cases[environment, budget].isel(setting=row, against=column)
 
-    def _rows(self, policy: str) -> range:
+    def rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
@@ -277,12 +317,12 @@ class SweepPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Regret over a parameter, of every policy that sweeps it alone, a panel for each
-        environment and budget.
+        """How much worse than the best each value of a parameter is, of every policy that sweeps it
+        alone; a panel for each environment and budget.
 
-        Bars are the paired intervals of the difference to the best value, all of the sweep at once.
-        A point is hollow if its whole bar lies above the best mean (dotted), which is clearly worse;
-        a star is the recommended value.
+        Bars are the paired intervals of the difference to the best setting of the panel, all of the
+        sweep at once. A point is hollow if its whole bar lies above 0, which is clearly worse; a
+        star is a policy's best value.
 
         Args:
             parameter: its name; None: the only one there is.
@@ -366,7 +406,7 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     counts = {name: settings.count for name, settings in plan.policies.items()}
     environments, arrays = list(plan.environments), dict[str, np.ndarray]()
     for (policy, environment, budget), result in sweep.results.items():
-        rows = sweep._rows(policy)
+        rows = sweep.rows(policy)
         at = (
             slice(rows.start, rows.stop),
             environments.index(environment),

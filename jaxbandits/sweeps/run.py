@@ -6,7 +6,6 @@ import concurrent.futures
 import contextlib
 import functools
 import json
-import math
 import os
 import pickle
 import platform
@@ -57,7 +56,7 @@ def sweep(
     *,
     executor: Any = None,
     workers: int | None = None,
-    progress: bool | str = False,
+    progress: bool | str | None = None,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
     """Play everything that ``spec`` says, and go on where an earlier run stopped.
@@ -72,7 +71,8 @@ def sweep(
             all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at
             least one per core.
-        progress: show a bar with blocks, lanes, rate and time left on stderr.
+        progress: show a bar with blocks, lanes, rate and time left on stderr; None: after two
+            seconds, on a terminal and in a notebook.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
 
     Returns:
@@ -127,7 +127,7 @@ def sweep(
         else:
             note("start", missing=len(blocks), executor=type(executor).__name__)
         player = pool.Workers(devices, count) if executor is None else executor
-        dispatch(plan, blocks, player, put, note, notice, progress)
+        Dispatch(plan, blocks, player, put, note, notice).run(progress)
 
     if out is None:
         contents: dict[int, bytes] = {}
@@ -201,108 +201,116 @@ _TRIES = 3
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
-def dispatch(
-    plan: SweepPlan,
-    blocks: Sequence[Block],
-    player: Any,
-    put: Put,
-    note: Note,
-    notice: Notice,
-    progress: bool | str = False,
-) -> None:
-    """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or
+class Dispatch:
+    """Blocks on their way through ``pool.Workers`` or an executor: each waits, is under way, kept, or
     given up.
-
-    An UnfinishedError if some could not be played, when all others were.
     """
-    threads = player if isinstance(player, pool.Workers) else None
-    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-    executor = player.get_executor(pure=False) if hasattr(player, "get_executor") else player
-    request = request_of(plan) if threads is None else None
-    ahead = 16 if threads is None else math.inf  # blocks that are handed out before any is answered
-    waiting, under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
-    failures, given_up = Counter[int](), list[tuple[int, str]]()  # by block: how often, and why
-    workers = set[str]()  # that have answered
-    total, finished, lanes, rounds = len(plan.blocks), len(plan.blocks) - len(blocks), 0, 0.0
-    began = time.perf_counter()
 
-    def submit(batch: Sequence[Block]) -> list[Future[Answer]]:
-        if threads is not None:
-            return threads.submit([block_job(block, block.unit.task.order.size) for block in batch])
-        return [executor.submit(play_block, request, block.number) for block in batch]
+    def __init__(
+        self,
+        plan: SweepPlan,
+        blocks: Sequence[Block],
+        player: Any,
+        put: Put,
+        note: Note,
+        notice: Notice,
+    ) -> None:
+        self.plan, self.put, self.note, self.notice = plan, put, note, notice
+        self.threads = player if isinstance(player, pool.Workers) else None
+        # A Dask client would answer an equal call from its memory, and its futures are not Python's.
+        is_dask = hasattr(player, "get_executor")
+        self.executor = player.get_executor(pure=False) if is_dask else player
+        self.request = request_of(plan) if self.threads is None else None
+        self.waiting, self.under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
+        self.failures, self.given_up = Counter[int](), list[tuple[int, str]]()  # by block, and why
+        self.workers = set[str]()  # that have answered
+        self.finished, self.lanes, self.rounds = len(plan.blocks) - len(blocks), 0, 0.0
+        self.began, self.every = time.perf_counter(), sum(block.rounds for block in blocks)
 
-    def unfinished(text: str) -> UnfinishedError:
-        return UnfinishedError(f"{text}; {finished} of {total} blocks are finished")
+    def run(self, progress: bool | str | None = None) -> None:
+        """Have all blocks played; an UnfinishedError if some could not be, when all others were."""
+        with Bar(progress, self.every) as bar:
+            try:
+                while self.waiting or self.under_way:
+                    self.hand_out()
+                    self.take_in()
+                    self.show(bar)
+            finally:
+                for future in self.under_way:
+                    future.cancel()
+                if self.threads is not None:  # an executor is its owner's to close
+                    self.threads.close()
+        if self.given_up:
+            number, reason = min(self.given_up)
+            amount = f"{len(self.given_up)} blocks" if len(self.given_up) > 1 else "one block"
+            raise self.unfinished(f"{amount} failed {_TRIES} times: {self.name(number)}: {reason}")
 
-    def name(number: int) -> str:
-        return f"block {number} ({plan.blocks[number].unit.name})"
-
-    with Bar(progress, sum(block.rounds for block in blocks)) as bar:
+    def hand_out(self) -> None:
+        """Keep the workers busy: two blocks for each that was heard of, and some for those that were
+        not. The threads of this process get all at once.
+        """
+        room = max(16 + 2 * len(self.workers) - len(self.under_way), 0)
+        count = len(self.waiting) if self.threads is not None else min(len(self.waiting), room)
+        batch = [self.waiting.popleft() for _ in range(count)]
         try:
-            while waiting or under_way:
-                # Keep the workers busy: two blocks for each that was heard of, and some for those
-                # that were not.
-                room = max(ahead + 2 * len(workers) - len(under_way), 0)
-                batch = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
-                try:
-                    under_way.update(zip(submit(batch), batch, strict=True))
-                except Exception as problem:
-                    raise unfinished(
-                        f"the executor takes no work ({_error_line(problem)})"
-                    ) from problem
-                whole, faulty = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
-                for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
-                    block = under_way.pop(future)
-                    answer, reason = _answer_of(future)
-                    # A worker's word is not taken for it: the bytes must have the checksum that the
-                    # worker named.
-                    fits = answer.get("name") == block_name(
-                        block.number, answer.get("content", b"")
-                    )
-                    (whole if fits else faulty).append((block, answer, reason))
-                put({block.number: answer["content"] for block, answer, _ in whole})
-                for block, answer, _ in whole:
-                    workers.add(answer["worker"])
-                    finished, lanes, rounds = (
-                        finished + 1,
-                        lanes + block.lanes.size,
-                        rounds + block.rounds,
-                    )
-                    work = {
-                        "lanes": int(block.lanes.size),
-                        "rounds": block.rounds,
-                        "seconds": block.seconds,
-                    }
-                    note("block", number=block.number, worker=answer["worker"], **work)
-                for block, answer, reason in faulty:
-                    if "lost" in answer or "refused" in answer:
-                        raise unfinished(reason)
-                    failures[block.number] += 1
-                    note("failed", number=block.number, tries=failures[block.number], why=reason)
-                    if failures[block.number] < _TRIES:
-                        waiting.appendleft(block)
-                    else:
-                        given_up.append((block.number, reason))
-                        notice(
-                            f"{name(block.number)} failed {_TRIES} times and is left out: {reason}"
-                        )
-                # Of unfinished blocks too
-                work_done = max(rounds, threads.work if threads is not None else 0.0)
-                pace = (
-                    f"{work_done / (time.perf_counter() - began):.2g} rounds/s"
-                    if work_done
-                    else "compiling"
-                )
-                bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
-        finally:
-            for future in under_way:
-                future.cancel()
-            if threads is not None:  # an executor is its owner's to close
-                threads.close()
-    if given_up:
-        first, reason = min(given_up)
-        amount = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
-        raise unfinished(f"{amount} failed {_TRIES} times: {name(first)}: {reason}")
+            if self.threads is not None:
+                jobs = [block_job(block, block.unit.task.order.size) for block in batch]
+                futures: Any = self.threads.submit(jobs)
+            else:
+                futures = [self.executor.submit(play_block, self.request, x.number) for x in batch]
+        except Exception as problem:
+            reason = f"the executor takes no work ({_error_line(problem)})"
+            raise self.unfinished(reason) from problem
+        self.under_way.update(zip(futures, batch, strict=True))
+
+    def take_in(self) -> None:
+        """Keep what came back whole; what did not is tried again, or given up."""
+        whole, faulty = list[tuple[Block, Answer]](), list[tuple[Block, Answer, str]]()
+        for future in concurrent.futures.wait(self.under_way, _LOOK, "FIRST_COMPLETED").done:
+            block = self.under_way.pop(future)
+            answer, reason = _answer_of(future)
+            # A worker's word is not taken for it: the bytes must have the checksum that it named.
+            if answer.get("name") == block_name(block.number, answer.get("content", b"")):
+                whole.append((block, answer))
+            else:
+                faulty.append((block, answer, reason))
+        self.put({block.number: answer["content"] for block, answer in whole})
+        for block, answer in whole:
+            self.workers.add(answer["worker"])
+            lanes = int(block.lanes.size)
+            self.finished, self.lanes = self.finished + 1, self.lanes + lanes
+            self.rounds += block.rounds
+            work = {"lanes": lanes, "rounds": block.rounds, "seconds": block.seconds}
+            self.note("block", number=block.number, worker=answer["worker"], **work)
+        for block, answer, reason in faulty:
+            if "lost" in answer or "refused" in answer:
+                raise self.unfinished(reason)
+            self.failures[block.number] += 1
+            tries = self.failures[block.number]
+            self.note("failed", number=block.number, tries=tries, why=reason)
+            if tries < _TRIES:
+                self.waiting.appendleft(block)
+                continue
+            self.given_up.append((block.number, reason))
+            self.notice(f"{self.name(block.number)} failed {tries} times and is left out: {reason}")
+
+    def show(self, bar: Bar) -> None:
+        """Blocks, lanes and pace, of unfinished blocks too."""
+        done = max(self.rounds, self.threads.work if self.threads is not None else 0.0)
+        pace = f"{done / (time.perf_counter() - self.began):.2g} rounds/s" if done else "compiling"
+        bar.show(
+            f"{self.finished}/{len(self.plan.blocks)} blocks, {self.lanes:,} lanes, {pace}", done
+        )
+
+    def unfinished(self, text: str) -> UnfinishedError:
+        """The error, with how many blocks are there."""
+        return UnfinishedError(
+            f"{text}; {self.finished} of {len(self.plan.blocks)} blocks are finished"
+        )
+
+    def name(self, number: int) -> str:
+        """A block, for people."""
+        return f"block {number} ({self.plan.blocks[number].unit.name})"
 
 
 def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
@@ -382,10 +390,8 @@ def play_block(request: dict[str, Any], number: int) -> Answer:
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:
     """Refuse to play for other versions, before anything of the spec is touched: bits could differ."""
-    local, origin = (
-        {**versions(), "platform": jax.default_backend()},
-        json.loads(request["identity"])["versions"],
-    )
+    local = {**versions(), "platform": jax.default_backend()}
+    origin = json.loads(request["identity"])["versions"]
     if request["how"] != "source":
         local["python"], origin["python"] = _PYTHON, request["how"]
     if difference := first_difference(local, origin):

@@ -404,10 +404,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         )
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
-    marks, settings = (
-        mark_shares(spec.marks).size,
-        sum(policy_settings.count for policy_settings in policies.values()),
-    )
+    marks = mark_shares(spec.marks).size
+    settings = sum(policy_settings.count for policy_settings in policies.values())
     size = (
         settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
     )

@@ -30,9 +30,9 @@ from jaxbandits.core.settings import Settings, leaves_of
 from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
 from jaxbandits.gradients import estimates, policy_score
+from jaxbandits.policies.average_cost import and_null
 from jaxbandits.policies.base import (
     IndexPolicy,
-    and_null,
     chooses_by_logits,
     chooses_by_score,
     evaluate_state,
@@ -230,10 +230,8 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
             last = int(np.argmax(over))
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
-                booked, place = (
-                    base.ledger[name][0, i, r, -1],
-                    f"instance {i}, replicate {r}: {name}",
-                )
+                booked = base.ledger[name][0, i, r, -1]
+                place = f"instance {i}, replicate {r}: {name}"
                 message = f"{place} ends as {booked}, in a plain loop of step and pull as {value}"
                 assert np.array_equal(booked, value), message
 
@@ -467,10 +465,8 @@ def _jaxprs(value: Any) -> list[Any]:
 
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
     """Totals of 300 rewards and costs of one unit do not wrap, as int32 ticks do after 128."""
-    leaves, observation = (
-        one_setting(subject.first, subject.environment),
-        subject.round(0).observation,
-    )
+    leaves = one_setting(subject.first, subject.environment)
+    observation = subject.round(0).observation
     action = observation.action
     if not isinstance(observation.feedback, Feedback) or not isinstance(action, jax.Array):
         return
@@ -623,10 +619,8 @@ def books_without_jit(subject: Subject) -> None:
 
 def clock_runs_forward(subject: Subject) -> None:
     """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
-    ledgers, constraint = (
-        jax.tree.map(jnp.asarray, subject.episodes(0).ledger),
-        lane_constraint(subject),
-    )
+    ledgers = jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
+    constraint = lane_constraint(subject)
     clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
     steps = np.diff(clock, axis=-1)
     assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
@@ -690,10 +684,8 @@ def adds_up_as_declared(subject: Subject) -> None:
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first
-        constraint, ledgers = (
-            lane_constraint(subject),
-            jax.tree.map(jnp.asarray, subject.episodes(0).ledger),
-        )
+        constraint = lane_constraint(subject)
+        ledgers = jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
         at_end = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(
             constraint.end()
         )

@@ -256,10 +256,8 @@ def _contexts(environment: Environment, instance: int, words: jax.Array) -> None
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
     """``available`` says which arms can be pulled."""
-    arms, available = (
-        environment.spec.arms,
-        np.asarray(at_instance(environment, jnp.int32(instance)).available()),
-    )
+    arms = environment.spec.arms
+    available = np.asarray(at_instance(environment, jnp.int32(instance)).available())
     fits = available.shape == (arms,) and available.dtype == np.bool_
     assert fits, (
         f"instance {instance}: `available` gives {available.dtype}{list(available.shape)}; it must be bool[{arms}]"
@@ -447,10 +445,8 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
     """``values``, of which regret is made, says what outcomes say of their means."""
     for name, values in zip(("reward", "cost"), environment.values(), strict=True):
         stated = getattr(outcomes, f"expected_{name}")
-        of_arms, prefix = (
-            np.asarray(values, np.float64)[instance][:arms],
-            f"instance {instance}: `values` gives a mean",
-        )
+        of_arms = np.asarray(values, np.float64)[instance][:arms]
+        prefix = f"instance {instance}: `values` gives a mean"
         by_values = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
         if _closes(environment) and len(stated) < len(by_values):  # some can never be pulled
             return

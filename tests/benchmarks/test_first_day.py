@@ -1,66 +1,25 @@
-"""The first day with a device, played on CPU; and what it reads from the profiler."""
+"""The first day with a device: rehearsed on the CPU, refused without one, within its time."""
 
 import csv
-import math
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import jax
-import psutil
 import pytest
 
 from benchmarks import first_day
-from benchmarks.first_day import HEADER, Plan, announcement, idle, memory_of, verdict
-
-NAMES = [
-    {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
-    {"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "/host:CPU"}},
-]
+from benchmarks.first_day import HEADER, REHEARSED, Day, Sizes, cases, compared, runs
 
 
-def span(pid, begin, long):
-    return {"ph": "X", "pid": pid, "name": "kernel", "ts": begin, "dur": long}
-
-
-@pytest.mark.parametrize(
-    ("spans", "share"),
-    [
-        ([(1, 0, 10)], 0.0),
-        ([(1, 0, 10), (1, 30, 10)], 0.5),
-        # Side by side, and the host's do not count
-        (
-            [(1, 0, 10), (1, 5, 5), (1, 2, 18), (2, 0, 1000)],
-            0.0,
-        ),
-        ([(1, 0, 10), (1, 20, 20), (1, 25, 5)], 0.25),
-    ],
-)
-def test_the_share_of_time_in_which_the_device_did_nothing(spans, share):
-    assert math.isclose(idle([*NAMES, *(span(*x) for x in spans)]), share, abs_tol=1e-12)
-
-
-def test_nothing_is_known_of_a_device_that_the_profiler_does_not_see():
-    assert math.isnan(idle([*NAMES, span(2, 0, 10)]))
-
-
-@pytest.mark.parametrize(
-    ("rate", "word"), [(1e8, "the estimate held"), (1e7, "did NOT hold"), (1e9, "did NOT hold")]
-)
-def test_the_verdict_can_say_no_on_any_device(rate, word):
-    assert word in verdict("scan", 100, rate, copied=2e12)
-    assert verdict("textbook", 100, rate, copied=2e12) == ""
-
-
-@pytest.mark.parametrize("words", [[], ["--part", "speed"]])
-def test_without_an_accelerator_one_line_names_the_rehearsal(words, tmp_path, monkeypatch, capsys):
-    cpu = SimpleNamespace(platform="cpu", device_kind="cpu")
-    monkeypatch.setattr(jax, "devices", lambda: [cpu])
-    monkeypatch.setattr(first_day, "play", lambda *_: pytest.fail("it plays"))
-    monkeypatch.setattr(first_day, "child_process", lambda *_: pytest.fail("it plays"))
-    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")  # what the command sets is undone
-    monkeypatch.setattr(sys, "argv", ["first_day", "--out", str(tmp_path / "out"), *words])
+def test_without_an_accelerator_one_line_names_the_rehearsal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="cpu")])
+    monkeypatch.setattr(first_day, "bits", lambda *_: pytest.fail("it plays"))
+    monkeypatch.setattr(sys, "argv", ["first_day", "--out", str(tmp_path / "out")])
     with pytest.raises(SystemExit) as refused:
         first_day.main()
     output = capsys.readouterr()
@@ -68,84 +27,56 @@ def test_without_an_accelerator_one_line_names_the_rehearsal(words, tmp_path, mo
     assert output.err.count("\n") == 1 and output.out == "" and not (tmp_path / "out").exists()
 
 
-def test_memory_is_said_before_it_is_taken(tmp_path, monkeypatch):
-    device = SimpleNamespace(memory_stats=lambda: {"bytes_limit": 60e9})
-    monkeypatch.setattr(jax, "devices", lambda: [device])
-    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
-    plan = Plan("NVIDIA H100", False, tmp_path, None)
-    speed, graphs = (memory_of(plan, part) for part in ("speed", "graphs"))
-    # a copy of a GiB is more than 2¹⁷ slots of 4.8 kB, thrice
-    assert speed.device == 2**31 and graphs.device < 3 * 5e3 * 2**14
-    text = announcement(plan, "speed", speed)
-    assert f"{speed.host / 1e9:.1f} GB of the host's memory and {speed.device / 1e9:.1f} GB" in text
-    assert "jax holds 60 GB" in text
-    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    assert "jax holds" not in announcement(plan, "speed", speed)
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "first_day.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_rows_are_written_at_once_and_nothing_begins_without_time(tmp_path: Path) -> None:
+    day = Day(tmp_path, seconds=60.0)
+    day.ask("bits", "one", lambda: {"value": "equal: scan"}, K=10)
+    assert [row["value"] for row in rows(tmp_path)] == ["equal: scan"] and day.fine
+    day.longest = 50.0
+    day.ask("bits", "two", lambda: pytest.fail("it begins"), keep=20.0)
+    assert rows(tmp_path)[1]["value"] == "not played: no time" and day.fine
+    day.ask("speed", "three", lambda: {"value": 1 / 0}, lanes=8)
+    assert rows(tmp_path)[2]["value"] == "ZeroDivisionError: division by zero" and not day.fine
+    assert tuple(rows(tmp_path)[0]) == HEADER
+
+
+def test_an_engine_with_other_bits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate = first_day.jb.simulate
+
+    def other(*case: Any, engine: str, key: Any, **options: Any) -> Any:
+        seed = 2 if engine == "leap" else 1
+        return simulate(*case, engine=engine, key=jax.random.key(seed), **options)
+
+    case = cases(4)["OmegaUCB"]
+    assert compared(case, 2)["value"] == "equal: scan, leap"
+    monkeypatch.setattr(first_day.jb, "simulate", other)
+    assert compared(case, 2)["value"].startswith("DIFFER: leap ")
+
+
+def test_the_plan_of_a_device_asks_everything() -> None:
+    assert len(cases(100)) == 12
+    asked = list(runs(Sizes()))
+    assert {rounds for *_, rounds in asked} == {2_000, 20_000}
+    shapes = {(who, arms, lanes) for who, arms, lanes, _ in asked}
+    sizes = [(arms, 1 << power) for arms in (10, 100) for power in (10, 14, 17)]
+    assert {(who, *size) for size in sizes for who in ("scan", "leap")} <= shapes
+    assert {("textbook", *size) for size in sizes[:-1]} <= shapes
+    assert ("textbook", 100, 1 << 17) not in shapes and ("BTS, scan", 10, 1 << 14) in shapes
 
 
 @pytest.mark.integration
-def test_parts_end_with_their_parent(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "NVIDIA H200"]
-    command += ["--out", str(tmp_path)]
+def test_the_day_rehearsed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "--out", str(tmp_path)]
     root = Path(__file__).parents[2]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as day:
-        assert day.stdout is not None
-        while not day.stdout.readline().startswith("correctness: about"):
-            assert day.poll() is None
-        parts = psutil.Process(day.pid).children(recursive=True)
-        day.kill()
-        alive = psutil.wait_procs(parts, timeout=10)[1]
-        for part in alive:
-            part.kill()
-        assert parts and not alive
-
-
-@pytest.mark.integration
-def test_the_day_rehearsed(tmp_path):
-    """All parts on the CPU under another name; one graph's child aborts, as XLA's have, and every
-    other row is kept.
-    """
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.first_day",
-        "--rehearse",
-        "NVIDIA H200",
-        "--abort",
-        "leap",
-    ]
-    command += ["--out", str(tmp_path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=900, cwd=Path(__file__).parents[2]
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=root)
     assert done.returncode == 0, done.stdout + done.stderr
-    with open(tmp_path / "first_day.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == HEADER and {row["device"] for row in rows} == {"NVIDIA H200"}
-    assert {row["part"] for row in rows} == {"correctness", "speed", "memory", "graphs"}
-    assert not [
-        row
-        for row in rows
-        if "DIFFER" in row["value"]
-        or "TOO MUCH" in row["verdict"]
-        or "NOT within" in row["verdict"]
-    ]
-    host_rows = [row for row in rows if row["what"] == "host"]
-    assert len(host_rows) == 4 and all(float(row["verdict"].split()[0]) < 1 for row in host_rows), (
-        host_rows
-    )
-    graphs = {row["what"]: row["value"] for row in rows if row["part"] == "graphs"}
-    del graphs["host"]
-    assert (
-        graphs.pop("leap, one graph") == graphs.pop("leap, loops from the host") == "died"
-        and all(float(x) > 0 for x in graphs.values())
-        and len(graphs) == 4
-    )
-    assert {row["what"] for row in rows if row["part"] == "speed"} == {
-        "copy",
-        "scan",
-        "leap",
-        "bts",
-        "textbook",
-        "host",
-    }
+    *asked, day = rows(tmp_path)
+    bits = [row["value"] for row in asked if row["part"] == "bits"]
+    rates = [row["value"] for row in asked if row["part"] in ("speed", "sweep")]
+    assert len(bits) == 12 and all(x.startswith(("equal", "only scan")) for x in bits)
+    assert len(rates) == len(list(runs(REHEARSED))) + 1 and all(float(x) > 0 for x in rates)
+    assert day["part"] == "day"

@@ -52,12 +52,17 @@ def live(name: str) -> str:
     """
     policy = {"omega_ucb": jb.policies.OmegaUCB(rho=0.3)}.get(name, POLICIES[name])
     step, rng = jax.jit(policy.step), np.random.default_rng(0)
-    state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=4))
+    state = policy.init(jb.environments.FiniteSpec(arms=4))
+    none, present = np.int32(0), np.ones(4, bool)
+    view = jb.View(np.int32(1), None, present)
+    observation = jb.Observation(view, none, jb.Feedback(none, none), np.bool_(True))
     arms = []
-    for _ in range(60):
+    for round in range(2, 62):
         state, arm = step(state, KEY, observation)
         arms.append(int(arm))
-        observation = jb.live.observe(observation, arm, reward=rng.random(), cost=rng.random())
+        feedback = jb.Feedback(*np.rint(rng.random(2) * jb.ticks.ONE).astype(np.int32))
+        view = view._replace(round=np.int32(round))
+        observation = jb.Observation(view, arm, feedback, np.bool_(False))
     return digest([np.array(arms), *(np.asarray(x) for x in jax.tree.leaves(state))])
 
 

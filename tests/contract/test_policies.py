@@ -39,7 +39,6 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (p.EpsilonFirst(epsilon=0.25), "bernoulli", FORFEITS),
     (p.KUBE(), "empirical", COUNTS),
     (p.MRCB(pulls=2), "generalised_bernoulli", COUNTS),
-    (p.PDBwKWithTime(c_rad=0.5, budget=40.0, horizon=80.0), "empirical", COUNTS),
     (p.FixedSplit([3.0, 1.0, 0.0, 2.0]), "bernoulli", COUNTS),
     (p.BestRatioOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4]), "bernoulli", COUNTS),
     # One program plays the policies that are a score and nothing else, so that they do not compile

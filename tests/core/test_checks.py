@@ -204,11 +204,6 @@ def charged(value: Any) -> Any:
     return environments.row_arms([[([0.5], [0.5])]], penalty=environments.Constant(value), **limits)
 
 
-def live(action: Any) -> Any:
-    _, observation = jb.live.start(policies.MUCB(), environments.FiniteSpec(arms=2))
-    return jb.live.observe(observation, action, reward=0.5, cost=0.5)
-
-
 def coarse() -> None:
     beta.refuse_inexact(
         "concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE])
@@ -223,10 +218,8 @@ def coarse() -> None:
             for x in ("no", ["no"], [0.5], [np.nan], [None], None, 2)
         ),
         *((lambda x=x: charged(x), r"Constant.value: ") for x in (1e-50, 1e39, "1", True)),
-        *((lambda x=x: live(x), "action: ") for x in (0.7, "1", True, np.nan, 1e30)),
         (lambda: FiniteArms.bernoulli([0.5], [0.5], present=["no"]), r"present: .* booleans"),
         (lambda: jb.grid(policies.OmegaUCB, rho=["1", "2"]), "rho: "),
-        (lambda: jb.live.start(policies.MUCB(), environments.FiniteSpec(2), left=np.nan), "left: "),
         (
             coarse,
             r"concentration: .0.5, 0.5. given; it must be shapes for which a table of the law",
@@ -242,5 +235,4 @@ def test_what_is_of_its_kind_is_taken() -> None:
     assert (
         booleans("it", [True, False]).tolist() == booleans("it", [1, 0]).tolist() == [True, False]
     )
-    assert live(1.0).action == 1
     assert jb.grid(policies.OmegaUCB, rho=[1, 2]).rho.tolist() == [1.0, 2.0]

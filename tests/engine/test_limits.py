@@ -79,7 +79,7 @@ FINE = policies.OnPoints(policies.MUCB(), half(MANY))
             "weights: '16777217 arms'",
         ),
         (lambda: FiniteArms.beta(*[half(MANY)] * 4), "reward_alpha: '16777217 arms'"),
-        (lambda: jb.live.start(policies.MUCB(), FiniteSpec(MANY)), "arms: 16777217 given"),
+        (lambda: limits.check_spec(FiniteSpec(MANY)), "arms: 16777217 given"),
         (lambda: LARGEST.with_capacity(MANY), "capacity: 16777217 given"),
         (
             lambda: FiniteArms.bernoulli(half(1, 2), half(1, 2, 512)),

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 import xarray
 
+import jaxbandits as jb
 from experiments.common import Options, ranking
 from experiments.omega_ucb import EXPERIMENT
 from experiments.omega_ucb.figures import _best_rho, best, less, somewhere, statistic
@@ -21,6 +23,7 @@ from experiments.omega_ucb.play import (
     SETTINGS,
     SHOWN,
     Curves,
+    ToldOfTime,
     _beta_ads,
     omega,
 )
@@ -167,3 +170,26 @@ def test_somewhere_finds_a_place_where_the_difference_is_clear() -> None:
     assert (
         less("", "", runs.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
     )
+
+
+def test_who_is_told_of_time_plays_as_if_the_run_ended_by_it() -> None:
+    """The same pulls to the bit, up to the end, as where rounds are a resource of the constraint."""
+    reward, cost, rounds = [[0.9, 0.4, 0.6]], np.array([[0.8, 0.2, 0.5]]), 90
+    pd_bwk = jb.policies.PrimalDualBwK(jb.policies.RadBounds(1.0))
+    told = jb.rollout(
+        ToldOfTime(pd_bwk, horizon=rounds),
+        jb.environments.FiniteArms.bernoulli(reward, cost),
+        jb.TotalBudget(40.0, last_pull="counts"),
+        key=jax.random.key(0),
+        rounds=rounds,
+    )
+    ended = jb.rollout(
+        pd_bwk,
+        jb.environments.FiniteArms.bernoulli(reward, cost[..., None]),
+        jb.TotalBudget([40.0], last_pull="counts", rounds=rounds),
+        key=jax.random.key(0),
+        rounds=rounds,
+    )
+    played = np.asarray(ended.played) & np.asarray(told.played)
+    assert played.sum() > 50
+    assert (np.asarray(told.action) == np.asarray(ended.action))[played].all()

@@ -48,7 +48,6 @@ DECISIONS = 100_000
 U = 2.0**-24
 RELATIVE = 1e-5
 LANES, ROUNDS, BUDGET = 200, 224, 40.0
-HORIZON = 60.0  # that PD-BwK with time believes in: between what the cheapest and the dearest arm would take
 WORLD = jb.environments.random_generalised_bernoulli(jax.random.key(5), instances=2, arms=ARMS)
 MEAN_REWARD, MEAN_COST = WORLD.values()
 LEAST = MEAN_COST.min(axis=1)
@@ -120,7 +119,6 @@ CASES = {
     "kube": Case(policies.KUBE()),
     "mrcb": Case(policies.MRCB(pulls=2)),
     "mrcb_of_one_arm": Case(policies.MRCB(pulls=1)),
-    "pd_bwk_with_time": Case(policies.PDBwKWithTime.for_budget(BUDGET, ARMS, HORIZON)),
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
 }
 ELSEWHERE = {
@@ -428,43 +426,6 @@ def test_mrcb_finds_the_best_of_many_sets() -> None:
             assert ratio == best or ratio >= best * (1 - RELATIVE)
             endless += np.isinf(best)
     assert 0 < endless < 20
-
-
-def test_pd_bwk_with_time() -> None:
-    """Every choice is one of the twin's, which keeps its own weights along the same trajectory."""
-    decisions = unlike = 0
-    for instance in range(2):
-        p, without = play("pd_bwk_with_time", instance), play("pd_bwk", instance)
-        unlike += int((p.action != without.action).any(-1).sum())
-        weights, rows = np.ones((LANES, 2)), np.arange(LANES)
-        for i in range(ROUNDS):
-            s, action = Seen(*(x[:, i] for x in p.history)), p.action[:, i]
-            if i < ARMS:
-                assert (action == i).all()
-                continue
-            upper, lower = twin.pd_bwk_ends(s, C_RAD)
-            uses = np.stack([lower, np.full_like(lower, BUDGET / HORIZON)], axis=-1)
-            scores = upper / (uses * weights[:, None] / weights.sum(-1)[:, None, None]).sum(-1)
-            score = scores[rows, action]
-            alive = p.alive[:, i]
-            assert (score >= scores.max(-1) * (1 - 3e-5))[alive].all()
-            weights = weights * (1 + np.sqrt(np.log(2) / BUDGET)) ** uses[rows, action]
-            decisions += int(alive.sum())
-    assert decisions > 10_000 and unlike > 50
-
-
-def test_pd_bwk_with_time_wants_a_round_to_use_one_unit_at_most() -> None:
-    short = policies.PDBwKWithTime(c_rad=1.0, budget=40.0, horizon=20.0)
-    with pytest.raises(jb.InputError, match=r"PDBwKWithTime\.horizon: 20\.0 given"):
-        jb.simulate(short, WORLD, jb.TotalBudget(40.0, last_pull="counts"), key=KEY)
-    for horizon, budget in (([100.0, 200.0], 40.0), ([100.0, 200.0], [40.0, 80.0])):
-        policy = policies.PDBwKWithTime.for_budget(budget, ARMS, horizon)
-        assert (
-            np.shape(policy.horizon) == np.shape(policy.budget) == np.shape(policy.c_rad) == (1, 2)
-        )
-        assert np.asarray(policy.horizon).tolist() == [horizon]
-    several = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
-    assert several.c_rad.shape == several.budget.shape == several.horizon.shape == (1, 2)
 
 
 def _total(whole: np.ndarray) -> ticks.Total:

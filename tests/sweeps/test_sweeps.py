@@ -411,13 +411,13 @@ def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share
 
 
 def test_what_is_drawn_is_what_decided():
-    """A point is hollow exactly if its whole bar is above the best mean, with skewed regrets too."""
+    """A point is hollow exactly if its whole bar is above 0, with skewed regrets too."""
     rng, hollow, filled = np.random.default_rng(6), 0, 0
     for _ in range(40):
         x = rng.lognormal(0, 1.3, (8, 40)) + np.linspace(0, 3, 8)[:, None]
         curve = of_runs(x, np.geomspace(0.01, 1, 8))
         axis = Picture().add_subplot()
-        _one_curve(axis, curve, curve.parameters["rho"], 0)
+        _one_curve(axis, curve.parameters["rho"], curve.apart, curve.best, 0, 0)
         bars = axis.containers[0].lines[2][0].get_segments()
         lowest = {bar[0, 0]: bar[:, 1].min() for bar in bars}
         for line in axis.lines:
@@ -425,7 +425,7 @@ def test_what_is_drawn_is_what_decided():
                 continue
             for at, _ in line.get_xydata():
                 is_hollow = line.get_markerfacecolor() == "white"
-                assert is_hollow == (lowest[at] > x.mean(axis=1).min() + 1e-9)
+                assert is_hollow == (lowest[at] > 1e-9)
                 hollow, filled = hollow + is_hollow, filled + (not is_hollow)
         assert (curve.apart["low"].values > 0).sum() == (~curve.indistinguishable).sum()
     assert hollow > 40 and filled > 40
@@ -441,7 +441,7 @@ def test_recommendation_in_words():
 
     assert (
         curve_of([9, 1.01, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
     )
     assert (
         curve_of([9, 5, 1, 5, 9]).recommendation()
@@ -449,11 +449,11 @@ def test_recommendation_in_words():
     )
     assert (
         curve_of([1.01, 9, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.1 and 0.3 to 0.4"
     )
     assert (
         curve_of([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
-        == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
     )
     assert curve_of([1, 5, 9, 9, 9]).at_edge == ["rho"] and curve_of([9, 1, 5, 5, 5]).at_edge == []
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
@@ -463,8 +463,15 @@ def test_recommendation_in_words():
     assert "rho = 0.2" in single.recommendation() and single.indistinguishable.all()
 
 
+@jb.pytree
+class ItsOwnBudget(jb.policies.UCB1):
+    """A policy with a parameter that is called like an axis."""
+
+    budget: float = jb.leaf()
+
+
 def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
-    timed = jb.policies.PDBwKWithTime(c_rad=0.5, budget=[1.0, 2.0, 4.0], horizon=16.0)
+    timed = ItsOwnBudget(budget=[1.0, 2.0, 4.0])
     policies = {
         "=cmd()|x": jb.grid(jb.policies.OmegaUCB, rho=RHO),
         "pair": two_parameters(),
@@ -473,7 +480,7 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     result = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert result.parameters("pair") == ["rho", "floor"]
     (name,) = result.parameters("timed")  # an axis keeps its name
-    assert name == "PDBwKWithTime.budget"
+    assert name == "ItsOwnBudget.budget"
     assert result.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
     assert result.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
@@ -481,21 +488,24 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     assert {row["policy"] for row in rows} == {"'=cmd()|x", "pair", "timed"}, "a name is no formula"
     assert all(np.isfinite(float(row["regret"])) for row in rows), "numbers stay numbers"
     assert re.search(
-        r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings",
+        r"pair: rho = .*, floor = .*; not clearly worse: \d of the other 5 settings",
         read(tmp_path),
     )
     assert (tmp_path / "sensitivity_rho.png").read_bytes()[1:4] == b"PNG"
 
 
 @pytest.mark.integration
-def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
+def test_several_environments_and_budgets_are_panels_without_a_hole(tmp_path):
     result = sweep(
         spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path
     )
-    picture = (tmp_path / "cases.png").read_bytes()
-    assert picture[1:4] == b"PNG" and picture == report.pictures(result)["cases.png"]
-    single = sweep(spec(environments=world(), budgets=[5.0, 9.0]), tmp_path / "one")
-    assert "cases.png" not in report.pictures(single)
+    figure = result.plot.sensitivity("rho")
+    places = [axes.get_subplotspec() for axes in figure.axes]
+    assert [(x.rowspan.start, x.colspan.start) for x in places] == [(0, 0), (0, 2), (1, 0), (1, 2)]
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[0].startswith("one, budget 5: least regret ")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= set(report.pictures(result)) and "cases.png" not in names
 
 
 def test_a_curve_says_what_a_few_units_carry():

@@ -11,7 +11,6 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Collection, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from jaxbandits.apps._cli.console import (
 )
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.answer import answer_of, check_noise, next_split, setting_called
-from jaxbandits.apps.comparison.arms_sheet import ROLES
+from jaxbandits.apps.comparison.arms_file import ROLES
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
 from jaxbandits.apps.comparison.options import READING, Options, ReadingOptions
 from jaxbandits.apps.comparison.plan import (
@@ -432,43 +431,3 @@ def constraint(text: str) -> float | None:
     if kind != "average-cost" and text != "budget":
         raise refused(text, may_be)
     return None if text == "budget" else number_in(above=0, may_be=may_be)(bound)
-
-
-# --- ``jaxbandits demo``: the same on the shipped sample
-
-
-_CHOSEN = [
-    "--budget",
-    "300",
-    "--policies",
-    "omega_ucb,bts,m_ucb",
-    "--rho",
-    "0.0625,0.25,1",
-    "--runs",
-    "200",
-]
-
-
-def demo_parser() -> Parser:
-    """The parser of ``demo``."""
-    command = Parser(
-        prog="jaxbandits demo",
-        description="Compare three policies on the shipped ads; some ten seconds the first time.",
-    )
-    command.add_argument(
-        "--out",
-        default="jaxbandits-demo",
-        metavar="DIR",
-        help="folder to write to (jaxbandits-demo)",
-    )
-    return command
-
-
-def run_demo(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Show the command for files of one's own, and run it."""
-    with resources.as_file(resources.files("jaxbandits") / "data" / "sample_ads.csv") as sample:
-        command = ["compare", "--arms", str(sample), *_CHOSEN, "--out", arguments.out]
-        say(f"$ {shlex.join(['jaxbandits', *command])}\n")
-        options = parser().parse(command[1:])
-        options.job = "compare"
-        return run(options, command)

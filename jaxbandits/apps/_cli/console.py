@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import gc
 import importlib
 import itertools
@@ -24,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from jaxbandits._names import nearest
 from jaxbandits._tables import line
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, quoted
@@ -81,13 +81,6 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         """Print the help; quietly, if nobody reads it to the end."""
         say(self.format_help().rstrip("\n"))
-
-
-def nearest(name: str, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` where one of the choices is spelt like this name."""
-    spelt = {text.lower().replace("-", "_"): text for text in choices}
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
-    return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
 def listed(name: str, choices: Collection[str]) -> str:
@@ -302,10 +295,10 @@ _JOBS = {
         "run",
     ),
     "demo": (
-        "compare on the sample that is shipped",
-        "jaxbandits.apps._cli.compare",
-        "demo_parser",
-        "run_demo",
+        "regret, sensitivity and a gradient in three pictures",
+        "jaxbandits.apps._cli.demo",
+        "parser",
+        "run",
     ),
     "sweep": (
         "regret over grids of parameters, kill-safe",

@@ -12,12 +12,11 @@ from jaxbandits.apps._cli.compare import FORMATS, add_options, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import (
-    NO_EVIDENCE,
     ArmsTable,
+    Evidence,
     Instance,
-    estimates,
-    interval_names,
 )
+from jaxbandits.apps.comparison.intervals import estimates, interval_names
 from jaxbandits.apps.comparison.options import ReadingOptions
 from jaxbandits.apps.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.statistics import Estimate
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
     style, pull, result = table.style, table.pull_unit, table.reward_unit
-    evidence = instance.evidence or NO_EVIDENCE
+    evidence = instance.evidence or Evidence()
     singular = {"conversions": "conversion"}.get(result, result)
 
     def in_all(arm: int | slice) -> list[str]:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.apps.comparison import plan as plans
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money_cost
+from jaxbandits.apps.comparison.arms_table import Evidence, FloatArray, money_cost
 from jaxbandits.apps.comparison.comparison import Comparison, run_plan
+from jaxbandits.apps.comparison.intervals import estimates
 from jaxbandits.apps.comparison.plan import ComparisonPlan, block_size
 from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
@@ -246,7 +247,7 @@ def _first_share(plan: ComparisonPlan) -> float:
     """
     cadence, shares = plan.played.cadence, list[float]()
     for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
-        totals = (instance.evidence or NO_EVIDENCE).totals(slice(None))
+        totals = (instance.evidence or Evidence()).totals(slice(None))
         whole = (
             totals[0] * plan.spending.budget / totals[2]
             if totals
@@ -512,7 +513,7 @@ def _setting_answer(
     arms, means = [], plans.file_means(plan.table, plan.worlds)
     for row, (instance, (reward, cost)) in enumerate(zip(instances, means, strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
-        file_pulls = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
+        file_pulls = None if plan.table.kind == "log" else (instance.evidence or Evidence()).clicks
         columns = [
             reward,
             money_cost(cost),

@@ -1,69 +1,152 @@
 """Read the arms of budgeted bandits from a CSV file or a data frame, whose columns the user names.
 
-Plain titles need no names; rows that may be no arms, or one arm twice, are refused with the option
-that decides. See docs/arms-files.md.
+pandas reads the cells. What a file does not say is asked in one line; rows that may be no arms, or
+one arm twice, are refused with the option that decides. See docs/arms-files.md.
 """
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import lzma
 import math
 import re
 import shlex
+import sys
+import unicodedata
+import warnings
+import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from jaxbandits._tables import NumberStyle
-from jaxbandits.apps.comparison.arms_sheet import (
-    MAY_BE,
-    NOTHING,
-    NUMERIC,
-    ROLES,
-    SIGN,
-    UNKNOWN,
-    Sheet,
-    find_roles,
-    is_empty,
-    is_number,
-    key,
-    passes,
-    read_numbers,
-    read_sheet,
-)
-from jaxbandits.apps.comparison.arms_table import (
-    NO_EVIDENCE,
-    ArmsTable,
-    Daily,
-    Evidence,
-    FloatArray,
-    Instance,
-    KeptOut,
-    Pulls,
-)
-from jaxbandits.core.checks import bad, brief, positive_number, quoted
+from jaxbandits._tables import NumberStyle, line
+from jaxbandits.apps.comparison import arms_table as nouns
+from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray
+from jaxbandits.core.checks import InputError, bad, brief, positive_number, quoted
 
-_SHARE = 0.99  # of its bound, which the largest mean of a file of means or counts has
-_TOTAL = re.compile(
-    r"(?:(?:grand|overall|report|account|campaign|filtered|all)[ -]?)?(?:sub-?)?"
-    r"(?:totals?|sums?|summe|gesamt\w*|insgesamt|somme|suma|totale|totaal|razem|average|avg|mean)"
-    r"(?:\s*[.:;,(/–—-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|this)\b.*)?"
-    r"|.*[\s:–-](?:sub-?)?(?:totals?|sum|summe|gesamt)",
-    re.IGNORECASE,
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+
+# Titles that need no name, by what they are; other keys of --columns; what a kind of file must have
+PLAIN = {
+    "name": "name arm",
+    "pulls": "pulls clicks",
+    "reward": "reward conversions conversion",
+    "cost": "cost spent spend",
+    "mean_reward": "mean_reward reward_mean",
+    "mean_cost": "mean_cost cost_mean",
+    "instance": "instance",
+    "time": "time date day timestamp",
+}
+AS = {"arm": "name", "clicks": "pulls", "spent": "cost", "conversions": "reward"}
+ROLES = (*PLAIN, "cost2", "over", *AS)
+KINDS = {
+    "counts": ("name", "pulls", "reward", "cost"),
+    "means": ("name", "mean_reward", "mean_cost"),
+    "log": ("name", "reward", "cost"),
+}
+NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost", "cost2")
+_NOTHING = ("", "-", "--", "–", "—")
+_UNKNOWN = ("na", "n/a", "#n/a", "nan", "null", "none", "(none)")
+_YES = dict.fromkeys(("true", "yes", "ja", "y"), 1.0) | dict.fromkeys(
+    ("false", "no", "nein", "n"), 0.0
 )
-_DATE = re.compile(
-    r"\d{1,4}[-./]\d{1,2}(?:[-./]\d{0,4})?(?:[T ].*)?|\d{8}|\w{3,9}\.? \d.*"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+_PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
+_GUESSES = {  # how titles of numbers often begin, for the question
+    "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
+    "reward": r"conv|konv|order|purch|sale|lead|result|reward|score",
+    "cost": r"cost|co[uû]t|kos[tz]|ausg|spen|spes|amount|gast|custo|dépen",
+}
+_SIGN = (  # of a currency
+    r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
+    r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
+)
+_BLANKS = r"'’ \u00a0\u2009\u202f"  # between thousands
+_CELL = re.compile(
+    rf"(\()?([-−+]?)\s*({_SIGN})?\s*([-−+]?)((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?(-?)(\))?",
     re.ASCII | re.IGNORECASE,
 )
-_TEST = re.compile(r"(?:experiment|test)(?:[ _](?:name|id))?")
-_ID = re.compile(r"(?:^|[\s_-])(?:id|nr|no)\b", re.IGNORECASE)
-_ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}", re.IGNORECASE)  # of ids
+_GROUPED = re.compile(
+    rf"[1-9]\d{{0,2}}([.,{_BLANKS}])\d{{3}}(?:\1\d{{3}})*|[1-9]\d?(?:,\d\d)+,\d{{3}}", re.ASCII
+)
+_OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
+_PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
+_NO_UNIT = r"(?i)\b(?:thousands?|millions?|tsd|mio|pence)\b|\(k\)|(?-i:GBp|GBX)|\b000s?\b|\bk[$€£]"
+_TOTAL = re.compile(
+    r"(?i)(?:(?:grand|overall|report|account|campaign|filtered|all)[ -]?)?(?:sub-?)?"
+    r"(?:totals?|sums?|summe|gesamt\w*|insgesamt|somme|suma|totale|totaal|razem|average|avg|mean)"
+    r"(?:\s*[.:;,(/–—-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|this)\b.*)?"
+    r"|.*[\s:–-](?:sub-?)?(?:totals?|sum|summe|gesamt)"
+)
+_DATE = re.compile(
+    r"(?i)\d{1,4}[-./]\d{1,2}(?:[-./]\d{0,4})?(?:[T ].*)?|\d{8}"
+    r"|\w{3,9}\.? \d.*|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+)
+_ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
 _COST, _SCORE = (
-    re.compile(rf"{x}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{x}", re.IGNORECASE)
+    re.compile(rf"(?i){x}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{x}")
     for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
 )
+_MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
+_CLOSE = 5e-4  # of a sum, relative to it
+# Rows among which sums of neighbours are looked for; cells that tell the decimal sign
+_FEW, _MANY = 2000, 1000
+
+
+@dataclass
+class _Sheet:
+    """Cells below a header, texts or a frame's floats; the index says in which line a row stands."""
+
+    source: str  # what messages call it
+    titles: list[str]
+    cells: pd.DataFrame  # its columns are numbers, in the order of the titles
+    columns: Mapping[str, Any]  # as the user named them
+    sha256: str | None = None
+    path: str | None = None
+    kind: str = "log"
+    at: dict[str, tuple[int, ...]] = field(default_factory=dict)  # the columns of each role
+    constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
+    notes: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)  # those that change a number
+
+    def without(self, rows: Any, why: str) -> None:
+        """Leave these rows out, and tell of them."""
+        if rows.any():
+            self.changes.append(f"{self.lines(rows)} {why}")
+            self.cells = self.cells[~rows]
+
+    def lines(self, rows: Any) -> str:
+        found = self.cells.index[rows].tolist()
+        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+        return f"line{'s' * (len(found) > 1)} {', '.join(map(str, found[:5]))}{more}"
+
+    def title(self, role: str) -> str:
+        return "+".join(self.titles[n] for n in self.at.get(role, ()))
+
+    def texts(self, role: str) -> pd.Series:
+        """The cells of a role; those of several columns as ``a / b``."""
+        first, *more = (self.cells[n] for n in self.at[role])
+        for column in more:
+            first = first + " / " + column
+        return first
+
+    def unused(self) -> list[int]:
+        used = {"", *(self.titles[n] for n in itertools.chain(*self.at.values()))}
+        return [n for n, title in enumerate(self.titles) if title not in used]
+
+    def error(self, text: str, rows: Any = None) -> InputError:
+        """The error of this file, or of the first of some rows."""
+        place = "" if rows is None else f", line {self.cells.index[int(np.argmax(rows))]}"
+        return InputError(f"{self.source}{place}: {text}")
 
 
 def read_arms(
@@ -111,8 +194,8 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.style.money(5.5)
         ([0.55, 0.4], '5,50 €')
     """
-    bounds = [
-        value if value is None else positive_number(f"{name}_max (--{name}-max)", value)
+    limits = [
+        value if value is None else positive_number(f"{name}_max", value)
         for name, value in (("reward", reward_max), ("cost", cost_max))
     ]
     if decimal not in (None, ".", ","):
@@ -124,37 +207,344 @@ def read_arms(
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
         if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
             raise bad("columns", title, f"the title of the column that is {role}")
-    sheet = read_sheet(source, columns or {}, wide, encoding)
+    sheet = _sheet_of(source, columns or {}, wide, encoding)
     if wide:
         _melt(sheet, drop)
     else:
-        find_roles(sheet)
-        numeric = {n for role in NUMERIC for n in sheet.at.get(role, ())}
-        _leave_out(sheet, drop, numeric)
-    return _table(_rows(sheet, decimal, wide), bounds)
+        _find_roles(sheet)
+        _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
+    rows = _rows(sheet, decimal)
+    _check(rows, wide)
+    return _table(rows, wide, limits)
 
 
-class _Rows(NamedTuple):
+# --- Cells
+
+
+def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
+    """The cells below the header: the first line that has all columns that are needed."""
+    import pandas as pd
+
+    if hasattr(source, "columns"):
+        frame = source.reset_index() if any(x is not None for x in source.index.names) else source
+        titles, cells = (
+            [str(x).strip() for x in frame.columns],
+            frame.set_axis(range(frame.shape[1]), axis=1),
+        )
+        for (
+            n,
+            column,
+        ) in cells.items():  # its floats stay as they are, what is missing is an empty cell
+            is_float = column.dtype.kind == "f"
+            text = column.astype(object).where(column.notna(), "").map(lambda x: str(x).strip())
+            cells[n] = column.astype(np.float64) if is_float else text
+        return _Sheet("data frame", titles, cells.set_axis(np.arange(len(cells)) + 1), columns)
+    name, content, text = _text_of(source, encoding)
+    tries = list[tuple[Any, ...]]()
+    for sign in ",;\t|":
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
+        with contextlib.suppress(csv.Error):
+            for row in itertools.islice(filter("".join, reader), 60):
+                if (filled := len(row) - row.count("")) > 1:
+                    found, end = wide or bool(_roles(row, columns)[2]), reader.line_num
+                    tries.append((not found, end if found else -filled, -filled, end, sign, row))
+                    if found:
+                        break
+    if not tries:
+        what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
+        raise InputError(f"{name}: {what}; it must have a header and rows of arms")
+    _, _, _, end, sign, row = min(tries)
+    stream, names = io.StringIO(text, newline=""), range(len(row) + 1)
+    for _ in range(end):
+        next(stream)
+    options: dict[str, Any] = {
+        "header": None,
+        "index_col": False,
+        "dtype": object,
+        "na_filter": False,
+    }
+    options |= {"sep": sign, "skipinitialspace": True, "skip_blank_lines": False}
+    try:
+        with warnings.catch_warnings(action="error"):
+            cells = pd.read_csv(stream, names=names, **options).fillna("")
+    except pd.errors.EmptyDataError:
+        cells = pd.DataFrame(columns=names, dtype=object)
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
+        what = f"number of cells: more than {len(row)}, as in the header"
+        what = "not readable as CSV" if "inside string" in str(problem) else what
+        raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
+    cells.index = np.arange(len(cells)) + end + 1
+    if '"' in text and len(cells):  # a cell may have several lines
+        cells.index += sum(cells[n].str.count("\n") for n in cells).cumsum().to_numpy()
+    if len(cells) and any(x in text for x in (f" {sign}", " \n", " \r", ' "', "\xa0", "\t")):
+        cells = cells.apply(lambda column: column.str.strip())
+    if (over := cells.pop(len(row)) != "").any():
+        place = f"{name}, line {cells.index[over][0]}, number of cells"
+        raise bad(place, len(row) + 1, f"at most {len(row)}, as in the header")
+    titles, digest = [x.strip() for x in row], hashlib.sha256(content).hexdigest()
+    return _Sheet(name, titles, cells, columns, digest, str(source))
+
+
+def _text_of(path: Any, encoding: str | None) -> tuple[str, bytes, str]:
+    """What messages call the file, its bytes, and its text."""
+    source = line(" ".join(str(path).split()))
+    try:
+        content = packed = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        for start, module in _PACKED.items():
+            packed = module.decompress(content) if content.startswith(start) else packed
+    except (OSError, EOFError, ValueError, TypeError, zlib.error, lzma.LZMAError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
+    is_wide = packed.startswith((b"\xff\xfe", b"\xfe\xff"))
+    for name in [encoding] if encoding else ["utf-16"] if is_wide else ["utf-8-sig", "cp1252"]:
+        with contextlib.suppress(ValueError, LookupError):
+            text = packed.decode(name)
+            if "\0" not in text and text[:2] != "PK" and text.lstrip()[:1] not in ("[", "{", "<"):
+                return source, content, text
+    must = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding; of a workbook give the data frame)"
+    raise bad("encoding" if encoding else "arms file", encoding or source, must)
+
+
+def _is_text(column: pd.Series) -> bool:
+    return column.dtype != np.float64
+
+
+def _empty(column: pd.Series) -> np.ndarray:
+    """Of each row whether nothing stands there."""
+    return (column.isin(_NOTHING) if _is_text(column) else column.isna()).to_numpy()
+
+
+def _key(text: str) -> str:
+    """Without what the eye does not tell apart: case, blanks, forms of accents, zero width."""
+    unseen = dict.fromkeys((0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF))
+    return " ".join(unicodedata.normalize("NFKC", text).translate(unseen).casefold().split())
+
+
+# --- Which column is what
+
+
+def _roles(
+    titles: Sequence[str], columns: Mapping[str, Any]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
+    """The columns of each role, what every pull costs, the kinds of files that this may be, and what
+    of the user's is not there.
+    """
+    at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
+    for role, given in columns.items():
+        whole = isinstance(given, str) and (_key(given) in keys or "+" not in given)
+        found = list[list[int]]()
+        for part in [given] if whole else given.split("+") if isinstance(given, str) else given:
+            same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
+            found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
+        if all(len(x) == 1 for x in found):
+            at[AS.get(role, role)] = tuple(x[0] for x in found)
+        elif whole and not found[0] and re.fullmatch(r"\d*\.?\d+", given) and float(given) > 0:
+            constant[AS.get(role, role)] = float(given)
+        else:
+            return at, constant, [], f"{role}={given}"
+    used = {*itertools.chain(*at.values())}
+    for n, text in enumerate(keys):
+        for role, plain in PLAIN.items():
+            is_free = n not in used and role not in constant and used.isdisjoint(at.get(role, ()))
+            if text and text.replace(" ", "_") in plain.split() and is_free:
+                at[role] = (*at.get(role, ()), n)
+    has = at.keys() | constant.keys()
+    return at, constant, [kind for kind, need in KINDS.items() if has.issuperset(need)], ""
+
+
+def _find_roles(sheet: _Sheet) -> None:
+    """Tell the sheet which columns are what, and what kind of file it is; or ask."""
+    at, sheet.constant, kinds, problem = _roles(sheet.titles, sheet.columns)
+    if problem or not kinds:
+        raise _question(sheet, problem)
+    if sheet.cells.empty:
+        raise sheet.error("there is a header but no rows; it must have at least two arms")
+    if one_each := sheet.constant.pop("pulls", 0):  # every row is a pull
+        kinds = ["log"] * ("log" in kinds and one_each == 1)
+    elif "counts" in kinds:
+        kinds.remove("log")
+    if len(kinds) != 1:
+        fits = " and ".join(kinds) or "no kind"
+        raise sheet.error(f"the header fits {fits}; say --columns, what is what")
+    sheet.kind, said = kinds[0], {AS.get(role, role) for role in sheet.columns}
+    roles = (*KINDS[sheet.kind], "instance", "time", "cost2", "over")
+    sheet.at = {role: at[role] for role in roles if role in at}
+    for role, found in sheet.at.items():
+        if len(found) > 1 and role not in said:
+            either = " or ".join(quoted(sheet.titles[n]) for n in found)
+            say = f"Say --columns {role}=… (a title that stands once)"
+            raise sheet.error(f"is {either} the {role}? {say}")
+
+
+def _question(sheet: _Sheet, problem: str) -> InputError:
+    """What the columns are, with three samples each, and the command with a guess in each place."""
+    samples = {}
+    for n, title in enumerate(sheet.titles):
+        if title:
+            samples[title] = [x for x in map(str, sheet.cells[n].iloc[:500].unique()) if x]
+    joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
+    given = {AS.get(role, role): title for role, title in joined.items()}
+    free = [title for title in samples if title not in given.values()]
+    numbers = [x for x in free if any(map(_is_number, {*samples[x][:3]} - {*_NOTHING}))]
+    words = [title for title in free if title not in numbers]
+    guess = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
+    for patterns in (_GUESSES, dict.fromkeys(_GUESSES, "")):
+        for role, pattern in patterns.items():
+            left = [x for x in numbers if x not in guess.values()]
+            likely = [x for x in left if re.search(pattern, x, re.IGNORECASE)]
+            guess |= {role: likely[0]} if likely and role not in guess else {}
+    pairs = {"name": "…"} | dict.fromkeys(_GUESSES, "…") | guess | given
+    pairs |= {AS.get(role, role): "…" for role in [problem.partition("=")[0]] if role}
+    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
+    what = "which column is what"
+    if problem:
+        what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
+    seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
+    return sheet.error(
+        f"{what}. The columns are {brief('; '.join(seen), 4000)}. Say it, this is a guess: jaxbandits read "
+        f"{shlex.quote(sheet.path or 'FILE')} --columns {said} (without pulls a row is a pull; means are mean_reward "
+        "and mean_cost; a number as cost is what every pull costs; a column for each arm: --wide)"
+    )
+
+
+# --- Numbers
+
+
+class _Cell(NamedTuple):
+    """A cell as it reads with a decimal point, and with a decimal comma; NaN if it does not."""
+
+    point: float = math.nan
+    comma: float = math.nan
+    sign: str = ""  # a currency or %
+    first: bool = False  # it stands before the number
+
+
+def _cell(text: str) -> _Cell:
+    parts = _CELL.fullmatch(text)
+    if parts is None or bool(parts[1]) != bool(parts[8]) or (parts[3] and parts[6]):
+        return _Cell()
+    below = -1.0 if parts[1] or {parts[2], parts[4], parts[7]} & {"-", "−"} else 1.0
+    (core, e, power), values = parts[5].casefold().partition("e"), list[float]()
+    for decimal in ".,":
+        whole, _, rest = core.strip().partition(decimal)
+        if _GROUPED.fullmatch(whole) and not e:
+            whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
+        is_read = ((whole or "0") + (rest or "0")).isdecimal()
+        values.append(below * float(f"{whole or 0}.{rest or 0}{e}{power}") if is_read else math.nan)
+    return _Cell(*values, (parts[3] or parts[6] or "").upper(), bool(parts[3]))
+
+
+def _is_number(text: str) -> bool:
+    return bool(_CELL.fullmatch(text)) or text.casefold() in _YES
+
+
+def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], NumberStyle]:
+    """The columns of numbers by role, NaN where there is none, and how they are written.
+
+    Most cells are plain, and pandas reads them. The others, and those with a point, which may stand
+    between thousands, are read one by one, each text once.
+    """
+    import pandas as pd
+
+    values, odd = dict[str, FloatArray](), dict[str, dict[str, _Cell]]()
+    shown, either, signs = dict[str, str](), "", dict[str, tuple[str, _Cell]]()
+    for role in filter(sheet.at.__contains__, NUMERIC):
+        column, odd[role] = sheet.cells[sheet.at[role][0]], {}
+        values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+        if not _is_text(column):
+            continue
+        some = np.r_[np.flatnonzero(np.nan_to_num(values[role], posinf=0) % 1)[:_MANY], : min(_MANY, len(column))]
+        pointed = column if decimal == "," else column.iloc[some]
+        pointed = pointed[pointed.str.contains(".", regex=False)]
+        strange = column[np.isnan(values[role]) & ~_empty(column)]
+        odd[role] = {text: _cell(text) for x in (strange, pointed) for text in x.unique()}
+        for text, cell in odd[role].items():
+            point, comma = (x == x and (role != "pulls" or x % 1 == 0) for x in cell[:2])
+            if cell.point != cell.comma and point != comma:
+                shown["." if point else ","] = text
+            elif cell.point != cell.comma:
+                either = text if point else either
+    if decimal is None and len(shown) > 1:
+        both = f"{quoted(shown['.'])} has a decimal point, {quoted(shown[','])} a comma"
+        raise sheet.error(f"{both}; say --decimal . or --decimal ,")
+    if decimal is None and either and not shown:
+        raise sheet.error(f"{quoted(either)} reads in two ways; say --decimal . or --decimal ,")
+    if decimal is None and "," in shown:
+        return _numbers(sheet, ",")  # which reads every point
+    for role, cells in odd.items():
+        read = {text: cell.comma if decimal == "," else cell.point for text, cell in cells.items()}
+        column = sheet.cells[sheet.at[role][0]]
+        if read:
+            known = column.map(read).to_numpy(np.float64)
+            values[role] = np.where(column.isin(list(read)), known, values[role])
+        percent = {text for text, cell in cells.items() if cell.sign == "%"}
+        values[role] = _checked(sheet, role, values[role], read, percent)
+        signs |= {cell.sign: (text, cell) for text, cell in cells.items() if cell.sign not in "%"}
+    if len(signs) > 1:
+        names = " and ".join(map(quoted, sorted(signs)))
+        raise sheet.error(f"amounts in {names}; it must be one currency")
+    sign, (text, cell) = next(iter(signs.items()), ("", ("", _Cell(first=True))))
+    apart, between = bool(re.search(r"\d\s\D|\D\s\d", text)), "." if decimal == "," else ""
+    return values, NumberStyle(sign, cell.first, apart, decimal or ".", between)
+
+
+def _checked(
+    sheet: _Sheet, role: str, values: FloatArray, read: Mapping[str, float], percent: set[str]
+) -> FloatArray:
+    """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
+    column, title, counts = (
+        sheet.cells[sheet.at[role][0]],
+        sheet.title(role),
+        sheet.kind == "counts",
+    )
+    words = {x for x, value in read.items() if value != value and x.casefold() not in _UNKNOWN}
+    if words and "reward" in role and _YES.keys() >= {*map(str.casefold, words)}:
+        right = column.map({text: _YES[text.casefold()] for text in words})
+        values, words = np.where(column.isin(words), right.to_numpy(np.float64), values), set()
+    if percent and (counts or "cost" in role or (values[~column.isin(percent)] > 0).any()):
+        words |= percent
+    wrong = np.isinf(values) | (values < 0) & (not counts or role == "pulls")
+    wrong |= (np.floor(values) < values) & (role == "pulls")
+    wrong |= column.isin(words).to_numpy()
+    if wrong.any():
+        must = "a whole number of pulls" if role == "pulls" else _MAY_BE
+        place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
+        raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
+    if counts and re.search(_OF_ONE, title.replace("_", " ")):
+        raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
+    if re.search(_NO_UNIT, title):
+        raise sheet.error(f"the unit of {quoted(title)} is not known")
+    parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
+    if role != "pulls" and (units := [_PARTS[x] for x in parts] or [100.0] * bool(percent)):
+        sheet.changes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
+        values = values / units[0]
+    return values
+
+
+# --- Rows that count
+
+
+@dataclass
+class _Rows:
     """N rows with a name each, in file order."""
 
-    sheet: Sheet
+    sheet: _Sheet
     code: np.ndarray  # [N], the number of each row's arm
     arms: list[tuple[str, str]]  # of each number the instance and the name
     pulls: FloatArray  # [N], that the row sums; 1 for means and logs
     value: FloatArray  # [N], what they brought; NaN where it is not known
     spent: FloatArray  # [N], what they cost; NaN as above
-    style: NumberStyle
-    units: tuple[str, str, str]  # of a pull, of rewards, of a second cost
-    is_count: bool  # a pull brings 1 at most
     spent2: FloatArray | None
-    time: np.ndarray | None
+    style: NumberStyle
+    time: np.ndarray | None = None
 
 
-def _rows(sheet: Sheet, decimal: str | None, wide: bool) -> _Rows:
+def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
     """The rows that count, with their numbers."""
-    kind, at = sheet.kind, {role: sheet.at[role][0] for role in NUMERIC if role in sheet.at}
-    numbers, style = read_numbers(sheet, at, decimal)
-    names, size = sheet.texts("name"), len(sheet.line)
+    import pandas as pd
+
+    numbers, style = _numbers(sheet, decimal)
+    kind, size, names = sheet.kind, len(sheet.cells), sheet.texts("name")
     pulls = numbers.get("pulls", np.ones(size))
     for role, constant in sheet.constant.items():
         numbers[role] = constant * np.nan_to_num(pulls)
@@ -162,354 +552,299 @@ def _rows(sheet: Sheet, decimal: str | None, wide: bool) -> _Rows:
     value, spent = (numbers[x if kind != "means" else f"mean_{x}"] for x in ("reward", "cost"))
     spent2 = numbers.get("cost2")
     if kind == "counts":
-        title = sheet.titles[at["pulls"]]
-        if (
-            "pulls" not in sheet.columns
-            and "clicks" not in sheet.columns
-            and pulls.max() <= 1 > pulls.min()
-        ):
-            say = f"--columns pulls={title} (it counts pulls) or pulls=1 (every row is one)"
-            raise sheet.error(f"{quoted(title)} is never above 1; say {say}")
-        if not (np.min([pulls, value, spent]) >= 0):
-            pulls, value, spent = _filled(sheet, at, pulls, value, spent)
+        if not {"pulls", "clicks"} & {*sheet.columns} and pulls.max() <= 1 > pulls.min():
+            say = f"--columns pulls={sheet.title('pulls')} (it counts pulls) or pulls=1 (every row is one)"
+            raise sheet.error(f"{quoted(sheet.title('pulls'))} is never above 1; say {say}")
+        if not np.min([pulls, value, spent]) >= 0:
+            pulls, value, spent = _filled(sheet, pulls, value, spent)
         spent2 = (
-            None if spent2 is None else np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
+            spent2 if spent2 is None else np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
         )
     elif kind == "log":
         spent = spent if spent2 is None else np.where(np.isnan(spent2), np.nan, spent)
         filled = value[~np.isnan(value)]
-        if (
-            filled.size < size
-            and filled.min(initial=np.inf) > 0
-            and (2 * filled.size < size or np.ptp(filled) == 0)
-        ):
-            raise sheet.error(
-                f"{sheet.lines(np.isnan(value))}: no reward, and no reward is 0; write the 0s"
-            )
+        is_one = 2 * filled.size < size or np.ptp(filled) == 0
+        if filled.size < size and filled.min(initial=np.inf) > 0 and is_one:
+            lines = sheet.lines(np.isnan(value))
+            raise sheet.error(f"{lines}: no reward, and no reward is 0; write the 0s")
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
-    instance = sheet.texts("instance") if "instance" in sheet.at else np.full(size, stem, object)
-    pairs = list(zip(instance.tolist(), names.tolist(), strict=True))
-    number = {pair: n for n, pair in enumerate(dict.fromkeys(pairs))}
-    code = np.fromiter(map(number.__getitem__, pairs), np.int64, size)
-    time = _times(sheet, style) if "time" in sheet.at else None
-    _check_names(sheet, instance, names)
-    if kind != "means":
-        amounts = [value, spent] if kind == "log" else [pulls, value, spent]
-        _refuse_sums(sheet, names, code, wide, np.array([x for x in amounts if x.min() < x.max()]))
-    reward = "reward" if kind == "means" else sheet.titles[sheet.at["reward"][0]]
-    is_count = kind == "counts" and key(reward) in ("conversion", "conversions")
-    reward = "conversions" if is_count else brief(reward, 40)
-    pull = "request" if wide else "row" if kind == "log" else "pull"
-    if wide and "cost" in sheet.constant and reward == "reward" and value.max() > 1:
-        name = names[int(np.argmax(value))]
-        say = f"--drop {shlex.quote(name)}, or call each column of scores as {name}_score"
-        raise sheet.error(f"{quoted(name)} goes above 1, and may be no score: {say}")
-    if kind == "counts" and re.fullmatch(r"[a-z ]+s", title := sheet.titles[at["pulls"]].lower()):
-        pull = title[:-1]
+    instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
+    for column in (names, instance):
+        _check_names(sheet, column)
+    (of, problems), (code, every) = pd.factorize(instance), pd.factorize(names)
+    code, both = pd.factorize(of * len(every) + code)
+    arms = [(problems[x // len(every)], every[x % len(every)]) for x in both]
     if sheet.columns:
-        used = [
-            f"{role} = {quoted(sheet.titles[n])}" for role, found in sheet.at.items() for n in found
-        ]
+        used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
         sheet.notes.append(f"columns: {', '.join(used)}")
-    if (unused := sheet.unused()) or len(number) < size or kind == "log":
-        _check_apart(sheet, code, len(number) < size, time)
-    if unused:
-        sheet.notes.append(
-            f"columns not used: {quoted(', '.join(sheet.titles[n] for n in unused))}"
-        )
-    units = pull, reward, sheet.titles[at["cost2"]] if "cost2" in at else f"{pull}s"
-    is_count |= "conversions" in sheet.columns
-    return _Rows(sheet, code, [*number], pulls, value, spent, style, units, is_count, spent2, time)
+    if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
+        sheet.notes.append(f"columns not used: {quoted(unused)}")
+    time = _times(sheet, style) if "time" in sheet.at else None
+    return _Rows(sheet, code, arms, pulls, value, spent, spent2, style, time)
 
 
-def _leave_out(sheet: Sheet, drop: Sequence[str], numeric: set[int]) -> None:
+def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     """Without what the user drops, the header once more, and rows without any number; a row that is
     called a total in its name or first cell, or that has no name, is refused.
     """
-    for n, column in enumerate(sheet.cells):
-        if n not in numeric and column.dtype != object:  # a frame's
-            sheet.cells[n] = np.array(["" if x != x else f"{x:.15g}" for x in column], object)
-    texts = [n for n in range(len(sheet.cells)) if sheet.cells[n].dtype == object]
+    for n in [n for n in sheet.cells if n not in numeric and not _is_text(sheet.cells[n])]:
+        sheet.cells[n] = sheet.cells[n].map("{:.15g}".format).replace("nan", "")  # a frame's floats
+    texts = [n for n in sheet.cells if _is_text(sheet.cells[n])]
     if texts:
         again = np.all([sheet.cells[n] == sheet.titles[n] for n in texts], axis=0)
-        if again.any():
-            sheet.only(~again, "skipped: the header once more")
-    names = sheet.at.get("name", ())[-1:]
+        sheet.without(again, "skipped: the header once more")
+    names = sheet.at.get("name", ())
     for text in map(str.strip, drop):
-        places = (*names, *(set(texts) - numeric))
-        same = [sheet.cells[n] == text if text else is_empty(sheet.cells[n]) for n in places]
+        same = [
+            (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
+            for n in (*names[-1:], *(n for n in texts if n not in numeric))
+        ]
         by_name = bool(names) and (same[0].any() or not text)
         found = same[0] if by_name else np.any(same or [[False]], axis=0)
         if not found.any():
             raise bad("drop", text, "a name or a cell of the file")
-        sheet.only(~found, "dropped, as --drop says")
-    if (blank := np.all([is_empty(sheet.cells[n]) for n in numeric], axis=0)).any():
-        sheet.only(~blank, "skipped: no numbers")
-    size = len(sheet.line)
-    if not size:
+        sheet.without(found, "dropped, as --drop says")
+    blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
+    if any(sheet.cells[n][blank].str.contains("\n").any() for n in texts if blank.any()):
+        raise sheet.error("not readable as CSV: a stray quote", blank)
+    sheet.without(blank, "skipped: no numbers")
+    if not (size := len(sheet.cells)):
         raise sheet.error("no row is left; it must have at least two arms")
-    first, edge = np.full(size, "", object), np.arange(size)
-    looked_at = [(sheet.cells[n], edge) for n in sheet.at.get("name", ())]
-    for n in texts:
-        first = np.where(first == "", sheet.cells[n], first)
+    first, edge = [sheet.cells[n] for n in texts[:1]], np.arange(size)
+    for n in texts[1:]:  # the first filled cell of each row
+        first = [first[0].where(first[0] != "", sheet.cells[n])]
     if sheet.kind == "log":  # a prompt may begin so
         edge = edge[[0, *range(max(size - 3, 1), size)]]
-    for column, rows in (*looked_at, (first, edge)):
-        if (total := passes(column[rows], _TOTAL.fullmatch)).any():
-            i = int(rows[np.argmax(total)])
-            say = f"--drop {shlex.quote(column[i])} leaves it out"
-            raise sheet.error(f"{quoted(column[i])} is called a total; {say}", i)
+    for column in [*(sheet.cells[n] for n in names), *(x.iloc[edge] for x in first)]:
+        if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
+            at = sheet.cells.index == column.index[column == called[0]][0]
+            say = f"--drop {shlex.quote(called[0])} leaves it out"
+            raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
     for n in names:
-        if (nameless := is_empty(sheet.cells[n])).any():
-            say = "--drop '' leaves such rows out"
-            raise sheet.error(f"no name, perhaps a total; {say}", int(np.argmax(nameless)))
+        if (nameless := _empty(sheet.cells[n])).any():
+            raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
 
 
-def _filled(sheet: Sheet, at: Mapping[str, int], *amounts: FloatArray) -> list[FloatArray]:
+def _filled(sheet: _Sheet, *amounts: FloatArray) -> list[FloatArray]:
     """Counts: an empty cell is 0, but not what pulls cost; NaN where a number is not known."""
-    empty = {role: is_empty(sheet.cells[n]) for role, n in at.items()}
-    unknown = empty.get("cost", False) & (np.nan_to_num(amounts[0]) > 0)
-    for role, column in zip(("pulls", "reward", "cost"), amounts, strict=True):
-        unknown = unknown | (np.isnan(column) & ~empty.get(role, np.isnan(column)))
+    roles, none = ("pulls", "reward", "cost"), np.zeros(len(sheet.cells), bool)
+    empty = {x: _empty(sheet.cells[sheet.at[x][0]]) if x in sheet.at else none for x in roles}
+    unknown = empty["cost"] & (np.nan_to_num(amounts[0]) > 0)
+    for role, column in zip(roles, amounts, strict=True):
+        unknown = unknown | (np.isnan(column) & ~empty[role])
     told = {f"{role} empty: read as 0": rows & ~unknown for role, rows in empty.items()}
     told["below 0: summed as it is"] = np.any([x < 0 for x in amounts], axis=0)
     told["not summed: a number is not known"] = unknown
-    for text, rows in told.items():
-        sheet.changes += [f"{sheet.lines(rows)} {text}"] if rows.any() else []
+    sheet.changes += [f"{sheet.lines(rows)} {text}" for text, rows in told.items() if rows.any()]
     return [np.where(unknown, np.nan, np.nan_to_num(x)) for x in amounts]
 
 
 # --- Guards: rows that are sums, and rows or names that cannot be told apart
 
 
-def _refuse_sums(
-    sheet: Sheet, names: np.ndarray, code: np.ndarray, wide: bool, amounts: np.ndarray
-) -> None:
+def _check(rows: _Rows, wide: bool) -> None:
+    """Refuse what may be another number than it looks."""
+    import pandas as pd
+
+    sheet, code, kind, time = rows.sheet, rows.code, rows.sheet.kind, rows.time
+    again = len(rows.arms) < len(code)
+    if kind != "means":
+        _refuse_sums(rows, wide)
+    if wide and "cost" in sheet.constant and sheet.titles[1] == "reward" and rows.value.max() > 1:
+        name = rows.arms[code[int(np.argmax(rows.value))]][1]
+        say = f"--drop {shlex.quote(name)}, or call each column of scores as {name}_score"
+        raise sheet.error(f"{quoted(name)} goes above 1, and may be no score: {say}")
+    for n in () if wide else sheet.unused():
+        texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
+        is_test = bool(re.fullmatch(r"(?:experiment|test)(?:[ _](?:name|id))?", _key(title)))
+        if len(texts) > 1 and (is_test or all(re.fullmatch(_SIGN, x) for x in texts)):
+            reason = f"several {'tests' if is_test else 'currencies'} stand in {quoted(title)}"
+            each = shlex.quote(f"instance={title}")
+            raise sheet.error(f"{reason}: with --columns {each} each is played by itself")
+    if kind == "log" and not wide and "pulls" not in sheet.columns:
+        reason = "" if again else "no name has two rows"
+        if again and time is not None:
+            is_grid = len(pd.unique(time)) * len(rows.arms) == len(code)
+            is_grid |= bool((time == time.astype("datetime64[D]")).all())
+            if is_grid and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
+                reason = "every name has one row for each day"
+        if reason:
+            say = "Say --columns pulls=… (what counts them), or pulls=1"
+            raise sheet.error(f"{reason}: is a row one pull? {say}")
+    if kind == "means" and again:
+        name = rows.arms[int(np.argmax(np.bincount(code)))][1]
+        raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
+    if kind == "counts" and again:
+        _check_apart(rows)
+
+
+def _refuse_sums(rows: _Rows, wide: bool) -> None:
     """A row that is the sum of all others, of those of its name, or of those next to it."""
-    if len(amounts) < 2 or amounts.shape[1] < 3:
+    sheet, code, is_counts = rows.sheet, rows.code, rows.sheet.kind == "counts"
+    every = [rows.pulls, rows.value, rows.spent]
+    amounts = np.array([np.nan_to_num(x) for x in every if x.min() < x.max() or np.isnan(x).any()])
+    if len(amounts) < 2 or len(code) < 3:
         return
-    amounts = np.nan_to_num(amounts)
     filled, several = (amounts > 0).any(axis=0), (amounts > 0).sum(axis=0) > 1
 
     def is_rest(of: np.ndarray, mean: bool) -> np.ndarray:
         found, count = several & (np.bincount(of, filled)[of] > 2), np.bincount(of)[of] - 1
         for column in amounts:
             rest = (np.bincount(of, column)[of] - column) / (count if mean else 1)
-            found &= (np.abs(column - rest) <= 5e-4 * np.abs(rest)) | ((column == 0) & (not mean))
+            found &= (np.abs(column - rest) <= _CLOSE * np.abs(rest)) | ((column == 0) & (not mean))
         return found
 
     sums = is_rest(np.zeros_like(code), False)
-    for mean in (False, True)[: wide + (wide or sheet.kind == "counts")]:
+    for mean in (False, True)[: wide + (wide or is_counts)]:
         of_names = is_rest(code, mean)
         if np.bincount(code, of_names).all() and not (mean and of_names.all()):
             sums = sums | of_names  # every name has such a row
     until = np.cumsum(np.pad(amounts, ((0, 0), (1, 0))), axis=1)
-    large = (amounts > 0).all(axis=0) & (amounts[0] >= 30) & (sheet.kind == "counts")
+    large = (amounts > 0).all(axis=0) & (rows.pulls >= 30) & is_counts & (len(code) <= _FEW)
     for i in np.flatnonzero(large).tolist():
         for start, sign in ((i, -1), (i + 1, 1)):
             apart = np.abs(sign * (until - until[:, [start]]) - amounts[:, [i]])
-            reach = np.flatnonzero((apart <= 5e-4 * amounts[:, [i]]).all(axis=0))
+            reach = np.flatnonzero((apart <= _CLOSE * amounts[:, [i]]).all(axis=0))
             sums[i] |= bool((np.abs(reach - start) > 1).any())
     if sums.any():
-        i = int(np.argmax(sums))
-        say = f"--drop {shlex.quote(names[i])} leaves out all rows of this name"
+        name = sheet.texts("name")[sums].iloc[0]
+        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
         raise sheet.error(
-            f"{quoted(names[i])} is the sum{' or mean' * wide} of other rows; {say}", i
+            f"{quoted(name)} is the sum{' or mean' * wide} of other rows; {say}", sums
         )
 
 
-def _check_names(sheet: Sheet, *columns: np.ndarray) -> None:
+def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     """Names that look the same, and ids that a spreadsheet rounded, are refused."""
-    for column in columns:
-        seen = dict[str, str]()
-        for text in dict.fromkeys(column.tolist()):
-            if (other := seen.setdefault(key(text), text)) != text or text in NOTHING:
-                reason = f"and {other!a} look the same; write them alike, or apart"
-                raise sheet.error(
-                    f"{text!a} {reason}" if text else "no instance", int(np.argmax(column == text))
-                )
-            if _ROUNDED.fullmatch(text):
-                raise sheet.error(
-                    f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-                )
+    seen = dict[str, str]()
+    for text in column.unique():
+        if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
+            what = f"{text!a} and {other!a} look the same; write them alike, or apart"
+            raise sheet.error(what if text else "no instance", column == text)
+        if re.fullmatch(_ROUNDED, text):
+            raise sheet.error(
+                f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
+            )
 
 
-def _check_apart(sheet: Sheet, code: np.ndarray, again: bool, time: np.ndarray | None) -> None:
+def _check_apart(rows: _Rows) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    unused = sheet.unused()
-    for n in unused:
-        texts, title = {*sheet.cells[n].tolist()} - NOTHING, sheet.titles[n]
-        is_test = bool(_TEST.fullmatch(key(title)))
-        if len(texts) > 1 and (is_test or all(re.fullmatch(SIGN, text) for text in texts)):
-            each = shlex.quote(f"instance={title}")
-            reason = f"several {'tests' if is_test else 'currencies'} stand in {quoted(title)}"
-            raise sheet.error(f"{reason}: with --columns {each} each is played by itself")
-    if sheet.kind == "log" and sheet.at and "pulls" not in sheet.columns:
-        reason = "" if again else "no name has two rows"
-        if again and time is not None:
-            days, arms = len(np.unique(time)), int(code.max()) + 1
-            is_table = days * arms == len(code) or (time == time.astype("datetime64[D]")).all()
-            cells = set(zip(code.tolist(), time.tolist(), strict=True)) if is_table else ()
-            reason = "every name has one row for each day" * (len(cells) == len(code))
-        if reason:
-            say = "--columns pulls=… (what counts them), or pulls=1"
-            raise sheet.error(f"{reason}: is a row one pull? Say {say}")
-    if not again or sheet.kind == "log":
-        return
-    if sheet.kind == "means":
-        i = int(np.flatnonzero(np.diff(np.sort(code)) == 0)[0])
-        name = sheet.texts("name")[code == np.sort(code)[i]][0]
-        raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
-    import pandas as pd  # takes a while, which small files need not wait for
-
-    frame = pd.DataFrame(dict(enumerate(sheet.cells)))
-    arm, dates = pd.Series(code), dict[int, bool]()
-    if (twice := frame.duplicated().to_numpy()).any():
-        raise sheet.error(
-            "equal to a row above in every cell; leave one out", int(np.argmax(twice))
-        )
-    for n in (*unused, *sheet.at.get("time", ())):
-        column, title, texts = frame[n], sheet.titles[n], {*sheet.cells[n].tolist()} - NOTHING
-        varies, is_amount = column.groupby(arm).nunique().max() > 1, all(map(is_number, texts))
+    sheet, frame, code, dates = rows.sheet, rows.sheet.cells, rows.code, dict[int, bool]()
+    if (twice := frame.duplicated()).any():
+        raise sheet.error("equal to a row above in every cell; leave one out", twice)
+    for n in (*sheet.unused(), *sheet.at.get("time", ())):
+        column, title = frame[n], sheet.titles[n]
+        texts, over = {*map(str, column.unique())} - {*_NOTHING}, shlex.quote(f"over={title}")
+        varies, is_amount = column.groupby(code).nunique().max() > 1, all(map(_is_number, texts))
         if not is_amount and all(map(_DATE.fullmatch, texts)):
             dates[n] = varies
-            if (none := is_empty(sheet.cells[n]) & (np.bincount(code)[code] > 1)).any():
-                say = f"leave it out, or say --columns {shlex.quote(f'over={title}')}"
-                raise sheet.error(
-                    f"no {quoted(title)}, perhaps a total: {say}", int(np.argmax(none))
-                )
-        elif n in unused and varies:
-            is_grid = column.groupby(arm).agg(frozenset).nunique() == 1
-            if is_grid or not is_amount or _ID.search(title):
-                name = "+".join(sheet.titles[x] for x in sheet.at["name"])
-                apart, over = (shlex.quote(x) for x in (f"name={title}+{name}", f"over={title}"))
-                raise sheet.error(
-                    f"rows of one name differ in {quoted(title)} ({brief(', '.join(sorted(texts)), 60)}): with "
-                    f"--columns {apart} they are arms of their own, with {over} they are summed"
-                )
+            if (none := _empty(column) & (np.bincount(code)[code] > 1)).any():
+                say = f"leave it out, or say --columns {over}"
+                raise sheet.error(f"no {quoted(title)}, perhaps a total: {say}", none)
+        elif n not in sheet.at.get("time", ()) and varies:
+            is_grid = column.groupby(code).agg(frozenset).nunique() == 1
+            if is_grid or not is_amount or re.search(r"(?i)(?:^|[\s_-])(?:id|nr|no)\b", title):
+                apart = shlex.quote(f"name={title}+{sheet.title('name')}")
+                differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
+                say = f"with --columns {apart} they are arms of their own, with {over} they are summed"
+                raise sheet.error(f"rows of one name differ in {differ}: {say}")
     ends = [n for n, varies in dates.items() if not varies and frame[n].nunique() == 1]
     if ends and any(dates.values()):
         title = sheet.titles[ends[0]]
-        over = shlex.quote(f"over={title}")
-        raise sheet.error(
-            f"rows of one name have one {quoted(title)}; if they do not overlap, --columns {over}"
-        )
+        say = f"if they do not overlap, --columns {shlex.quote(f'over={title}')}"
+        raise sheet.error(f"rows of one name have one {quoted(title)}; {say}")
 
 
-def _times(sheet: Sheet, style: NumberStyle) -> np.ndarray | None:
+def _times(sheet: _Sheet, style: NumberStyle) -> np.ndarray | None:
     """datetime64[us], UTC where the cells say so; the day before the month as the column shows."""
     import pandas as pd
 
-    n = sheet.at["time"][0]
-    texts = pd.Series(sheet.cells[n]).mask(is_empty(sheet.cells[n]))
+    column = sheet.cells[sheet.at["time"][0]].astype(object)
+    texts = column.mask(_empty(column), None)
     times = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
     if (times.isna() & texts.notna()).any():
         numbers = pd.to_numeric(texts, errors="coerce")
         days = texts.str.extract(r"^(\d{1,2})([./-])(\d{1,2})\2\d{2,4}").dropna()
-        first, second = days[0].astype(int).max(), days[2].astype(int).max()
-        day_first = len(days) > 0 and (
-            first > 12 or (days[1] == ".").any() or (style.decimal == "," and second <= 12)
-        )
+        first, second = (pd.to_numeric(days[x]).max() for x in (0, 2))
+        is_european = (days[1] == ".").any() or (style.decimal == "," and second <= 12)
+        day_first = len(days) > 0 and bool(first > 12 or is_european)
         if numbers.min() > 9e8:  # seconds, or parts of them, since 1970
-            power = 3 * int(math.log10(numbers.max() / 9e8) // 3)
-            times = pd.to_datetime(
-                numbers, unit={0: "s", 3: "ms", 6: "us"}.get(power, "ns"), utc=True
-            )
+            power = int(math.log10(numbers.max() / 9e8) // 3)
+            times = pd.to_datetime(numbers, unit=("s", "ms", "us", "ns")[min(power, 3)], utc=True)
         else:
-            times = pd.to_datetime(
-                texts, format="mixed", dayfirst=bool(day_first), utc=True, errors="coerce"
-            )
+            options: dict[str, Any] = {"format": "mixed", "dayfirst": day_first}
+            times = pd.to_datetime(texts, utc=True, errors="coerce", **options)
         if (wrong := times.isna() & texts.notna()).any():
             if "time" in sheet.columns:
-                raise bad(
-                    "columns",
-                    f"time={sheet.titles[n]}",
-                    f"days or times; {texts[wrong].iloc[0]!r} is none",
-                )
+                must = f"days or times; {texts[wrong].iloc[0]!r} is none"
+                raise bad("columns", f"time={sheet.title('time')}", must)
             del sheet.at["time"]
             return None
         if len(days) and not day_first and second <= 12:
-            sheet.notes.append(f"{quoted(days.index.map(texts)[0])} read with the month first")
+            sheet.notes.append(f"{quoted(texts[days.index[0]])} read with the month first")
     return times.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
 
 
 # --- A table of requests
 
 
-def _melt(sheet: Sheet, drop: Sequence[str]) -> None:
+def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
+    import pandas as pd
+
     columns: dict[str, dict[str, int]] = {"cost": {}, "score": {}, "": {}}
+    for n in [n for n in sheet.cells if not _is_text(sheet.cells[n])]:  # a frame's
+        sheet.cells[n] = sheet.cells[n].map("{:.17e}".format).replace("nan", "")
+    known = {*sheet.titles}
     for n, title in enumerate(sheet.titles):
-        parts, what = _COST.fullmatch(title), "cost"
-        if parts is None:
-            parts, what = _SCORE.fullmatch(title), "score"
-        arm, what = (
-            (next(filter(None, parts.groups())).strip(" ()[]"), what) if parts else (title, "")
-        )
-        head = sheet.cells[n][:1000]
-        filled = ~is_empty(head)
-        is_read = (
-            head.dtype != object or 2 * (passes(head, is_number) & filled).sum() > filled.sum()
-        )
+        words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
+        what, parts = next((pair for pair in words if pair[1]), ("", None))
+        arm = next(filter(None, parts.groups())).strip(" ()[]") if parts else title
+        head = sheet.cells[n].iloc[:1000]
+        filled, known = head[~_empty(head)], known | {arm}
+        is_read = not _is_text(head) or 2 * sum(map(_is_number, filled)) > len(filled)
         if title and is_read and not {title, arm} & {*drop}:
             if arm in columns[what]:
-                raise sheet.error(
-                    f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
-                )
+                tell = f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
+                raise sheet.error(tell)
             columns[what][arm] = n
     every = {role: str(given) for role, given in sheet.columns.items()}
     for role, given in every.items():
-        if role not in ("cost", "cost2") or not is_number(given) or float(given) <= 0:
-            raise bad(
-                "columns",
-                f"{role}={given}",
-                "cost or cost2 with wide, a number: what every request costs",
-            )
+        if role not in ("cost", "cost2") or not _is_number(given) or float(given) <= 0:
+            must = "cost or cost2 with wide, a number: what every request costs"
+            raise bad("columns", f"{role}={given}", must)
     costs, worded, bare = columns.values()
-    known = {*sheet.titles, *(arm for arms in columns.values() for arm in arms)}
     scores = worded if len(worded) > 1 else bare | worded
-    if "cost" in every:
-        costs = {}
-    elif costs:
+    costs = {} if "cost" in every else costs
+    if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
     lacking = {*scores} ^ {*costs} if "cost" not in every else set()
     if len(scores) < 2 or lacking:
         of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = "a column of scores and one of costs, as gpt4 and gpt4_cost, for two arms or more"
-        raise sheet.error(
-            f"it must have {must}{of}; or say --columns cost=1: every request costs 1"
+        must = (
+            f"a column of scores and one of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
         )
-    numeric = {*scores.values(), *costs.values()}
-    known |= {
-        arm
-        for title in sheet.titles
-        for p in (_COST, _SCORE)
-        if (x := p.fullmatch(title))
-        for arm in x.groups()
-    }
-    _leave_out(sheet, [text for text in drop if text not in known], numeric)
-    for n in numeric:
-        if sheet.cells[n].dtype != object:  # a frame's, as texts that read in one way
-            texts = ["" if x != x else f"{x:.17e}" for x in sheet.cells[n]]
-            sheet.cells[n] = np.array(texts, object)
-    whole = np.all(
-        [passes(sheet.cells[n], lambda x: x.casefold() not in NOTHING | UNKNOWN) for n in numeric],
-        axis=0,
-    )
-    sheet.only(whole, "left out: a request without a number of each arm")
-    titles = [sheet.titles[n] for n in (*scores.values(), *costs.values())]
-    sheet.notes.append(
-        f"a table of {len(sheet.line):,} requests: {brief(', '.join(map(quoted, titles)))}"
-    )
-    if unused := [x for x in sheet.titles if x and x not in titles]:
-        sheet.notes.append(f"columns not used: {quoted(', '.join(unused))}")
-    cells = [np.array([*scores], object).repeat(len(sheet.line))]
-    for found in (scores, costs) if costs else (scores,):
-        cells.append(np.concatenate([sheet.cells[found[arm]] for arm in scores]))
-    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(cells)]
-    sheet.cells, sheet.line, sheet.columns = cells, np.tile(sheet.line, len(scores)), {}
-    sheet.at = {role: (n,) for n, role in enumerate(("name", "reward", "cost")[: len(cells)])}
-    sheet.constant = {role: float(given) for role, given in every.items()}
+        raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
+    numeric = [*scores.values(), *costs.values()]
+    _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
+    cells = sheet.cells[numeric]
+    lacks = cells.apply(lambda x: _empty(x) | x.astype(str).str.casefold().isin(_UNKNOWN))
+    sheet.without(lacks.any(axis=1).to_numpy(), "left out: a request without a number of each arm")
+    titles = [sheet.titles[n] for n in numeric]
+    shown = brief(", ".join(map(quoted, titles)))
+    sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
+    if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
+        sheet.notes.append(f"columns not used: {quoted(unused)}")
+    lines, names = sheet.cells.index, np.array([*scores], object).repeat(len(sheet.cells))
+    parts = [
+        names,
+        *(pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x),
+    ]
+    long = dict(enumerate(np.asarray(part) for part in parts))
+    sheet.cells = pd.DataFrame(long, index=np.tile(lines, len(scores)))
+    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(parts)]
+    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(parts)])}
+    sheet.columns, sheet.constant = {}, {role: float(given) for role, given in every.items()}
 
 
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
@@ -522,151 +857,149 @@ class _Arm(NamedTuple):
     name: str
     every: np.ndarray  # its rows
     rows: np.ndarray  # those whose numbers are known
-    totals: tuple[float, float, float] = (0.0, 0.0, 0.0)  # pulls, value, spent
+    totals: tuple[float, float, float]  # pulls, value, spent
     reward: float = math.nan
     cost: float = math.nan
     reason: str = ""  # why it cannot be played
 
 
-def _table(rows: _Rows, limits: Sequence[float | None]) -> ArmsTable:
+def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
     sheet, kind, groups = rows.sheet, rows.sheet.kind, dict[str, list[_Arm]]()
+    counted, reward = sheet.title("pulls").lower(), sheet.title("reward") or "reward"
+    pull = "request" if wide else "row" if kind == "log" else "pull"
+    pull = counted[:-1] if kind == "counts" and re.fullmatch(r"[a-z ]+s", counted) else pull
+    is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
     order = np.argsort(rows.code, kind="stable")
     ends = np.flatnonzero(np.diff(rows.code[order])) + 1
     for pair, at in zip(rows.arms, np.split(order, ends), strict=True):
-        groups.setdefault(pair[0], []).append(_arm(rows, pair, at))
-    bounds = _bounds(rows, [arm for x in groups.values() for arm in x if not arm.reason], limits)
-    instances, kept_out = list[Instance](), list[KeptOut]()
+        groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
+    known = [arm for x in groups.values() for arm in x if not arm.reason]
+    named = bool(sheet.columns) or wide
+    bounded = is_count or "conversions" in sheet.columns or (kind == "means" and not named)
+    bounds = _bounds(rows, known, limits, named, bounded)
+    instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
     for name, group in groups.items():
         arms = [arm for arm in group if not arm.reason and arm.cost / bounds[1] > 0]
         if len(group) == 1:
             raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
-        if len(arms) > 1:
-            instances.append(_instance(rows, arms, bounds))
+        instances += [_instance(rows, arms, bounds)] if len(arms) > 1 else []
         for arm in group:
             is_small = arm.reason == "" and not arm.cost / bounds[1] > 0
             reason = arm.reason or "its cost is too small" * is_small or "alone in its instance"
             if arm.reason or is_small or len(arms) == 1:
-                kept_out.append(KeptOut(name, arm.name, int(sheet.line[arm.every[0]]), reason))
+                place = int(sheet.cells.index[arm.every[0]])
+                kept_out.append(nouns.KeptOut(name, arm.name, place, reason))
     kept_out.sort(key=lambda arm: (arm.reason.startswith("alone"), arm.line))
     if not instances:
-        line, reason, must = kept_out[0].line, kept_out[0].reason, "pulls, and a mean cost above 0"
-        raise sheet.error(
-            f"line {line}, arm {quoted(kept_out[0].arm)}: {reason}; two arms must have {must}"
-        )
-    if kind == "counts" and len(rows.arms) < len(sheet.line):
-        sheet.notes.append(f"{len(sheet.line):,} rows summed to {len(rows.arms):,} arms")
+        out, must = kept_out[0], "two arms must have pulls, and a mean cost above 0"
+        raise sheet.error(f"line {out.line}, arm {quoted(out.arm)}: {out.reason}; {must}")
+    if kind == "counts" and len(rows.arms) < len(rows.code):
+        sheet.notes.append(f"{len(rows.code):,} rows summed to {len(rows.arms):,} arms")
     if kind == "log" and (gaps := np.isnan(rows.value + rows.spent)).any():
         sheet.changes.append(f"without reward or cost, gaps: {sheet.lines(gaps)}")
     for out in kept_out[:5]:
         sheet.changes.append(f"kept out, {out.reason}: {quoted(out.arm)} (line {out.line})")
     sheet.changes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
     if limits[0] is None and bounds[0] > 1:
-        sets = "(--reward-max sets another)"
-        sheet.notes.append(f"rewards go above 1: their bound is {bounds[0]:.6g} {sets}")
+        sheet.notes.append(f"rewards go above 1: their bound is {bounds[0]:.6g}")
     return ArmsTable(
         kind=kind,
         instances=tuple(instances),
         notes=(*sheet.changes, *sheet.notes),
-        reward_unit=rows.units[1],
+        reward_unit="conversions" if is_count else brief(reward, 40),
         cost_unit="spent" if kind == "counts" else "cost",
         sha256=sheet.sha256,
-        pull_unit=rows.units[0],
+        pull_unit=pull,
         style=rows.style,
         kept_out=tuple(sorted(kept_out, key=lambda arm: arm.line)),
         changes=len(sheet.changes),
         path=sheet.path,
-        cost2_unit="" if rows.spent2 is None else rows.units[2],
-        wide=rows.units[0] == "request" and kind == "log",
+        cost2_unit="" if rows.spent2 is None else sheet.title("cost2") or f"{pull}s",
+        wide=wide,
     )
 
 
-def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray) -> _Arm:
+def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
     """The arm of these rows, or why it cannot be played."""
     sheet, columns = rows.sheet, [x[at] for x in (rows.pulls, rows.value, rows.spent)]
     missing = [np.isnan(x) for x in columns]
     known = ~np.any(missing, axis=0)
-    arm = _Arm(*pair, at, at[known])
+    columns = [x[known] for x in columns]
+    pulls, value, spent = totals = tuple(math.fsum(x.tolist()) for x in columns)
+    arm = _Arm(*pair, at, at[known], totals)  # type: ignore[arg-type]
     if not known.any():
         reason = "no reward" if missing[1].any() else "no cost"
-        return arm._replace(reason=reason if sheet.kind != "counts" else "a number is not known")
-    columns = [x[known] for x in columns]
-    pulls, value, spent = (math.fsum(x.tolist()) for x in columns)
+        return arm._replace(reason="a number is not known" if sheet.kind == "counts" else reason)
     if min(value, spent) < 0:  # refunds may make a row negative, not an arm
-        place = f"{sheet.source}, line {sheet.line[at[0]]}, arm {quoted(arm.name)} in all"
-        raise bad(place, min(value, spent), MAY_BE)
+        place = f"{sheet.source}, line {sheet.cells.index[at[0]]}, arm {quoted(arm.name)} in all"
+        raise bad(place, min(value, spent), _MAY_BE)
     if pulls == 0:
-        return arm._replace(reason=f"no {rows.units[0]}s")
+        return arm._replace(reason=f"no {pull}s")
     reward, cost = value / pulls, spent / pulls
     if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
         reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
     reason = "it cost nothing" * (cost == 0) or "its cost is too large" * math.isinf(cost / _SHARE)
-    return arm._replace(totals=(pulls, value, spent), reward=reward, cost=cost, reason=reason)
+    return arm._replace(reward=reward, cost=cost, reason=reason)
 
 
 def _bounds(
-    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None]
+    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], named: bool, bounded: bool
 ) -> tuple[float, float]:
     """Of rewards and costs: the user's, or one pair for the file; see :func:`read_arms`."""
-    sheet, kind, bounds = rows.sheet, rows.sheet.kind, list[float]()
-    named = bool(sheet.columns) or rows.units[0] == "request"
-    is_amount = kind == "log" or (not rows.is_count and (kind == "counts" or named))
+    is_log, bounds = rows.sheet.kind == "log", list[float]()
     for name, column, limit in zip(
         ("reward", "cost"), (rows.value, rows.spent), limits, strict=True
     ):
-        means = [(float(getattr(arm, name)), arm.every[0]) for arm in arms]
-        if kind == "log":
-            at = np.concatenate([arm.rows for arm in arms]) if arms else np.array([], int)
-            means = [(float(column[i]), i) for i in at[np.argsort(-column[at], kind="stable")[:1]]]
+        means = [(float(getattr(arm, name)), int(arm.every[0])) for arm in arms]
+        if is_log and arms:
+            at = np.concatenate([arm.rows for arm in arms])
+            largest = int(at[np.argmax(column[at])])
+            means = [(float(column[largest]), largest)]
         top, i = max(means, key=lambda pair: pair[0], default=(0.0, 0))
-        is_own = (
-            (top > 1 and is_amount) if name == "reward" else top > 1 or (named and 0 < top < 0.1)
-        )
-        bounds.append(limit or ((top if kind == "log" else top / _SHARE) if is_own else 1.0))
+        is_own = top > 1 and (is_log or name == "cost" or not bounded)
+        is_own |= name == "cost" and named and 0 < top < 0.1
+        bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
         if top > bounds[-1]:
-            mean = "" if kind == "log" else "mean "
-            excess = f"{mean}{name} {top} is above its bound {bounds[-1]}"
-            arm = rows.arms[rows.code[i]][1]
-            raise sheet.error(f"arm {quoted(arm)}: {excess}; raise {name}_max (--{name}-max)", i)
+            excess = f"{name if is_log else f'mean {name}'} {top} is above its bound {bounds[-1]}"
+            say = f"arm {quoted(rows.arms[rows.code[i]][1])}: {excess}; raise {name}_max"
+            raise rows.sheet.error(say, np.arange(len(rows.code)) == i)
     return bounds[0], bounds[1]
 
 
-def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
+def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> nouns.Instance:
     """The instance of these arms, with its evidence."""
-    kind, (bound, cost_bound), evidence = rows.sheet.kind, bounds, NO_EVIDENCE
+    is_log, evidence, every_bound = rows.sheet.kind == "log", nouns.Evidence(), bounds[1]
     costs, log = np.array([arm.cost for arm in arms]), list[tuple[FloatArray, FloatArray]]()
-    if kind == "log":
+    if is_log:
         log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
-    every_bound: Any = cost_bound
     if rows.spent2 is not None:  # its bound is that of this instance's arms
         second = [rows.spent2[arm.rows] for arm in arms]
-        pulls = [rows.pulls[arm.rows].sum() for arm in arms]
-        means = np.array([x.sum() / n for x, n in zip(second, pulls, strict=True)])
-        largest = max(x.max() for x in second) if log else means.max() / _SHARE
-        costs, every_bound = np.stack([costs, means], axis=1), (cost_bound, float(largest) or 1.0)
+        means = [x.sum() / rows.pulls[arm.rows].sum() for x, arm in zip(second, arms, strict=True)]
+        largest = float(max(x.max() for x in second) if log else max(means) / _SHARE) or 1.0
+        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)  # type: ignore[assignment]
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
-    if kind != "means":
+    if rows.sheet.kind != "means":
         pulled, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))
         whole = bool(((value % 1 == 0) & (value <= pulled)).all())
-        if log:
-            whole = all(np.isin(r, (0, 1)).all() for r, _ in log)
+        whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
         several = not log and any(arm.rows.size > 1 for arm in arms)
         daily = tuple(_daily(rows, arm) for arm in arms) if several else None
         every = _pulls(rows, arms) if log else None
-        evidence = Evidence(kind, pulled, value, spent, whole, daily, every)
-    return Instance(
+        evidence = nouns.Evidence(rows.sheet.kind, pulled, value, spent, whole, daily, every)
+    return nouns.Instance(
         name=arms[0].instance,
         arms=tuple(arm.name for arm in arms),
         mean_reward=_fixed([arm.reward for arm in arms]),
         mean_cost=_fixed(costs),
-        reward_bound=bound,
+        reward_bound=bounds[0],
         cost_bound=every_bound,
         log=tuple((_fixed(r), _fixed(c)) for r, c in log) or None,
         evidence=evidence,
     )
 
 
-def _daily(rows: _Rows, arm: _Arm) -> Daily:
+def _daily(rows: _Rows, arm: _Arm) -> nouns.Daily:
     """Rows of one day summed; those without a day stand at the end, each for itself."""
     day = np.full(arm.rows.size, np.datetime64("NaT", "D"))
     if rows.time is not None:
@@ -675,25 +1008,28 @@ def _daily(rows: _Rows, arm: _Arm) -> Daily:
     days, place = np.unique(day[dated], return_inverse=True)
     columns = [column[arm.rows] for column in (rows.pulls, rows.value, rows.spent)]
     sums = [np.concatenate([np.bincount(place, x[dated], days.size), x[~dated]]) for x in columns]
-    return Daily(np.concatenate([days, day[~dated]]), *map(_fixed, sums))
+    return nouns.Daily(np.concatenate([days, day[~dated]]), *map(_fixed, sums))
 
 
-def _pulls(rows: _Rows, arms: Sequence[_Arm]) -> Pulls:
+def _pulls(rows: _Rows, arms: Sequence[_Arm]) -> nouns.Pulls:
     """All rows of these arms, in time order; a row without a time stays behind the one above."""
     number = np.full(len(rows.code), -1)
     for i, arm in enumerate(arms):
         number[arm.every] = i
-    at = np.flatnonzero(number >= 0)
-    if rows.time is not None:
-        times = rows.time[at]
-        dated = np.maximum.accumulate(np.where(np.isnat(times), -1, np.arange(at.size)))
+    at, time = np.flatnonzero(number >= 0), rows.time
+    if time is not None:
+        dated = np.maximum.accumulate(np.where(np.isnat(time[at]), -1, np.arange(at.size)))
         earliest = np.datetime64(np.iinfo(np.int64).min + 1, "us")
-        at = at[np.argsort(np.where(dated < 0, earliest, times[dated]), kind="stable")]
-    time = None if rows.time is None else rows.time[at]
-    return Pulls(number[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
+        at = at[np.argsort(np.where(dated < 0, earliest, time[at][dated]), kind="stable")]
+    return nouns.Pulls(
+        number[at],
+        _fixed(rows.value[at]),
+        _fixed(rows.spent[at]),
+        None if time is None else time[at],
+    )
 
 
-def _fixed(values: ArrayLike) -> FloatArray:
+def _fixed(values: Any) -> FloatArray:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array

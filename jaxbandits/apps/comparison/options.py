@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxbandits.apps.comparison.arms_sheet import ROLES
+from jaxbandits.apps.comparison.arms_file import ROLES
 from jaxbandits.apps.comparison.stopping import CLAIMS, UNTIL, StoppingRule
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.checks import bad, positive_number, whole_number

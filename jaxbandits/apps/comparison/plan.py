@@ -17,7 +17,7 @@ import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
 from jaxbandits.apps.comparison import worlds
 from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance
+from jaxbandits.apps.comparison.arms_table import ArmsTable, Evidence, Instance
 from jaxbandits.apps.comparison.options import Options
 from jaxbandits.apps.comparison.stopping import StoppingRule, most_earned
 from jaxbandits.apps.comparison.worlds import (
@@ -304,7 +304,7 @@ def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
     """
     pulls, reward, cost = np.zeros((3, len(table.instances), width))
     for row in set(rows):
-        instance, evidence = table.instances[row], table.instances[row].evidence or NO_EVIDENCE
+        instance, evidence = table.instances[row], table.instances[row].evidence or Evidence()
         assert (
             evidence.clicks is not None
             and evidence.value is not None
@@ -633,7 +633,7 @@ def _spending(
 
 def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
     """Why policies cannot start from what the file has counted; None if they can."""
-    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
+    if any((instance.evidence or Evidence()).clicks is None for instance in table.instances):
         return "it has means only"
     if len(spending.budgets) > 1:
         return "it has two costs"
@@ -661,7 +661,7 @@ def _supply(
     Raises:
         InputError: a growth where there is nothing to grow.
     """
-    evidence = [instance.evidence or NO_EVIDENCE for instance in table.instances]
+    evidence = [instance.evidence or Evidence() for instance in table.instances]
     totals = [record.totals(slice(None)) for record in evidence]
     if spending.rounds is not None:
         reason = "an average cost has rounds of its own"
@@ -698,7 +698,7 @@ def days_of(instance: Instance) -> tuple[int, str] | None:
     """How many days (weeks, months) of their own the rows of an instance have, and which; None
     below two.
     """
-    evidence = instance.evidence or NO_EVIDENCE
+    evidence = instance.evidence or Evidence()
     days = [day.day for day in evidence.daily or ()]
     if evidence.pulls is not None and evidence.pulls.time is not None:
         days.append(evidence.pulls.time.astype("datetime64[D]"))
@@ -735,7 +735,7 @@ def _cadence(table: ArmsTable, spending: Spending, request: Options, work: float
             raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
         calendar = [(count, unit) for count, unit in filter(None, days)]
         totals = [
-            (instance.evidence or NO_EVIDENCE).totals(slice(None)) for instance in table.instances
+            (instance.evidence or Evidence()).totals(slice(None)) for instance in table.instances
         ]
         sold = [total[0] for total in totals if total is not None]
         sizes = tuple(
@@ -819,7 +819,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
     )
     mixed = [spending.best_split(reward, cost, row) for row, (reward, cost) in enumerate(means)]
     clicks = [
-        None if table.wide else (instance.evidence or NO_EVIDENCE).clicks for instance in instances
+        None if table.wide else (instance.evidence or Evidence()).clicks for instance in instances
     ]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     splits[EVEN] = [x.min() / x for x in (spending.price(cost) for _, cost in means)]

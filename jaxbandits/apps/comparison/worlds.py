@@ -37,9 +37,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbandits._numerics import arrays
 from jaxbandits.apps.comparison.arms_table import (
-    NO_EVIDENCE,
     ArmsTable,
     Daily,
+    Evidence,
     FloatArray,
     Instance,
     money_cost,
@@ -397,7 +397,7 @@ class FilePosterior:
 
 def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as they are; None if they need not be."""
-    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
+    if any((instance.evidence or Evidence()).clicks is None for instance in table.instances):
         return "it has means only, and no counts that say how sure they are"
     if table.cost2_unit and table.kind != "log":
         return "it has two costs, and no rows that say how both vary"
@@ -415,7 +415,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
     if table.kind == "log":
         logs = (LogPosterior(instance.log or (), table.wide) for instance in table.instances)
         return FilePosterior(tuple(logs), 0.0, "rows")
-    evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
+    evidence = [(instance.evidence or Evidence()) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
     days, whole = _days(table), counts_conversions(table)
@@ -454,14 +454,12 @@ def cost_cv_of(
 
 def counts_conversions(table: ArmsTable) -> bool:
     """Whether every reward is a count of what a pull brings at most once."""
-    return all((instance.evidence or NO_EVIDENCE).whole for instance in table.instances)
+    return all((instance.evidence or Evidence()).whole for instance in table.instances)
 
 
 def _days(table: ArmsTable) -> list[Daily]:
     every = (
-        day
-        for instance in table.instances
-        for day in (instance.evidence or NO_EVIDENCE).daily or ()
+        day for instance in table.instances for day in (instance.evidence or Evidence()).daily or ()
     )
     return [day for day in every if day.clicks.size > 1]
 

@@ -1,10 +1,9 @@
-"""Policies without the simulator: one round at a time, or many requests at once."""
+"""A policy that serves requests, and the file that it does so from."""
 
 from jaxbandits.apps.live.agent import Agent, Ticket
 from jaxbandits.apps.live.auditing import audit, events, propensities
 from jaxbandits.apps.live.errors import Broken, Misuse, Settled, Unpayable
 from jaxbandits.apps.live.metrics import prometheus
-from jaxbandits.apps.live.step import load, observe, save, start, widen
 from jaxbandits.apps.live.terms import Breaker, Budget, Traffic
 
 __all__ = [
@@ -19,11 +18,6 @@ __all__ = [
     "Unpayable",
     "audit",
     "events",
-    "load",
-    "observe",
     "prometheus",
     "propensities",
-    "save",
-    "start",
-    "widen",
 ]

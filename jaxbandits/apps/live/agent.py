@@ -24,7 +24,7 @@ import numpy as np
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, Setup, place_of, unit_of
+from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, Setup, place_of, unit_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -91,8 +91,7 @@ class Agent:
         key: ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
         traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
-        context: how many numbers are known of a request, d, or ``("arm", d)`` for so many of each
-            arm; each :meth:`choose` is then given its own.
+        context: how many numbers are known of a request; each :meth:`choose` is then given its own.
         file: where all is kept; None: in memory. With a file that is there the agent goes on.
             Arguments that differ from those of its last start become the terms; what
             :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
@@ -145,7 +144,7 @@ class Agent:
         key: Any,
         budgets: Sequence[Budget] = (),
         traffic: Traffic | None = None,
-        context: int | tuple[str, int] | None = None,
+        context: int | None = None,
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
@@ -243,8 +242,10 @@ class Agent:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 # A call changes a few bytes on each of six pages
                 db.execute("PRAGMA page_size = 1024")
-            elif version != FORMAT:
+            elif version not in OPENED:
                 raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
+            elif version != FORMAT:
+                db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
@@ -403,8 +404,7 @@ class Agent:
             available: the names that may serve; default all.
             caller: who asks; needed where a budget is ``per="caller"``.
             request: a name of yours, for the events.
-            context: what is known of the request, as many numbers as the agent was made for; or so
-                many of each arm that may serve, ``{"small": […], "large": […]}``.
+            context: what is known of the request, as many numbers as the agent was made for.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         names = None if available is None else list(available)
@@ -415,7 +415,7 @@ class Agent:
             if caller is not None:
                 check_name("caller", caller)
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
-            context_bytes = ledger.setup.context_bytes(context, names)
+            context_bytes = ledger.setup.context_bytes(context)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
             refused = must and requests[0] is None
             renews = ledger.renews_at(now, names, caller) if refused else None

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.ledger import FORMAT, ServiceLedger, place_of
+from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, place_of
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency
 from jaxbandits.core import arm_statistics, streams
@@ -61,7 +61,7 @@ def _connected(place: Path) -> Iterator[sqlite3.Connection]:
     """A connection that only reads."""
     with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
         db.isolation_level = None
-        if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        if db.execute("PRAGMA user_version").fetchone()[0] not in OPENED:
             raise sqlite3.DatabaseError(
                 f"it must be of format {FORMAT}; a log of version 1.1 is not read"
             )
@@ -74,8 +74,7 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``,
     ``cancel``, ``expire``, ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the
     request. A ``choose`` has the ``arm``, None if none serves, the money ``held``, and the
-    conditions of the call; outcomes have ``reward`` and ``cost``. A ``context`` is as it was given,
-    a list of numbers or one for each arm.
+    conditions of the call; outcomes have ``reward`` and ``cost``. A ``context`` is as it was given.
 
     Raises:
         InputError: ``file`` is not that of an agent.
@@ -92,7 +91,6 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
     """
     with _reading(file) as ledger:
         names = dict(map(tuple, ledger.rows("SELECT id, name FROM arms")))
-        size = json.loads(ledger.row("SELECT text FROM terms")["text"])["context"]
         for row in ledger.db.execute("SELECT * FROM events ORDER BY n"):
             do, paid = row["do"], None if row["money"] is None else in_currency(row["money"])
             event = {name: row[name] for name in ("n", "do", "t", "id")}
@@ -104,13 +102,7 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
                     else {"cost": paid, "reward": row["reward"]}
                 )
             if row["context"] is not None:
-                numbers = np.frombuffer(row["context"], np.float32)
-                event["context"] = numbers.tolist()
-                if isinstance(size, list):
-                    rows = enumerate(numbers.reshape(-1, size[1]))
-                    event["context"] = {
-                        names[k]: x.tolist() for k, x in rows if not np.isnan(x).any()
-                    }
+                event["context"] = np.frombuffer(row["context"], np.float32).tolist()
             yield event | json.loads(row["more"] or "{}")
 
 

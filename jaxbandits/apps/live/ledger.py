@@ -29,7 +29,8 @@ from jaxbandits.core.checks import InputError, bad, in_float32
 from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
-FORMAT = 6
+FORMAT = 7
+OPENED = (6, FORMAT)  # one of format 6 has learnt all outcomes that it knows
 SCHEMA = """
 -- one row: the terms that hold, and the arguments of whoever made an agent of this file last
 CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
@@ -59,7 +60,8 @@ CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 # And the periods that are running
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
 _EVENTS_A_STATE = 10_000  # from one state to the next
-_EVENTS_A_PART = 8192  # that a policy of another kind learns from at once
+_EVENTS_A_PART = 8192  # that a policy of another kind reads at once
+_LEARNT_AT_ONCE = 4096  # outcomes, in one call of it
 _STATES_A_RETENTION = 8  # at least, where there are events
 _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
@@ -117,6 +119,11 @@ def unit_of(terms: Mapping[str, Any]) -> int:
     return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
+def numbers_of(context: bytes | None) -> np.ndarray | None:
+    """The numbers of a context, from its bytes."""
+    return None if context is None else np.frombuffer(context, np.float32)
+
+
 class BudgetAccount:
     """A budget as the ledger keeps it."""
 
@@ -154,10 +161,10 @@ class Setup:
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
-        size = terms["context"]
-        self.has_rows = isinstance(size, list)  # a context has a row for each arm
-        self.context_size: int = size[1] if self.has_rows else size or 0  # 0: there are none
-        self.by_arm = value_for_each_arm(policy, not self.has_rows)
+        if isinstance(terms["context"], list):
+            raise bad("file", "context of each arm", "one of a release that has such contexts")
+        self.context_size: int = terms["context"] or 0  # 0: there are none
+        self.by_arm = value_for_each_arm(policy)
         # Room for arms that join later, so that the programs need not be compiled for each.
         room = n if self.by_arm else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
@@ -165,9 +172,9 @@ class Setup:
             [[k in x.arms for k in range(room)] for x in self.paced], bool
         ).reshape(-1, room)
         self._carries = np.array([x.carries for x in self.paced], bool)
-        context = np.zeros(self.context_size, np.float32).tobytes() if size else None
+        context = bytes(4 * self.context_size) or None
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
-        self.program = Program(policy, terms["key"], situation, self.lesson(0, 0, 0, 0, context))
+        self.program = Program(policy, terms["key"], self.available, situation, self.context_size)
 
     def tick(self, amount: int) -> int:
         """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing
@@ -210,48 +217,21 @@ class Setup:
             allowance = Allowance(*parts)
         available = np.zeros(room, bool)
         available[list(ready)] = True
-        view = View(np.int32(round), allowance, available, self.numbers(context))  # type: ignore[arg-type]
+        view = View(np.int32(round), allowance, available, numbers_of(context))  # type: ignore[arg-type]
         return Situation(view, open)
 
-    def lesson(self, id: int, arm: int, reward: int, cost: int, context: bytes | None) -> Lesson:
-        """An outcome, in ticks."""
-        numbers = self.numbers(context)
-        return Lesson(*map(np.int32, (id, arm, reward, cost)), self.available, numbers)  # type: ignore[call-arg]
-
-    def context_bytes(self, context: Any, available: Sequence[str] | None) -> bytes | None:
-        """What is known of a request, checked; of several rows those that are not given are NaN."""
+    def context_bytes(self, context: Any) -> bytes | None:
+        """What is known of a request, checked."""
         if not self.context_size:
             if context is not None:
                 must = "left out, since the agent was made without `context`"
                 raise bad("context", context, must)
             return None
-        if not self.has_rows:
-            return self._row("context", context).tobytes()
-        if not isinstance(context, Mapping):
-            must = f"the {self.context_size} numbers of each arm that may serve, by name"
-            raise bad("context", context, must)
-        rows = np.full((len(self.names), self.context_size), np.nan, np.float32)
-        for name in (*(self.terms["arms"] if available is None else available), *context):
-            rows[self.place(name)] = self._row(f"context[{name!r}]", context.get(name))
-        return rows.tobytes()
-
-    def _row(self, name: str, numbers: Any) -> np.ndarray:
-        row = None if numbers is None else in_float32(name, numbers)
+        row = None if context is None else in_float32("context", context)
         if row is None or row.shape != (self.context_size,) or not np.isfinite(row).all():
             must = f"the {self.context_size} numbers that are known of this request, all finite"
-            raise bad(name, numbers, must)
-        return row
-
-    def numbers(self, context: bytes | None) -> np.ndarray | None:
-        """The numbers of a context, from its bytes; rows of arms that it has not are 0."""
-        if context is None:
-            return None
-        numbers = np.frombuffer(context, np.float32)
-        if not self.has_rows:
-            return numbers
-        rows = np.zeros((self.available.size, self.context_size), np.float32)
-        rows.flat[: numbers.size] = np.nan_to_num(numbers)  # arms that joined since have none
-        return rows
+            raise bad("context", context, must)
+        return row.tobytes()
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -298,8 +278,9 @@ class Pupil:
             if row["reward"] is not None and row["more"] is None and known:
                 paid = setup.tick(likely[k] if cost is None else cost)
                 reward, context = setup.reward_ticks(row["reward"]), self._contexts.get(id)
-                lessons.append(setup.lesson(id, k, reward, paid, context))
-        self.memory = setup.program.learn_all(self.memory, lessons)
+                lessons.append(Lesson(id, k, reward, paid, context).words())
+        memory = b"".join((self.memory, *lessons))
+        self.memory = setup.program.learnt(memory, _LEARNT_AT_ONCE)
         self.taught += len(lessons)
         self._last = rows[-1]["n"] if rows else self._last
         return len(rows) == _EVENTS_A_PART
@@ -315,7 +296,7 @@ class ServiceLedger:
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
-        self._version = 0
+        self._version, self._forecast = 0, (None, None)
         self.setup: Setup
         self.service: dict[str, Any]
 
@@ -446,6 +427,13 @@ class ServiceLedger:
         terms, text = self.setup.terms, self.service["pace"]
         return TrafficForecast(terms["traffic"], terms["start"], text and json.loads(text))
 
+    def _same_forecast(self) -> TrafficForecast:
+        """That, not read again while it is the same; not to be moved."""
+        about = self._version, self.service["pace"]
+        if self._forecast[0] != about:
+            self._forecast = about, self.forecast()
+        return self._forecast[1]
+
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
     ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
@@ -483,7 +471,7 @@ class ServiceLedger:
         times, arms, balances = self.ready(now, available, caller)
         if not (ready := {k for k, time in times.items() if time <= now}):
             return None, arms
-        ahead = self.forecast().ahead(
+        ahead = self._same_forecast().ahead(
             [x.period(now)[1:] for x in setup.paced], now, service["seen"]
         )
         paced_money = []
@@ -542,9 +530,9 @@ class ServiceLedger:
             "learnt": learnt,
             "turned_away": service["turned_away"] + (request is None),
         }
-        change["seen"], forecast = service["seen"] + 1, self.forecast()
+        change["seen"], forecast = service["seen"] + 1, self._same_forecast()
         if (slot := math.floor(forecast.place(now))) != forecast.slot:
-            forecast.move(slot, service["seen"], now)
+            (forecast := self.forecast()).move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
         served = (k, request["held"]) if request else (None, None)
         self._record(
@@ -620,7 +608,7 @@ class ServiceLedger:
         if teaches:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
             in_ticks = setup.reward_ticks(reward), setup.tick(likely)  # type: ignore[arg-type]
-            learnt = setup.program.learn(learnt, setup.lesson(id, k, *in_ticks, request["context"]))
+            learnt = setup.program.noted(learnt, Lesson(id, k, *in_ticks, request["context"]))
         if do == "learn":
             failures, trips, until = 0, 0, 0.0
         elif failed:
@@ -696,6 +684,8 @@ class ServiceLedger:
             "SELECT * FROM periods WHERE budget = ? AND begins = ?",
         )
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
+        # Whether its outcomes are learnt or noted yet is no part of it
+        tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
         rows = [
             row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])
         ]
@@ -804,7 +794,7 @@ class ServiceLedger:
             self.charge(request, request["held"], 1)
         if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
-        learnt, change = self.service["learnt"], {}
+        learnt, change = old.program.learnt(self.service["learnt"]), {}
         if pupil is not None:
             while pupil.learn(pupil.read(self)):
                 pass

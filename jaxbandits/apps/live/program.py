@@ -1,7 +1,7 @@
-"""A policy as a service runs it: two compiled functions, for a decision and for an outcome.
+"""A policy as a service runs it: one compiled function for a decision, one for outcomes.
 
 The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other.
-So a call of a compiled function gives one array back, whatever the policy remembers.
+So a call of a compiled function takes and gives one array, whatever the policy remembers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, brief
 from jaxbandits.core.fingerprint import is_users
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
-from jaxbandits.core.pytrees import Pytree, select_tree, walk
+from jaxbandits.core.pytrees import Pytree, walk
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.specs import FiniteSpec
 
-_AT_ONCE = 4096  # outcomes that a policy is taught in one call
+_MOST_NOTED = 16  # outcomes that wait for the next decision to be learnt
 
 # --- Whose memory it is: what one policy has learnt is not taken for what another one has.
 
@@ -96,7 +96,7 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
-def value_for_each_arm(policy: Policy, context_of_all: bool = True) -> str | None:
+def value_for_each_arm(policy: Policy) -> str | None:
     """The parameter that has a value for each arm, if there is one: then no arm may join.
 
     Prices that are told with one context of all arms are as many as arms.
@@ -105,7 +105,7 @@ def value_for_each_arm(policy: Policy, context_of_all: bool = True) -> str | Non
         # Those are of a context
         if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):
             return leaf.path
-    return "priced" if context_of_all and getattr(policy, "priced", False) else None
+    return "priced" if getattr(policy, "priced", False) else None
 
 
 # --- States as words
@@ -123,6 +123,11 @@ class Words:
         """For states like this one, of NumPy."""
         leaves, tree = jax.tree.flatten(example)
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
+
+    @property
+    def size(self) -> int:
+        """How many words there are."""
+        return sum(math.prod(shape) for shape, _ in self.leaves)
 
     def split(self, words: Any) -> Pytree:
         """The state, from words of NumPy or jax."""
@@ -153,14 +158,17 @@ def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
 
 
 class Lesson(NamedTuple):
-    """An outcome, in ticks; round 0: none."""
+    """An outcome, in ticks."""
 
-    round: Any  # i32[]: that of the decision
-    arm: Any  # i32[]
-    reward: Any  # i32[]
-    cost: Any  # i32[]
-    available: Any  # bool[K]: the arms that are there
-    context: Any  # f32[d], or f32[K, d] with a row for each arm, or None
+    round: int  # that of the decision
+    arm: int
+    reward: int
+    cost: int
+    context: bytes | None  # f32[d]
+
+    def words(self) -> bytes:
+        """As the memory notes it."""
+        return np.array(self[:4], np.int32).tobytes() + (self.context or b"")
 
 
 class Situation(NamedTuple):
@@ -171,46 +179,61 @@ class Situation(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(tree: Any, states: Words) -> tuple[Any, Any, Any]:
-    """choose, learn, and learn of many, for all policies of one structure."""
+def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any, Any]:
+    """choose and learn, for all policies of one structure; ``d`` numbers are known of a request."""
 
-    def choose(leaves: Any, key: jax.Array, memory: jax.Array, situation: Situation) -> jax.Array:
+    def learn(
+        leaves: Any, key: Any, there: Any, memory: jax.Array, noted: jax.Array, count: jax.Array
+    ) -> jax.Array:
         policy = jax.tree.unflatten(tree, leaves)
-        after, arm = policy.select_while_open(states.split(memory), streams.typed(key), *situation)
+
+        def once(i: jax.Array, words: jax.Array) -> jax.Array:
+            round, arm, reward, cost = noted[i, :4]
+            # The round is that after the decision, as in the simulator's ``wrappers.learn``.
+            view, context = (
+                View(round + 1, None, there),
+                noted[i, 4:].view(np.float32) if d else None,
+            )
+            feedback = Feedback(reward, cost)
+            observation = Observation(view, arm, feedback, jnp.bool_(False), context)
+            after = policy.update(states.split(words), streams.typed(key), observation)
+            return packed(jax.tree.map(jnp.asarray, after), jnp)
+
+        return jax.lax.fori_loop(0, count, once, memory)
+
+    def choose(leaves: Any, key: Any, there: Any, words: jax.Array) -> jax.Array:
+        policy = jax.tree.unflatten(tree, leaves)
+        # One array of all: each further one would take as long as the decision
+        count, memory, noted, situation = jnp.split(
+            words, np.cumsum([1, states.size, _MOST_NOTED * (4 + d)])
+        )
+        memory = learn(leaves, key, there, memory, noted.reshape(_MOST_NOTED, 4 + d), count[0])
+        state, view = states.split(memory), situations.split(situation)
+        after, arm = policy.select_while_open(state, streams.typed(key), *view)
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
 
-    def learn(leaves: Any, key: jax.Array, memory: jax.Array, lesson: Lesson) -> jax.Array:
-        policy = jax.tree.unflatten(tree, leaves)
-        # The round is that after the decision, as in the simulator's ``wrappers.learn``.
-        view, feedback = (
-            View(lesson.round + 1, None, lesson.available),
-            Feedback(lesson.reward, lesson.cost),
-        )
-        observation = Observation(view, lesson.arm, feedback, jnp.bool_(False), lesson.context)
-        after = policy.update(states.split(memory), streams.typed(key), observation)
-        return packed(jax.tree.map(jnp.asarray, after), jnp)
-
-    def learn_all(leaves: Any, key: jax.Array, memory: jax.Array, lessons: Lesson) -> jax.Array:
-        def step(before: jax.Array, lesson: Lesson) -> tuple[jax.Array, None]:
-            return select_tree(lesson.round > 0, learn(leaves, key, before, lesson), before), None
-
-        return jax.lax.scan(step, memory, lessons)[0]
-
-    return jax.jit(choose), jax.jit(learn), jax.jit(learn_all)
+    return jax.jit(choose), jax.jit(learn)
 
 
 class Program:
-    """A policy of one setting, compiled for situations and lessons like these."""
+    """A policy of one setting, compiled for situations like this one, of which ``d`` numbers are
+    known.
 
-    def __init__(self, policy: Policy, key: Sequence[int], situation: Situation, lesson: Lesson):
-        context = None if lesson.context is None else lesson.context.shape
-        self.policy, spec = policy, FiniteSpec(lesson.available.size, context=context)
-        self._leaves, tree = jax.tree.flatten(policy)
-        self._key, name = jnp.asarray(np.array(key, np.uint32)), type(policy).__name__
+    Its memory is the words of its state, and after them the last outcomes, which are noted only:
+    the next decision learns them first, in one call.
+    """
+
+    def __init__(
+        self, policy: Policy, key: Sequence[int], there: Any, situation: Situation, d: int
+    ):
+        self.policy, spec = policy, FiniteSpec(there.size, context=(d,) if d else None)
+        leaves, tree = jax.tree.flatten(policy)
+        self._constants = leaves, jnp.asarray(np.array(key, np.uint32)), jnp.asarray(there)
+        name, self._d = type(policy).__name__, d
         try:
             policy.check(spec)
         except InputError as wrong:
-            if context is None and "no contexts" in str(wrong):
+            if not d and "no contexts" in str(wrong):
                 raise bad(
                     "context", None, f"how many numbers are known of a request, for {name}"
                 ) from None
@@ -220,7 +243,7 @@ class Program:
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            self._choose, self._learn, self._learn_all = compiled(tree, self.states)
+            self._choose, self._learn = compiled(tree, self.states, Words.of(situation), d)
             self.choose(self.first, situation)
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             if isinstance(problem, InputError) and str(problem).startswith(name):
@@ -231,35 +254,39 @@ class Program:
             raise InputError(
                 f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})"
             ) from None
-        self.learn(self.first, lesson)
+        self.learnt(self.first + bytes(4 * (4 + d)))
 
     def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
         """What the policy remembers after a decision, and the arm."""
-        words = np.asarray(
-            self._choose(self._leaves, self._key, np.frombuffer(memory, np.int32), situation)
-        )
-        return words[1:].tobytes(), int(words[0])
+        noted, row = len(memory) - len(self.first), 4 * (4 + self._d)
+        room = bytes(_MOST_NOTED * row - noted)
+        head = np.array(noted // row, np.int32).tobytes()
+        words = b"".join((head, memory, room, packed(situation).tobytes()))
+        after = np.asarray(self._choose(*self._constants, np.frombuffer(words, np.int32)))
+        return after[1:].tobytes(), int(after[0])
 
-    def learn(self, memory: bytes, lesson: Lesson) -> bytes:
-        """What it remembers after an outcome."""
-        return np.asarray(
-            self._learn(self._leaves, self._key, np.frombuffer(memory, np.int32), lesson)
-        ).tobytes()
+    def noted(self, memory: bytes, lesson: Lesson) -> bytes:
+        """The memory with one outcome more."""
+        memory += lesson.words()
+        is_full = len(memory) - len(self.first) == _MOST_NOTED * 4 * (4 + self._d)
+        return self.learnt(memory) if is_full else memory
 
-    def learn_all(self, memory: bytes, lessons: Sequence[Lesson]) -> bytes:
-        """What it remembers after these outcomes, one after the other."""
-        words: Any = np.frombuffer(memory, np.int32)
-        for at in range(0, len(lessons), _AT_ONCE):
-            chunk = list(lessons[at : at + _AT_ONCE])
-            chunk += [chunk[0]._replace(round=np.int32(0))] * (_AT_ONCE - len(chunk))
-            words = self._learn_all(
-                self._leaves, self._key, words, jax.tree.map(lambda *x: np.stack(x), *chunk)
-            )
-        return np.asarray(words).tobytes()
+    def learnt(self, memory: bytes, at_once: int = _MOST_NOTED) -> bytes:
+        """The memory after the outcomes that are noted in it, one after the other."""
+        words, noted = memory[: len(self.first)], memory[len(self.first) :]
+        row = 4 * (4 + self._d)
+        for at in range(0, len(noted), at_once * row):
+            part = noted[at : at + at_once * row]
+            rows = np.frombuffer(part.ljust(at_once * row, b"\0"), np.int32).reshape(at_once, -1)
+            count = np.int32(len(part) // row)
+            words = np.asarray(
+                self._learn(*self._constants, np.frombuffer(words, np.int32), rows, count)
+            ).tobytes()
+        return words
 
     def state(self, memory: bytes) -> Pytree:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
-        return self.states.split(np.frombuffer(memory, np.int32))
+        return self.states.split(np.frombuffer(self.learnt(memory), np.int32))
 
     def widened(self, narrow: Program, memory: bytes) -> bytes:
         """What was learnt where there was room for fewer arms."""

@@ -251,10 +251,7 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
         elif name == "lost" and value not in ("bound", "mean"):
             raise bad("lost", value, "'bound' or 'mean'")
         elif name == "context" and value is not None:
-            per_arm = isinstance(value, tuple) and len(value) == 2 and value[0] == "arm"
-            d, also = value[1] if per_arm else value, ", or ('arm', d) for d numbers of each arm"
-            size = whole_number("context", d, 1, 2**16, may_also=also)
-            terms["context"] = ["arm", size] if per_arm else size
+            terms["context"] = whole_number("context", value, 1, 2**16)
         elif name in ("times_bound", "retention", "reward_bound"):
             terms[name] = positive_number(name, value)
         elif name == "start":

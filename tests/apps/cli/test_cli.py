@@ -7,13 +7,14 @@ import hashlib
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 import jaxbandits as jb
 from jaxbandits import _plots, _progress
-from jaxbandits.apps._cli import compare
+from jaxbandits.apps._cli import compare, demo
 from jaxbandits.apps._cli.compare import chosen_policies
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
 from jaxbandits.apps.comparison.plan import POLICIES
@@ -131,20 +132,47 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert stop.value.code == 0 and message in capsys.readouterr().out
 
 
-def test_the_demo_is_a_comparison_of_the_shipped_sample(
+@pytest.mark.integration
+def test_the_demo_gives_a_regret_a_value_and_a_slope_beside_its_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "_MONEY", 30.0)
+    assert command(f"demo --out {tmp_path}/there") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 10 and lines[0].startswith("4 groups of ads, 30 to spend on each")
+    assert re.match(r"1\. \S+ has the least mean regret: [\d.]+ \([\d.]+ to [\d.]+\)", lines[2])
+    assert re.match(r"2\. rho = [\d.]+; not clearly worse: ", lines[4])
+    slopes = [float(x) for x in re.findall(r"(\S+) ± ", "".join(lines[5:7]))]
+    halves = [float(x) for x in re.findall(r"± (\S+)", "".join(lines[5:7]))]
+    assert len(slopes) == 2 and abs(slopes[0] - slopes[1]) < 2 * sum(halves)
+    for name in demo.FILES:
+        assert (tmp_path / "there" / name).read_bytes()[1:4] == b"PNG"
+
+
+def test_the_demo_plays_the_means_of_the_shipped_ads() -> None:
+    arms, budget = demo._ads()
+    assert arms.instances == 4 and demo.parser().parse([]).out == "jaxbandits-demo"
+    reward, cost = arms.values()
+    # 2001/30-34/M, ad 700001: 98 clicks, 157.53 spent, 9 conversions
+    assert reward[0, 0] == pytest.approx(9 / 98, abs=1e-7)
+    assert cost[0, 0] / float(budget.budget) == pytest.approx(157.53 / 98 / 300, abs=1e-7)
+
+
+def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = {}
-    monkeypatch.setattr(
-        compare, "run", lambda arguments, options: calls.update(vars(arguments), given=options) or 0
-    )
-    assert command("demo --out there") == 0
-    assert Path(calls["arms"]).read_text().startswith("instance,name,clicks")
-    assert calls["out"] == "there"
-    assert calls["runs"] == 200
-    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ")
-    assert calls["given"][0] == "compare"
-    assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
+    for watched, said in ((True, "compiling"), (False, "")):
+        clock = iter([0.0, 0.5, 2.5])
+        monkeypatch.setattr(_progress.time, "monotonic", lambda clock=clock: next(clock))
+        monkeypatch.setattr(_progress.sys.stderr, "isatty", lambda watched=watched: watched)
+        monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+        with _progress.Bar(None, 40.0) as bar:
+            bar.show("compiling", 0.0)
+            assert capsys.readouterr().err == ""
+            bar.show("compiling", 1.0)
+            assert said in capsys.readouterr().err
+            assert (bar._bar is not None) == watched
+        capsys.readouterr()  # the bar is taken away
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a file is a line)
-"""Forty everyday exports and what is true of them: pulls, rewards and money of each arm.
+"""Fifty-five everyday exports and what is true of them: pulls, rewards and money of each arm.
 
 A person says which column is what, and no more; the truths were written from the tables.
 """
@@ -79,6 +79,33 @@ EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, flo
     "percent scores": ("model,correct,usd\na,50%,1\nb,25%,3\na,75%,2\nb,0%,2\n", {"columns": ROUTER}, {"a": (2, 1.25, 3.0), "b": (2, 0.25, 5.0)}),
     "a request a row": ("prompt,a,a_cost,b,b_cost\nx,1,1,0,3\ny,0,2,0,2\n", {"wide": True}, LOG),
     "a request a row, words": ("id;score a;score b;cost a;cost b\n7;1;0;1,0;3,0\n8;0;0;2,0;2,0\n", {"wide": True}, LOG),
+}  # fmt: skip
+
+# Fifteen more, written before the reader that they try
+EXPORTS |= {
+    "amazon": ("Campaign Name,Impressions,Clicks,Spend,7 Day Total Orders (#)\nA,900,100,$50.00,5\nB,800,200,$80.50,4\n",
+               {"columns": {"name": "Campaign Name", "cost": "Spend", "reward": "7 Day Total Orders (#)"}}, TWO),
+    "linkedin": ("Campaign Performance Report\nReport Start: May 1\n\nCampaign Name\tClicks\tTotal Spent\tLeads\nA\t1,300\t650.00\t12\nB\t10\t2.50\t1\n".encode("utf-16"),
+                 {"columns": {"name": "Campaign Name", "cost": "Total Spent", "reward": "Leads"}}, BIG),
+    "a copyright below": ("Campaign,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\n\n©2024 Some Corporation. All rights reserved.\n", {"columns": GOOGLE}, TWO),
+    "semicolons behind": ("name;clicks;spent;conversions;\nA;100;50;5;\nB;200;80,5;4;\n", {}, TWO),
+    "all quoted": ('"name","clicks","spent","conversions"\n"A","1,300","650.00","12"\n"B","10","2.50","1"\n', {}, BIG),
+    "an email": ("variant,recipients,clicks\nA,100,5\nB,200,4\n",
+                 {"columns": {"name": "variant", "pulls": "recipients", "reward": "clicks", "cost": "0.5"}}, {"A": (100, 5, 50.0), "B": (200, 4, 100.0)}),
+    "a code behind": ("Campaign,Clicks,Cost,Conversions\nA,1300,650.00 EUR,12\nB,10,2.50 EUR,1\n", {"columns": GOOGLE}, BIG),
+    "a minus of print": ("Campaign,Day,Clicks,Cost,Conversions\nA,2024-05-01,10,14,1\nA,2024-05-02,20,\u22122.00,2\nB,2024-05-01,7,4,0\n", {"columns": GOOGLE}, DAYS),
+    "polish": ("Reklama;Klikni\u0119cia;Koszt;Zakupy\nA;1\u00a0300;650,00\u00a0zł;12\nB;10;2,50\u00a0zł;1\n",
+               {"columns": {"name": "Reklama", "pulls": "Klikni\u0119cia", "reward": "Zakupy", "cost": "Koszt"}}, BIG),
+    "requests of a model": ("ts,model,score,usd\n2024-05-01T10:00:00+02:00,a,0.5,1e-4\n2024-05-01T10:00:01+02:00,b,0.25,3e-4\n2024-05-01T10:00:02+02:00,a,1,2e-4\n2024-05-01T10:00:03+02:00,b,0,2e-4\n",
+                            {"columns": {"name": "model", "reward": "score", "cost": "usd", "time": "ts"}}, {"a": (2, 1.5, 3e-4), "b": (2, 0.25, 5e-4)}),
+    "titles in another case": ("CAMPAIGN  Name,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\n", {"columns": GOOGLE | {"name": "campaign name"}}, TWO),
+    "numbers as names": ("ad_id,clicks,spent,conversions\n007,100,50,5\n012,200,80.5,4\n", {"columns": {"name": "ad_id"}},
+                         {"007": (100, 5, 50.0), "012": (200, 4, 80.5)}),
+    "a rate beside": ("Campaign,Clicks,CTR,Avg. CPC,Cost,Conversions,Conv. rate\nA,100,10%,$0.50,$50.00,5,5%\nB,200,8%,$0.40,$80.50,4,2%\n", {"columns": GOOGLE}, TWO),
+    "a device and a day": ("Campaign;Gerät;Tag;Clicks;Cost;Conversions\nA;Handy;2.5.2024;10;4,00;1\nA;PC;2.5.2024;20;8,00;2\nB;PC;3.5.2024;7;4,00;0\n",
+                           {"columns": GOOGLE | {"over": "Gerät"}}, DAYS),
+    "a group a row": ("test,group,users,buyers,revenue,spend\nT,A,100,5,420.10,50\nT,B,200,4,99.90,80.5\n",
+                      {"columns": {"name": "group", "pulls": "users", "reward": "revenue", "cost": "spend"}}, {"A": (100, 420.1, 50.0), "B": (200, 99.9, 80.5)}),
 }  # fmt: skip
 
 # --- Files whose numbers would be others than they look, were nothing asked: a word of the message

@@ -645,60 +645,6 @@ def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
     np.testing.assert_allclose(memory(learner).model.reward[:2], sums, rtol=1e-5)
 
 
-def test_each_arm_has_a_row_of_its_own(tmp_path: Any) -> None:
-    """One model of all arms over the rows of the arms that served, told by another process, also
-    while arms join and leave.
-    """
-    rng, file, clock = np.random.default_rng(2), tmp_path / "agent.db", Clock()
-    policy = jb.policies.LinUCB(explore=jb.policies.Bonus(0.5), shared=True)
-    options = SEES | {"policy": policy, "context": ("arm", 2), "file": file}
-    arms = dict.fromkeys("abcd", 0.1)
-    chooser, learner = (new_agent(clock, arms=arms, **options) for _ in range(2))
-    names, gram, sums, requests = list(arms), np.diag([0.01, 8.0, 8.0]), np.zeros(3), []
-    for t in range(40):
-        if t == 10:  # beyond the room of four
-            names.append("e")
-            chooser.add_arm("e", 0.1)
-        if t == 20:
-            chooser.remove_arm(names.pop(0))
-        rows = {name: rng.normal(size=2).astype(np.float32) for name in names}
-        some = names[: 1 + t % len(names)]
-        short = {name: rows[name] for name in some}
-        requests.append((chooser.choose(available=some, context=rows if t % 2 else short), rows))
-    for at in rng.permutation(40)[:30]:
-        ticket, rows = requests[at]
-        row, reward = np.append(1.0, rows[ticket.arm]), float(rng.random())
-        learner.learn(ticket, reward=reward, cost=0.05)
-        gram, sums = gram + np.outer(row, row), sums + reward * row
-    for agent in (chooser, learner):
-        model = memory(agent).model
-        np.testing.assert_allclose(model.inverse[0], np.linalg.inv(gram), rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(model.reward[0], sums, rtol=1e-5)
-    assert jb.live.audit(file)["problems"] == []
-    events = [x for x in jb.live.events(file) if x["do"] == "choose"]
-    for t, (event, (_, rows)) in enumerate(zip(events, requests, strict=True)):
-        must = rows if t % 2 else {name: rows[name] for name in event["available"]}
-        assert event["context"] == {name: row.tolist() for name, row in must.items()}
-    shares = list(jb.live.propensities(file, samples=2))
-    assert [x["arm"] for x in shares] == [ticket.arm for ticket, _ in requests]
-    assert not any(x["above"] for x in chooser.statistics()["arms"].values())
-    chooser.change(policy=jb.policies.LinUCB(explore=jb.policies.Draw(0.1), shared=True))
-    np.testing.assert_allclose(memory(learner).model.reward[0], sums, rtol=1e-5)
-
-
-def test_prices_in_the_rows_let_arms_join() -> None:
-    """The last number of a row is the arm's price: r − λ p is largest where p is least."""
-    policy = jb.policies.LinUCB(priced=True, price=1.0, explore=jb.policies.Bonus(0.0))
-    arms = {"a": 1.0, "b": 1.0}
-    agent = new_agent(Clock(), arms=arms, **SEES | {"policy": policy, "context": ("arm", 2)})
-    agent.add_arm("c", 1.0)
-    for ticket in agent.choose(n=9, context={name: [0.5, 0.5] for name in "abc"}):
-        agent.learn(ticket, reward=0.8, cost=0.5)
-    for cheap in "abc":
-        rows = {name: [0.5, 0.1 if name == cheap else 0.6] for name in "abc"}
-        assert agent.choose(context=rows).arm == cheap
-
-
 @pytest.mark.parametrize(
     "wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]]
 )
@@ -707,27 +653,6 @@ def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
     with pytest.raises(Misuse, match=r"^context: .* given; it must be ") as refused:
         agent.choose(context=wrong)
     assert "\n" not in str(refused.value) and agent.statistics()["requests"] == 0
-
-
-def test_rows_that_are_none_are_refused() -> None:
-    two = {"a": 0.1, "b": 0.1}
-    agent = new_agent(Clock(), arms=two, **SEES | {"context": ("arm", 2)})
-    x, must = [1.0, 2.0], "it must be the 2 numbers that are known of this request, all finite"
-    for wrong, available, message in (
-        (None, None, "context: None given; it must be the 2 numbers of each arm that may serve"),
-        ([x, x], None, "context: .* it must be the 2 numbers of each arm that may serve, by name"),
-        ({"a": x}, None, rf"context\['b'\]: None given; {must}"),
-        ({"a": x}, ["b"], rf"context\['b'\]: None given; {must}"),
-        ({"a": x, "b": [1.0]}, ["a"], rf"context\['b'\]: \[1.0\] given; {must}"),
-        ({"a": x, "b": [1.0, np.inf]}, None, rf"context\['b'\]: \[1.0, inf\] given; {must}"),
-        ({"a": x, "b": x, "c": x}, None, "arm: 'c' given; it must be one of a, b"),
-    ):
-        with pytest.raises(Misuse, match=f"^{message}"):
-            agent.choose(context=wrong, available=available)
-    assert agent.statistics()["requests"] == 0
-    with agent._transaction(write=False) as ledger:
-        rows = ledger.setup.numbers(ledger.setup.context_bytes({"b": x}, ["b"]))
-    assert rows is not None and rows.tolist() == [[0.0, 0.0], x, [0.0, 0.0], [0.0, 0.0]]
 
 
 def test_who_sees_the_request_serves_it_better() -> None:
@@ -1083,8 +1008,8 @@ def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> Non
             "context: 0 given; it must be a whole number from 1",
         ),
         (
-            {"policy": jb.policies.LinUCB(), "context": ("shop", 2)},
-            r"context: \('shop', 2\) given; .* to 65536, or \('arm', d\) for d numbers of each",
+            {"policy": jb.policies.LinUCB(), "context": ("arm", 2)},
+            r"context: \('arm', 2\) given; .* to 65536",
         ),
         (
             {"policy": jb.policies.LinUCB(shared=True), "context": 2},
@@ -1161,7 +1086,3 @@ def test_an_agent_is_no_part_of_a_program() -> None:
 
     with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
         jax.jit(new_agent)(0.5)
-    with pytest.raises(
-        jb.InputError, match=r"start: a traced value given; .*call it outside of jit"
-    ):
-        jax.jit(lambda _: jb.live.start(OmegaUCB(), jb.environments.FiniteSpec(arms=2)))(0.5)

@@ -1,0 +1,28 @@
+"""Names: rooms that import theirs when they are first used, and which name was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import lazy_loader
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], Any]:
+    """``__getattr__, __dir__, __all__`` of a room, by the stub beside its file."""
+    get, names, everything = lazy_loader.attach_stub(package, file)
+
+    def of_name(name: str) -> Any:
+        if name.startswith("_") or name in everything:
+            return get(name)
+        raise AttributeError(f"{package} has no {name}{nearest(name, everything)}")
+
+    return of_name, names, everything
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """``; did you mean X?`` where one of the choices is spelt like this name."""
+    spelt = {text.lower().replace("-", "_"): text for text in choices}
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
+    return f"; did you mean {spelt[near[0]]}?" if near else ""

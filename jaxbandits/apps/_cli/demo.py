@@ -1,0 +1,125 @@
+"""``jaxbandits demo``: what the package is for, on the ads that come with it, in three pictures."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from importlib import resources
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxbandits._files import check_folder, finished
+from jaxbandits.apps._cli.console import Parser, say, unwritten
+from jaxbandits.constraints import TotalBudget
+from jaxbandits.environments import FiniteArms
+from jaxbandits.gradients import policy_score
+from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
+from jaxbandits.simulation import simulate
+from jaxbandits.statistics import mean, paired
+from jaxbandits.sweeps import Sweep, sweep
+
+FILES = ("regret.png", "sensitivity.png", "slope.png")
+_MONEY, _APART = 300.0, 1.1  # for each group of ads; by which factor θ is moved
+
+
+def parser() -> Parser:
+    """The parser of ``demo``."""
+    command = Parser(
+        prog="jaxbandits demo",
+        description="Regret, sensitivity and a gradient on the ads that come with the package: three pictures.",
+    )
+    folder = "folder to write to (jaxbandits-demo)"
+    command.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help=folder)
+    return command
+
+
+def run(arguments: argparse.Namespace, argv: list[str]) -> int:
+    """Three studies in three pictures and a few lines each; the exit code is 0 or 1."""
+    out = Path(arguments.out)
+    check_folder("--out", arguments.out, FILES, "demo")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        arms, budget = _ads()
+        say(f"{arms.instances} groups of ads, {_MONEY:g} to spend on each: which policy loses least, how "
+            f"much does its parameter matter, which way does the regret fall?\n")  # fmt: skip
+        _regret(arms, budget, out)
+        _sensitivity(arms, budget, out)
+        _slope(arms, budget, out)
+    except OSError as problem:
+        return unwritten(problem)
+    say("\nThe same in Python: docs/index.md. Your own file of ads: jaxbandits compare --help")
+    return 0
+
+
+def _ads() -> tuple[FiniteArms, TotalBudget]:
+    """The sample: conversions and money per click, a group of ads an instance; money in units of the
+    dearest click.
+    """
+    file = resources.files("jaxbandits") / "data" / "sample_ads.csv"
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+        per_click = (float(row[name]) / float(row["clicks"]) for name in ("conversions", "spent"))
+        groups.setdefault(row["instance"], []).append((*per_click,))  # type: ignore[arg-type]
+    means = np.zeros((2, len(groups), max(map(len, groups.values()))))
+    for number, ads in enumerate(groups.values()):
+        means[:, number, : len(ads)] = np.transpose(ads)
+    dearest = means[1].max()
+    arms = FiniteArms.bernoulli(means[0], means[1] / dearest, present=means[1] > 0)
+    return arms, TotalBudget(_MONEY / dearest, last_pull="counts")
+
+
+def _regret(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
+    policies = [OmegaUCB(rho=[1 / 16, 1 / 4, 1.0]), BudgetedThompson(), MUCB()]
+    result = simulate(policies, arms, budget, key=jax.random.key(0), replicates=200)
+    result.plot.regret("replicate", path=out / FILES[0])
+    ends = result.regret[..., -1]
+    order = np.argsort(ends.mean(axis=(1, 2)).values)
+    best, second = (result.settings[i] for i in order[:2])
+    apart = mean(paired(ends[order[1]], ends[order[0]]), over="replicate")
+    say(f"1. {best} has the least mean regret: {mean(ends[order[0]], over='replicate')} conversions "
+        f"of a group;\n   {second} has {apart} more (paired, 95 %).    {out / FILES[0]}")  # fmt: skip
+
+
+def _sensitivity(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
+    grid = OmegaUCB(rho=np.geomspace(1 / 64, 4, 9))
+    spec = Sweep(policies=grid, environments={"ads": arms}, constraint=budget, over="replicate",
+                 replicates=100, marks=1)  # fmt: skip
+    found = sweep(spec)
+    found.plot.sensitivity(path=out / FILES[1])
+    say(f"2. {found.curve('OmegaUCB', 'ads').recommendation()}.    {out / FILES[1]}")
+
+
+def _slope(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
+    """The estimated slope in θ beside the difference of two runs in the same worlds."""
+    from jaxbandits import _plots
+
+    theta, runs, key = np.geomspace(0.5, 8.0, 5), 200, jax.random.key(0)
+    slope = policy_score.estimate(SoftElim(theta=theta), arms, budget, wrt="theta", key=key,
+                                  replicates=runs)  # fmt: skip
+    moved = SoftElim(theta=np.concatenate([theta * _APART, theta / _APART]))
+    ends = simulate(moved, arms, budget, key=key, replicates=runs, marks=1).regret.values[..., -1]
+    up, down = np.split(ends, 2)
+    apart = (up - down) / (theta * (_APART - 1 / _APART))[:, None, None]
+    error = apart.std(axis=2, ddof=1) / np.sqrt(runs)
+    ways = {
+        "score function": (slope.gradient["theta"], slope.standard_error["theta"]),
+        "difference on common random numbers": (apart.mean(axis=2), error),
+    }
+    figure, axes = _plots.empty_figure()
+    lines = []
+    for number, (name, (values, errors)) in enumerate(ways.items()):
+        colour, marker, _ = _plots.nth_look(number)
+        middle = values.mean(axis=1)
+        half = 1.96 * np.sqrt((errors**2).sum(axis=1)) / arms.instances
+        place = theta * (1 + 0.03 * number)
+        axes.errorbar(place, middle, half, color=colour, fmt=marker, capsize=3, label=name)
+        lines.append(f"{middle[1]:.3g} ± {half[1]:.2g} ({name})")
+    axes.axhline(0, color=_plots.BLACK, linewidth=0.8)
+    axes.set(xlabel="θ of SoftElim", ylabel="slope of the regret in θ (reward)", xscale="log")
+    _plots.label_grid(axes.xaxis, theta, log=True)
+    _plots.set_key(figure, *axes.get_legend_handles_labels())
+    finished(figure, out / FILES[2])
+    say(f"3. Slope of SoftElim's regret at θ = {theta[1]:g}: {lines[0]},\n"
+        f"   {lines[1]}.    {out / FILES[2]}")  # fmt: skip

@@ -1,0 +1,704 @@
+"""What policies would have earned on decisions that were logged, until a budget ends.
+
+:func:`replay` walks a :class:`Log` with policies that learn: a row counts where the policy takes
+the logged arm. :func:`off_policy` estimates a rule that does not learn, from all rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine import driver, scan
+from jaxbandits._engine.setup import lay_out
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.constraints import Horizon, TotalBudget, rounds_of
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import (
+    InputError,
+    bad,
+    booleans,
+    door,
+    in_float32,
+    numbers,
+    whole_number,
+)
+from jaxbandits.core.fingerprint import PROGRAM
+from jaxbandits.core.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Outcome,
+    Policy,
+    Status,
+    View,
+)
+from jaxbandits.core.pytrees import leaf, pytree, select_tree
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import check_unit, ticks32
+from jaxbandits.environments.finite import listed, refuses_but_one_arm
+from jaxbandits.result import Result, join_settings
+from jaxbandits.simulation import labelled, origin_of
+from jaxbandits.statistics.estimates import check_level, mean_ends
+
+__all__ = ["AsLogged", "Log", "RuleValue", "off_policy", "replay"]
+
+_SUMS_TO_ONE = 1e-6
+# Rows of a part over those that a run is expected to need: 1.3, and eight deviations of its rounds
+_SPARE = 1.3, 8.0
+_MOST_PARTS = 1000
+_IMPLAUSIBLE = 5.0  # standard errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Log:
+    """Decisions that were made and what they brought, one row each; make one with :meth:`of`.
+
+    Attributes:
+        action: the arm of each row, ``i32[N]``, a position in ``arms``.
+        reward, cost: in [0, 1], ``f64[N]``; costs of several resources ``[N, d]``.
+        propensity: the probability with which the arm was taken, ``f64[N]``.
+        arms: the names of the K arms.
+        context: what was known before the decision, ``f32[N, d]`` or ``[N, K, d]``; None: nothing.
+        available: which arms could be taken, ``bool[N, K]``; None: all.
+    """
+
+    action: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray
+    propensity: np.ndarray
+    arms: tuple[Any, ...]
+    context: np.ndarray | None = None
+    available: np.ndarray | None = None
+
+    @classmethod
+    @door
+    def of(
+        cls,
+        action: Any,
+        reward: Any,
+        cost: Any = 0.0,
+        *,
+        propensity: Any,
+        context: Any = None,
+        available: Any = None,
+        arms: int | Sequence[Any] | None = None,
+    ) -> Self:
+        """A log from arrays, or columns of a DataFrame.
+
+        Args:
+            action: the arm of each row, ``[N]``: names, or numbers from 0.
+            reward: in [0, 1], ``[N]``; divide by the largest.
+            cost: in [0, 1], ``[N]``, or ``[N, d]`` for d resources; a number for all rows.
+            propensity: the probability of the logged arm, ``[N]``; or those of all arms, ``[N, K]``;
+                or ``"uniform"``: every arm that was available had the same.
+            context: ``[N, d]``, or ``[N, K, d]`` with a row for each arm.
+            available: which arms could be taken, ``[N, K]``.
+            arms: K, or the names of all arms in their order; default those that occur.
+
+        Raises:
+            InputError: columns of unequal length, numbers out of range, an arm that is none of
+                ``arms`` or was not available, probabilities of a row that do not sum to 1.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> log = jb.Log.of(["b", "a", "b"], [1.0, 0.0, 1.0], [0.2, 0.1, 0.2], propensity="uniform")
+            >>> log
+            Log of 3 rows, 2 arms (a, b): reward 0.6667, cost 0.1667 a row
+            >>> log.action.tolist()
+            [1, 0, 1]
+        """
+        given = np.asarray(action)
+        if given.ndim != 1 or not given.size:
+            raise bad("action", f"an array of shape {given.shape}", "[N], the arm of each row")
+        n = len(given)
+        names: tuple[Any, ...] = tuple(np.unique(given).tolist() if arms is None else ())
+        if arms is not None:
+            names = (
+                tuple(arms)
+                if not isinstance(arms, int)
+                else tuple(range(whole_number("arms", arms, 1)))
+            )
+        place = {name: at for at, name in enumerate(names)}
+        if unknown := [x for x in given.tolist() if x not in place]:
+            raise bad("action", unknown[0], f"one of arms, {', '.join(map(str, names[:20]))}")
+        chosen, k = np.array([place[x] for x in given.tolist()], np.int32), len(names)
+
+        r, c = numbers("reward", reward), numbers("cost", cost)
+        c = np.broadcast_to(c, n) if c.ndim == 0 else c
+        if r.shape != (n,) or c.shape[:1] != (n,) or c.ndim > 2:
+            raise InputError(
+                f"reward, cost: shapes {r.shape} and {c.shape} given; they must be [N] and [N] or "
+                f"[N, d], N = {n} rows of action"
+            )
+        check_unit("reward", r, rows=True)
+        check_unit("cost", c, rows=True)
+        could = None if available is None else booleans("available", available)
+        if could is not None and could.shape != (n, k):
+            raise bad("available", f"shape {could.shape}", f"[N, K], {(n, k)}")
+        if could is not None and not could[np.arange(n), chosen].all():
+            row = int(np.argmin(could[np.arange(n), chosen]))
+            raise bad(
+                "available", f"no for arm {names[chosen[row]]} in row {row}", "yes: it was taken"
+            )
+        known = None if context is None else in_float32("context", context)
+        if known is not None and (
+            known.shape[:1] != (n,)
+            or known.ndim not in (2, 3)
+            or known.shape[1:-1] not in ((), (k,))
+        ):
+            raise bad("context", f"shape {known.shape}", f"[N, d] or [N, K, d], N = {n}, K = {k}")
+        chance = _propensities(propensity, chosen, could, n, k)
+        log = cls(chosen, r, c, chance, names, known, could)
+        log._doubt()
+        return log
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.arms[:6])) + (", …" if len(self.arms) > 6 else "")
+        cost = "/".join(f"{x:.4g}" for x in np.atleast_1d(self.cost.mean(axis=0)))
+        return (
+            f"Log of {len(self):,} rows, {len(self.arms)} arms ({shown}): reward "
+            f"{self.reward.mean():.4g}, cost {cost} a row"
+        )
+
+    def _doubt(self) -> None:
+        """Warn where the propensities are not those of this log: 1{a = k}/p has the mean 1."""
+        arms = np.arange(len(self.arms))
+        could = np.ones(arms.size) if self.available is None else self.available
+        apart = (self.action[:, None] == arms) / self.propensity[:, None] - could
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = apart.mean(axis=0) / (apart.std(axis=0) / np.sqrt(len(self)))
+        k = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
+        if abs(z[k]) > _IMPLAUSIBLE:
+            warnings.warn(
+                f"propensity: rows of arm {self.arms[k]!r} are {'more' if z[k] > 0 else 'fewer'} than their "
+                f"probabilities say, by {abs(z[k]):.1f} standard errors: are they those of this log?",
+                stacklevel=4,
+            )
+
+    def _chosen_blindly(self) -> bool:
+        """Was an arm's probability the same in all rows, and nothing known of any?
+
+        Then rows of an arm are a fair sample of it, however often it was taken.
+        """
+        of_arm = np.zeros(len(self.arms))
+        of_arm[self.action] = self.propensity
+        same = np.allclose(of_arm[self.action], self.propensity, rtol=1e-9, atol=0)
+        return same and self.context is None and self.available is None
+
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Estimated mean reward ``[K]`` and cost ``[K(, d)]`` of each arm: Σ v/p / Σ 1/p over its
+        rows, NaN for an arm without any.
+        """
+        weight = (self.action[:, None] == np.arange(len(self.arms))) / self.propensity[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weight = weight / weight.sum(axis=0)
+        return weight.T @ self.reward, weight.T @ self.cost
+
+    def _world(self) -> LoggedArms:
+        reward, cost = self.means()
+        return LoggedArms(
+            ticks32(self.reward)[None],
+            ticks32(self.cost)[None],
+            ticks32(reward)[None],
+            ticks32(cost)[None],
+            None if self.context is None else self.context[None],
+            None if self.available is None else self.available[None],
+        )
+
+
+def _propensities(
+    propensity: Any, action: np.ndarray, available: np.ndarray | None, n: int, k: int
+) -> np.ndarray:
+    """The probability of each row's arm, checked."""
+    if isinstance(propensity, str):
+        if propensity != "uniform":
+            raise bad("propensity", propensity, "probabilities, [N] or [N, K], or 'uniform'")
+        return np.full(n, 1 / k) if available is None else 1 / available.sum(axis=1)
+    p = numbers("propensity", propensity)
+    if p.shape == (n, k):
+        if (worst := np.abs(p.sum(axis=1) - 1)).max() > _SUMS_TO_ONE:
+            row = int(worst.argmax())
+            raise bad(
+                "propensity", f"a sum of {p[row].sum():g} in row {row}", "1, over the arms of a row"
+            )
+        p = p[np.arange(n), action]
+    if p.shape != (n,):
+        raise bad("propensity", f"shape {p.shape}", f"[N] or [N, K], {(n,)} or {(n, k)}")
+    if not ((p > 0) & (p <= 1)).all():
+        row = int(np.argmin((p > 0) & (p <= 1)))
+        raise bad("propensity", f"{p[row]:g} in row {row}", "in (0, 1]: it was taken")
+    return p
+
+
+@pytree
+class LoggedArms(Environment):
+    """Rows of a log as a world: whatever is pulled brings what the row says.
+
+    :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
+    pulled.
+    """
+
+    reward: ArrayLike = leaf()  # i32[instance, N]
+    cost: ArrayLike = leaf()  # i32[instance, N(, d)]
+    mean_reward: ArrayLike = leaf()  # i32[instance, K]
+    mean_cost: ArrayLike = leaf()  # i32[instance, K(, d)]
+    features: ArrayLike = leaf(default=None)
+    could: ArrayLike = leaf(default=None)  # bool[instance, N, K]
+
+    @property
+    def spec(self) -> FiniteSpec:
+        # One instance has an axis less: the runner puts rows in place of tables
+        resources = self.cost.shape[-1] if len(self.cost.shape) > len(self.reward.shape) else None
+        size = None if self.features is None else self.features.shape[len(self.reward.shape) :]
+        return FiniteSpec(int(self.mean_reward.shape[-1]), resources, context=size)
+
+    def refuses(self, action: Any) -> str | None:
+        return refuses_but_one_arm(action)
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def open(self, state: Any, round: jax.Array) -> jax.Array | None:
+        return None if self.could is None else self.could[0]
+
+    def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
+        return round + 1
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        return None if self.features is None else self.features[0]
+
+    def pull(self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array) -> Any:
+        reward, cost = self.reward[0], self.cost[0]
+        arms = jax.lax.iota(jnp.int32, self.spec.arms)
+        valid = (action >= 0) & (action < self.spec.arms)
+        outcome = Outcome(reward, cost, reward, cost, {}, valid=valid)
+        return state + (arms == action), outcome, Feedback(reward, cost), jnp.bool_(False)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        return {"pulls": state}
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """As the log estimates them."""
+        return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+
+    def listed_costs(self) -> np.ndarray | None:
+        return listed(self.cost, 0 if self.resources is None else 1)
+
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Any:
+        """Nobody knows the most that could have been earned."""
+        return {"moving": lambda instance, clock: np.full(clock.shape, np.nan)}
+
+
+@pytree
+class AsLogged(Policy):
+    """Who wrote the log: every row counts."""
+
+    plays = FiniteSpec
+
+    def init(self, spec: Any) -> jax.Array:
+        return jnp.int32(0)
+
+    def update(self, state: jax.Array, key: jax.Array, observation: Any) -> jax.Array:
+        return state
+
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        return state, jnp.argmax(view.available).astype(jnp.int32)
+
+
+# --- A walk
+
+
+class _Walk(NamedTuple):
+    """Lanes on their way through the rows."""
+
+    row: jax.Array  # i32[]
+    carry: scan.Carry  # [lane]
+    met: jax.Array  # i32[lane]: rows until the end of the run
+
+
+@partial(jax.jit, static_argnames="all_count")
+def _walk(
+    rows: LoggedArms, action: jax.Array, lanes: scan.Lane, *, all_count: bool
+) -> tuple[driver.EndedLane, jax.Array]:
+    """All lanes through the rows of their parts, ``[row, part, …]``, and the rows that each met."""
+    of_row = ("reward", "cost", "features", "could")
+
+    def at(row: jax.Array) -> LoggedArms:
+        now = {name: getattr(rows, name) for name in of_row}
+        return dataclasses.replace(
+            rows, **{name: None if x is None else x[row][:, None] for name, x in now.items()}
+        )
+
+    def one(world: LoggedArms, logged: jax.Array, lane: scan.Lane, carry: scan.Carry) -> Any:
+        after = scan.step(world, lane, carry)
+        counts = all_count | (after.state.action == logged[lane.row])
+        # A run that its policy ends has played no round
+        counts |= after.state.ledger.rounds == carry.state.ledger.rounds
+        after = carry._replace(state=select_tree(counts, after.state, carry.state))
+        reached = ticks.reached(lane.constraint.clock(after.state.ledger), after.goal)
+        return after, reached & (after.next_mark < lane.marks.whole.shape[0])
+
+    def next_row(now: _Walk) -> _Walk:
+        world = at(now.row)
+        met = now.met + (now.carry.state.status == Status.RUNNING)
+        carry, due = jax.vmap(partial(one, world, action[now.row]))(lanes, now.carry)
+        write = jax.vmap(partial(scan.record_mark, world))
+        carry = jax.lax.cond(jnp.any(due), write, lambda lanes, carry: carry, lanes, carry)
+        return _Walk(now.row + 1, carry, met)
+
+    def more(now: _Walk) -> jax.Array:
+        running = now.carry.state.status == Status.RUNNING
+        return (now.row < action.shape[0]) & jnp.any(running)
+
+    first = at(jnp.int32(0))
+    begin = jax.vmap(partial(scan.start_lane, first))(lanes)
+    last = jax.lax.while_loop(more, next_row, _Walk(jnp.int32(0), begin, jnp.zeros_like(lanes.row)))
+    return driver.outcomes(first, lanes, last.carry), last.met
+
+
+def _parts_of(log: Log, order: np.ndarray, parts: int) -> tuple[LoggedArms, np.ndarray]:
+    """Rows ``[row, part, …]`` of as many equal parts of the log in this order."""
+    length = len(order) // parts
+    cut = order[: length * parts].reshape(parts, length).T
+    reward, cost = (np.repeat(ticks32(x)[None], parts, axis=0) for x in log.means())
+    tables = (log.context, log.available)
+    return LoggedArms(
+        ticks32(log.reward[cut]),
+        ticks32(log.cost[cut]),
+        reward,
+        cost,
+        *(None if table is None else table[cut] for table in tables),
+    ), log.action[cut]
+
+
+@door
+def replay(
+    policies: Policy | Sequence[Policy],
+    log: Log,
+    constraint: Constraint,
+    *,
+    key: Any,
+    parts: int | None = None,
+    marks: int | Sequence[float] = 50,
+) -> Result:
+    """What policies that learn would have earned on this log, each run until its budget ends.
+
+    A run walks the rows in a random order. At each it decides; where it takes the logged arm, the
+    row counts: it is paid, booked, learnt, and the next round begins. All other rows are passed by
+    as if they had never come. If every arm was logged with the same probability, a run has the law
+    of a run in the world that wrote the log (Li et al., Theorem 1). Other logs are made so first, a
+    row with propensity p stays with probability min p / p; unless each arm has one probability in
+    all rows, and there is no context, where that is not needed.
+
+    The log is cut into equal ``parts``, the same for every policy, and each is one run. Runs of
+    different parts are independent, so intervals over ``"replicate"`` hold their level; those of
+    several random orders of the same rows would not. The last setting is the one who wrote the log.
+
+    Args:
+        policies: one, or several; the settings of each are as in :func:`~jaxbandits.simulate`.
+        log: see :meth:`Log.of`.
+        constraint: :class:`~jaxbandits.Horizon` counts the rounds that a policy plays, not rows.
+        key: ``jax.random.key(seed)``: the order of rows, which rows stay, the policies' own draws.
+        parts: how many runs; default as many as the rows allow, up to 1,000.
+        marks: as in :func:`~jaxbandits.simulate`.
+
+    Returns:
+        A :class:`~jaxbandits.Result`, whose replicates are the parts. ``final["rows"]`` is how many
+        rows a run met, ``result.rounds`` how many counted. Its regret is NaN: nobody knows the most
+        that could have been earned. A run whose part ends first has the status ``round_cap``.
+
+    Raises:
+        InputError: an arm that the log never tried, and what ``simulate`` refuses.
+
+    Source: Li, Chu, Langford, Wang, Unbiased offline evaluation of contextual-bandit-based news
+    article recommendation algorithms, WSDM 2011, Algorithm 2 (policy evaluator).
+
+    Deviations: runs end with a budget; the same random numbers serve a policy in all rows of one
+    round, which leaves the law of a run as it is.
+
+    Example:
+        >>> import jax
+        >>> import numpy as np
+        >>> import jaxbandits as jb
+        >>> rng = np.random.default_rng(0)
+        >>> arm = rng.integers(0, 3, 20_000)
+        >>> reward, cost = rng.random(20_000) < np.array([0.6, 0.4, 0.2])[arm], np.full(20_000, 0.5)
+        >>> log = jb.Log.of(arm, reward.astype(float), cost, propensity="uniform")
+        >>> result = jb.replay(
+        ...     jb.policies.OmegaUCB(), log, jb.TotalBudget(50.0, last_pull="counts"), key=jax.random.key(1))
+        >>> earned = jb.statistics.mean(result.reward[..., -1], over="replicate")
+        >>> [bool(x > 38) for x in earned.value.values.ravel()]                   # who wrote the log earns 40
+        [True, True]
+    """
+    if not isinstance(log, Log):
+        raise bad("log", log, "a Log, see jb.Log.of")
+    given: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
+    tried = np.bincount(log.action, minlength=len(log.arms)) > 0
+    if not tried.all():
+        missing = log.arms[int(np.argmin(tried))]
+        raise bad(
+            "log",
+            f"no row of arm {missing!r}",
+            "a row of every arm: leave out of arms what was never tried",
+        )
+    seed = np.asarray(jax.random.key_data(streams.root_key(key)))
+    generator = np.random.default_rng(seed.tolist())
+    order = generator.permutation(len(log))
+    least = log.propensity.min()
+    stays = log._chosen_blindly() | (generator.random(len(log)) * log.propensity <= least)
+    kept = order[stays[order]]
+    # Of the rows that are left, whatever a policy takes was logged with at least this probability
+    match = least * len(log) / len(kept)
+
+    world = log._world()
+    options: dict[str, Any] = {"key": key, "marks": marks, "engine": "scan"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "regret:")
+        one_run = lay_out([*given], world, constraint, **options)
+        if parts is None:
+            rounds = float(one_run.expected[0])
+            needed = (_SPARE[0] * rounds + _SPARE[1] * rounds**0.5) / match + 10 * len(log.arms)
+            parts = int(np.clip(len(kept) // needed, 1, _MOST_PARTS))
+        parts = whole_number("parts", parts, 1, len(kept) // len(log.arms))
+        layout = lay_out([*given, AsLogged()], world, constraint, replicates=parts, **options)
+
+    results, short = [], []
+    for number, task in enumerate(layout.tasks):
+        logged = isinstance(task.policy, AsLogged)
+        rows, action = _parts_of(log, order if logged else kept, parts)
+        lanes = task.lanes(np.arange(task.order.size))
+        part = task.places(np.arange(task.order.size))[2].astype(np.int32)
+        lanes = lanes._replace(row=part)  # type: ignore[arg-type]
+        with PROGRAM(task.program):
+            ended, met = jax.device_get(_walk(rows, action, lanes, all_count=logged))
+        status = np.where(ended.status == Status.RUNNING, Status.ROUND_CAP, ended.status)
+        accounts = scan.unpack(ended.rows, ended.account)
+        ledger = scan.ledger_of(accounts, task.constraint, np.zeros(len(met), np.int32))
+        origin = origin_of(world, jax.local_devices()[0].device_kind)
+        final = {**ended.final, "rows": met}
+        place = dataclasses.replace(task, engine=sys.modules[__name__], environment=world)
+        part_layout = dataclasses.replace(
+            layout, tasks=(*layout.tasks[:number], place, *layout.tasks[number + 1 :])
+        )
+        results.append(labelled(ledger, status, final, part_layout, number, constraint, origin))
+        cut = status == Status.ROUND_CAP
+        if cut.any():
+            share = ledger["clock"][cut, -1] / ticks.join(task.constraint.end())[0]
+            short.append(
+                f"{type(task.policy).__name__} {cut.sum()} of {cut.size} (at {share.mean():.0%})"
+            )
+    if short:
+        warnings.warn(
+            f"replay: rows ended before the {layout.tasks[0].constraint.clock_name} did in runs of "
+            f"{', '.join(short)}: their reward is of that share; take fewer parts than {parts} or a smaller budget",
+            stacklevel=3,
+        )
+    if parts == 1:
+        warnings.warn(
+            "replay: one run of each policy, so no interval; take a smaller budget", stacklevel=3
+        )
+    return join_settings(results)
+
+
+# --- A rule that does not learn
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleValue:
+    """What a rule earns under a constraint, as a log tells.
+
+    Attributes:
+        value, low, high: the estimate and its interval.
+        reward, cost: a round's, estimated.
+        over_log, over_log_low, over_log_high: by how much it beats who wrote the log, paired.
+        effective_rows: :math:`(\\sum w)^2 / \\sum w^2`: rows that tell as much, if all counted alike.
+        method: ``"ips"``, ``"snips"`` or ``"dr"``.
+        rows: of the log.
+    """
+
+    value: float
+    low: float
+    high: float
+    reward: float
+    cost: np.ndarray
+    over_log: float
+    over_log_low: float
+    over_log_high: float
+    effective_rows: float
+    method: str
+    rows: int
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}), over the log "
+            f"{self.over_log:+.4g} ({self.over_log_low:+.4g} to {self.over_log_high:+.4g}); "
+            f"{self.method}, {self.effective_rows:,.0f} of {self.rows:,} rows"
+        )
+
+
+@door
+def off_policy(
+    log: Log,
+    shares: Any,
+    constraint: Constraint,
+    *,
+    method: str = "dr",
+    model: Any = None,
+    level: float = 0.95,
+) -> RuleValue:
+    """What a rule that does not learn would have earned, from all rows of a log.
+
+    With :math:`w_i = \\pi(a_i | x_i) / p_i`, q̂ a model of means, and v the reward or a cost, a
+    round brings
+
+    .. math:: \\text{ips: } \\tfrac1n \\sum_i w_i v_i, \\qquad
+              \\text{snips: } \\sum_i w_i v_i / \\sum_i w_i, \\qquad
+              \\text{dr: } \\tfrac1n \\sum_i \\Big[ \\sum_a \\pi(a|x_i)\\, \\hat q(x_i, a)
+              + w_i (v_i - \\hat q(x_i, a_i)) \\Big].
+
+    The value is the reward of a round times the rounds that the constraint allows, the least of T
+    and B_j over the cost of a round: a ratio of two estimates under a budget. Its interval is that
+    of the mean of the rows' influences, corrected for skewness.
+
+    Args:
+        log: see :meth:`Log.of`.
+        shares: π, the probability of every arm, ``[K]`` or of each row ``[N, K]``.
+        constraint: a :class:`~jaxbandits.Horizon` or a :class:`~jaxbandits.TotalBudget`.
+        method: ``"dr"``, ``"snips"`` or ``"ips"``.
+        model: q̂ of the reward and of all costs, ``[N, K, 1 + d]``; default a ridge regression on
+            the context for each arm, fitted on the other half of the rows.
+        level: of the intervals.
+
+    Raises:
+        InputError: shares that do not sum to 1, or that ask for an arm which the log never tried
+            (or which was not available); another constraint.
+
+    Source: Horvitz and Thompson (1952); Swaminathan and Joachims, The self-normalized estimator for
+    counterfactual learning, NIPS 2015; Dudík, Langford, Li, Doubly robust policy evaluation and
+    learning, ICML 2011, equation 1.
+
+    Example:
+        >>> import numpy as np
+        >>> import jaxbandits as jb
+        >>> rng = np.random.default_rng(0)
+        >>> arm = rng.integers(0, 2, 4000)
+        >>> reward = (rng.random(4000) < np.array([0.6, 0.2])[arm]).astype(float)
+        >>> log = jb.Log.of(arm, reward, 0.5, propensity="uniform")
+        >>> found = jb.off_policy(log, [1.0, 0.0], jb.TotalBudget(50.0, last_pull="counts"))
+        >>> found.low < 60 < found.high, round(found.effective_rows / 4000, 2)
+        (True, 0.49)
+    """
+    if not isinstance(log, Log):
+        raise bad("log", log, "a Log, see jb.Log.of")
+    check_level("level", level)
+    n, k = len(log), len(log.arms)
+    pi = numbers("shares", shares)
+    if pi.shape not in ((k,), (n, k)):
+        raise bad("shares", f"shape {pi.shape}", f"[K] or [N, K], {(k,)} or {(n, k)}")
+    pi = np.broadcast_to(pi, (n, k))
+    if (pi < 0).any() or np.abs(pi.sum(axis=1) - 1).max() > _SUMS_TO_ONE:
+        raise bad(
+            "shares", pi[int(np.abs(pi.sum(axis=1) - 1).argmax())], "at least 0, with the sum 1"
+        )
+    tried = np.bincount(log.action, minlength=k) > 0
+    asked = (pi > 0).any(axis=0) & ~tried
+    if asked.any():
+        raise bad("shares", f"arm {log.arms[int(asked.argmax())]!r}", "of arms that the log tried")
+    if log.available is not None and (pi[~log.available] > 0).any():
+        raise bad("shares", "an arm that was not available", "0 where an arm was not available")
+
+    got = np.column_stack([log.reward, log.cost])  # [N, 1 + d]
+    weight = pi[np.arange(n), log.action] / log.propensity
+    if method == "dr":
+        q = _ridge(log, got) if model is None else numbers("model", model)
+        if q.shape != (n, k, got.shape[1]):
+            raise bad("model", f"shape {q.shape}", f"[N, K, 1 + d], {(n, k, got.shape[1])}")
+        by_model = np.einsum("nk,nkv->nv", pi, q)
+        terms = by_model + weight[:, None] * (got - q[np.arange(n), log.action])
+        round_, influence = terms.mean(axis=0), terms - terms.mean(axis=0)
+    elif method == "snips":
+        share = weight / weight.mean()
+        round_ = (share[:, None] * got).mean(axis=0)
+        influence = share[:, None] * (got - round_)
+    elif method == "ips":
+        terms = weight[:, None] * got
+        round_, influence = terms.mean(axis=0), terms - terms.mean(axis=0)
+    else:
+        raise bad("method", method, "'dr', 'snips' or 'ips'")
+
+    ready = constraint.prepare(log._world())
+    value, of_rule = _under(ready, round_, influence)
+    of_log, log_influence = _under(ready, got.mean(axis=0), got - got.mean(axis=0))
+    centred = np.stack([value + of_rule, value - of_log + of_rule - log_influence], axis=-1)
+    _, low, high = mean_ends(centred[None], level)
+    return RuleValue(
+        value,
+        float(low[0]),
+        float(high[0]),
+        float(round_[0]),
+        round_[1:],
+        value - of_log,
+        float(low[1]),
+        float(high[1]),
+        float(weight.sum() ** 2 / (weight**2).sum()),
+        method,
+        n,
+    )
+
+
+def _under(
+    ready: Constraint, round_: np.ndarray, influence: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Reward of a whole run from that of a round, and the influence ``[N]`` of each row on it."""
+    if not isinstance(ready, (Horizon, TotalBudget)):
+        raise bad("constraint", type(ready).__name__, "a Horizon or a TotalBudget")
+    most, rounds = rounds_of(ready), np.inf
+    if most is not None:
+        rounds = float(most[0])
+    binding = None
+    if isinstance(ready, TotalBudget):
+        budget = np.atleast_1d(ticks.to_units(ticks.join(ready.budget))[0])
+        with np.errstate(divide="ignore"):
+            allowed = budget / np.maximum(round_[1:], 0)
+        if allowed.min() < rounds:
+            binding, rounds = int(allowed.argmin()), float(allowed.min())
+    if not np.isfinite(rounds):
+        raise bad("constraint", "a budget that this rule never spends", "one with rounds, too")
+    value = rounds * round_[0]
+    by_row = rounds * influence[:, 0]
+    if binding is not None:  # of r/c: (δr − (r/c) δc) / c
+        by_row = by_row - value * influence[:, 1 + binding] / round_[1 + binding]
+    return float(value), by_row
+
+
+def _ridge(log: Log, got: np.ndarray) -> np.ndarray:
+    """Means of every arm at every row, ``[N, K, 1 + d]``, by the rows of the other half."""
+    n, k = len(log), len(log.arms)
+    ones = np.ones((n, 1))
+    context = np.zeros((n, k, 0)) if log.context is None else np.asarray(log.context, np.float64)
+    if context.ndim == 2:
+        context = np.repeat(context[:, None], k, axis=1)
+    half = np.random.default_rng(0).permutation(n) % 2 == 0  # a log may have an order of its own
+    means = np.empty((n, k, got.shape[1]))
+    for arm in range(k):
+        x = np.hstack([ones, context[:, arm]])
+        for fitted in (half, ~half):
+            rows = fitted & (log.action == arm)
+            # A unit prior on slopes; the mean of all rows where the half has none of this arm
+            gram = x[rows].T @ x[rows] + np.eye(x.shape[1]) * np.r_[1e-9, np.ones(x.shape[1] - 1)]
+            at = np.linalg.solve(gram, x[rows].T @ got[rows]) if rows.any() else None
+            means[~fitted, arm] = got.mean(axis=0) if at is None else x[~fitted] @ at
+    return means

@@ -1,1 +1,0 @@
-"""The site in a real browser."""
