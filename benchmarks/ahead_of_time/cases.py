@@ -68,7 +68,7 @@ def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, An
     task = layout.tasks[0]
     seats = driver.seats_for(slots)
     lanes = task.lanes(np.zeros(seats, np.int64))
-    pool = driver.blank(task.engine, slots, task.blank_shapes(slots, lanes.row.shape[0]))
+    pool = driver.blank(task, slots)
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
     arguments: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
     place = SingleDeviceSharding(device)

@@ -25,6 +25,7 @@ from jax.extend.core import jaxprs_in_params
 from jax.sharding import SingleDeviceSharding
 
 from jaxbandits._engine import scan
+from jaxbandits._engine.lanes import NoNativeForm
 from jaxbandits._engine.scan import (
     Account,
     Carry,
@@ -40,6 +41,8 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import T, select_tree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, lane_words
+
+_DOMAINS = np.array([[Domain.WORLD], [Domain.POLICY]])  # of a lane's keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,10 +99,11 @@ class Task:
         def of_setting(leaf: np.ndarray) -> np.ndarray:
             return leaf[setting, instance if leaf.shape[1] > 1 else 0]
 
+        world_key, policy_key = lane_words(*address, _DOMAINS)
         return scan.Lane(
             row=instance.astype(np.int32),  # type: ignore[arg-type]
-            world_key=lane_words(*address, Domain.WORLD),  # type: ignore[arg-type]
-            policy_key=lane_words(*address, Domain.POLICY),  # type: ignore[arg-type]
+            world_key=world_key,  # type: ignore[arg-type]
+            policy_key=policy_key,  # type: ignore[arg-type]
             policy=jax.tree.map(of_setting, self.policy),
             constraint=jax.tree.map(lambda x: x[instance], self.constraint),
             marks=jax.tree.map(lambda x: x[instance], self.marks),
@@ -108,21 +112,12 @@ class Task:
         )
 
     @functools.cached_property
-    def _shapes(self) -> tuple[scan.Lane, scan.Carry, EndedLane]:
-        """The shapes of one lane's constants, of its state and of what it came to."""
+    def shapes(self) -> Shapes:
+        """The shapes of its lanes, the same object for all tasks of the same structure."""
         lane = self.lanes(np.zeros(1, np.int64))
         leaves, structure = jax.tree.flatten((self.environment, lane))
         shapes = (jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in leaves)
-        return _lane_shapes(self.program, structure, *shapes)
-
-    def lane_shapes(self, count: int) -> scan.Lane:
-        """The shapes of what :meth:`lanes` gives for so many."""
-        return _resized(self._shapes[0], count)
-
-    def blank_shapes(self, slots: int, seats: int) -> tuple[scan.Carry, EndedLane]:
-        """The shapes of the state of some slots, and of the outcomes of some seats."""
-        _, carry, outcome = self._shapes
-        return _resized(carry, slots), _resized(outcome, seats)
+        return _shapes_of(self.program, structure, *shapes)
 
 
 # --- on the device: chunks, marks, slots
@@ -269,7 +264,7 @@ def _play(
 
     def chunk(now: _Chunks) -> _Chunks:
         takes = environment, lanes, now.carry, now.tuner, limits.chunk
-        carry, tuner = in_one_piece(engine.chunk, *takes) if native else engine.chunk(*takes)
+        carry, tuner = in_one_piece(engine.native_chunk, *takes) if native else engine.chunk(*takes)
         # Lanes that reached a mark have waited for this; the next chunk plays them on.
         return _Chunks(write(lanes, carry), tuner, now.done + 1)
 
@@ -292,10 +287,6 @@ def may_be_native(platform: str) -> bool:
     """
     known = platform == "cpu" and jax.__version_info__ < (0, 13)
     return known and os.environ.get("JAXBANDITS_NATIVE", "1") != "0"
-
-
-class NoNativeForm(Exception):
-    """A program does what a native function cannot hold."""
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:
@@ -428,8 +419,11 @@ class RunBuffer:
     def take(self, seats: np.ndarray, numbers: np.ndarray) -> None:
         """These lanes, one at least, have these seats from now on."""
         self.lane_of[seats] = numbers
-        if self._near or self.lanes is None:
+        if self.lanes is None:
             self.lanes = constants(self._task, np.maximum(self.lane_of, 0), self._device)
+        elif self._near:  # no program runs now
+            new = self._task.lanes(numbers)
+            jax.tree.map(lambda into, x: into.__setitem__(seats, x), self.lanes, new)
         else:
             at, of = (_padded(x, self.lane_of.size) for x in (seats, numbers))
             new = self._task.lanes(of)
@@ -464,7 +458,7 @@ def constant_shapes(task: Task, count: int, device: Any) -> Lane:
     """The shapes of :func:`constants`, for the compiler."""
     place = None if device.platform == "cpu" else SingleDeviceSharding(device)
     return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), task.lane_shapes(count)
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), task.shapes.lanes(count)
     )
 
 
@@ -502,21 +496,35 @@ def _resized(tree: T, lanes: int) -> T:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
 
 
-@functools.lru_cache(256)
-def _lane_shapes(
-    program: str | None, structure: Any, *shapes: Any
-) -> tuple[scan.Lane, scan.Carry, EndedLane]:
+class Shapes:
+    """The shapes of constants, of the state and of the outcomes of lanes, each found once."""
+
+    def __init__(self, lane: scan.Lane, carry: scan.Carry, outcome: EndedLane):
+        self.lanes: Callable[[int], scan.Lane] = cache(partial(_resized, lane))
+        self.carry: Callable[[int], scan.Carry] = cache(partial(_resized, carry))
+        self.outcome: Callable[[int], EndedLane] = cache(partial(_resized, outcome))
+        self.bytes: Callable[[int], int] = cache(self._bytes)
+
+    def _bytes(self, slots: int) -> int:
+        seats = seats_for(slots)
+        return tree_bytes((self.carry(slots), self.outcome(seats), self.lanes(seats)))
+
+
+@cache
+def _shapes_of(program: str | None, structure: Any, *shapes: Any) -> Shapes:
     environment, lane = structure.unflatten(shapes)
     with PROGRAM(program):
         carry = jax.eval_shape(_begin_all, environment, lane)
-        return lane, carry, jax.eval_shape(outcomes, environment, lane, carry)
+        return Shapes(lane, carry, jax.eval_shape(outcomes, environment, lane, carry))
 
 
-def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) -> Pool:
+def blank(task: Task, slots: int) -> Pool:
     """The state of a worker that has not begun, as host arrays: on the device each shape would be a
     program.
     """
-    carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+    shapes, engine = task.shapes, task.engine
+    parts = shapes.carry(slots), shapes.outcome(seats_for(slots))
+    carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), parts)
     return Pool(carry, np.full(slots, -1, np.int32), engine.tuner(slots), outcome)  # type: ignore[arg-type]
 
 
@@ -528,8 +536,7 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    seats = seats_for(slots)
-    return tree_bytes((task.blank_shapes(slots, seats), task.lane_shapes(seats)))
+    return task.shapes.bytes(slots)
 
 
 def tree_bytes(tree: Any) -> int:

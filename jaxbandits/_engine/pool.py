@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -54,10 +54,11 @@ class CallLength:
                 self.chunk = max(self.chunk // 2, 1)
         elif seconds < _SECONDS_PER_CALL and chunks >= self.chunks:
             growth = int(np.clip(_SECONDS_PER_CALL / max(seconds, 1e-3), 2, 64))
-            if self.chunk == self._full_length:
-                self.chunks = min(growth * self.chunks, 1 << 20)
-            else:
-                self.chunk = min(2 * growth * self.chunk, self._full_length)
+            if self.chunk < self._full_length:
+                rounds = 2 * growth * self.chunk
+                self.chunk = min(rounds, self._full_length)
+                growth = max(rounds // self._full_length, 1)
+            self.chunks = min(growth * self.chunks, 1 << 20)
 
 
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
@@ -95,7 +96,7 @@ def usual_slots(
     """
     on_cpu = devices[0].platform == "cpu"
     # Where lanes are handed out all the time, that is dearer than what falls out of the cache.
-    wide = not native or task.rounds < _SHORT * task.order.size
+    wide = not native or is_short(task)
     fast = task.engine.CPU_SLOTS[wide] if on_cpu else _DEVICE_SLOTS
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
@@ -103,6 +104,11 @@ def usual_slots(
     lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
     fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))
     return min(slots, _power_of_two(fit))
+
+
+def is_short(task: Task) -> bool:
+    """Are its lanes dearer to hand out than to play?"""
+    return task.rounds < _SHORT * task.order.size
 
 
 def _power_of_two(limit: int) -> int:
@@ -194,15 +200,11 @@ class _Program(NamedTuple):
 class Queue:
     """The lanes of one task in line, served by any number of workers.
 
-    Each has so many ``slots``, and those of ``plain_slots`` where the program has no native form;
-    ``lanes`` are what a worker may have to play.
+    Each has ``slots(is the program native?)``; ``lanes`` are what a worker may have to play.
     """
 
-    def __init__(
-        self, task: Task, slots: int, plain_slots: int | None = None, lanes: int = 1 << 31
-    ):
-        self.task, self.lanes = task, lanes
-        self._slots = plain_slots or slots, slots  # by whether it is native
+    def __init__(self, task: Task, slots: Callable[[bool], int], lanes: int = 1 << 31):
+        self.task, self.lanes, self._slots = task, lanes, cache(slots)
         self.why_plain: str | None = None  # what the compiler said of the native form
         self.stop = threading.Event()  # set it, and the workers leave at their next look
         self.total = self.done = self.workers = (
@@ -256,7 +258,9 @@ class Queue:
         The lanes that this worker has in line, ``waits``, are of its part.
         """
         with self._lock:
-            fair = self._line.size // (2 * max(self.workers, 1))
+            # Who plays longest shares with others to the end; few rounds are not worth many visits.
+            parts = self.workers if is_short(self.task) else 2 * self.workers
+            fair = self._line.size // max(parts, 1)
             count = min(max(idle, fair - waits, 0), free)
             numbers, self._line = self._line[:count], self._line[count:]
             return numbers
@@ -310,10 +314,9 @@ class Queue:
 
     def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""
-        shapes = self.task.blank_shapes(slots, driver.seats_for(slots))
         with _TRACING:
             # its memory is going to be written: no alias
-            return jax.device_put(blank(self.task.engine, slots, shapes), device, may_alias=False)
+            return jax.device_put(blank(self.task, slots), device, may_alias=False)
 
     def _prepared(self, device: Any, environment: Environment) -> _Program:
         """The compiled program: the native one on a CPU, where there is one."""
@@ -327,27 +330,29 @@ class Queue:
 
     def _compiled(self, device: Any, environment: Environment, native: bool) -> _Program | None:
         """The program, or None if it should be native and cannot be."""
-        digest, engine, slots = self.task.program, self.task.engine, self._slots[native]
+        digest, engine, slots = self.task.program, self.task.engine, self._slots(native)
         seats, zero, place = driver.seats_for(slots), np.int32(0), SingleDeviceSharding(device)
-        takes = (
-            environment,
-            driver.constant_shapes(self.task, seats, device),
-            np.zeros(seats, np.int32),
-            zero,
-            jax.tree.map(
-                lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
-                blank(engine, slots, self.task.blank_shapes(slots, seats)),
-            ),
-            driver.CallLimits(zero, zero, zero, zero),  # type: ignore[arg-type]
-        )
-        shapes = [(x.shape, x.dtype) for x in jax.tree.leaves(takes)]
-        key = programs.FOLDER, device, native, engine, digest, jax.tree.structure(takes), *shapes
+        key = programs.FOLDER, device, native, engine, slots, self.task.shapes
+
+        def shapes() -> tuple[Any, ...]:
+            return (
+                environment,
+                driver.constant_shapes(self.task, seats, device),
+                np.zeros(seats, np.int32),
+                zero,
+                jax.tree.map(
+                    lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+                    blank(self.task, slots),
+                ),
+                driver.CallLimits(zero, zero, zero, zero),  # type: ignore[arg-type]
+            )
 
         def play(*takes: Any) -> Any:
             with PROGRAM(digest):
                 return driver.compiled(device.platform)(engine, native, *takes)
 
         def lowered() -> tuple[Any, Any]:
+            takes = shapes()
             if (stored := self._stored_program(device, native, takes)) is not None:
                 return stored, stored.lower(*takes)
             with PROGRAM(digest):
@@ -502,12 +507,11 @@ class Workers:
         if queue is None:
             lanes = job.in_line or job.lanes.size
             workers = min(self.count, lanes)
-            native, plain = (
-                self._slots or usual_slots(job.task, workers, self.devices, lanes, native)
-                for native in (True, False)
-            )
-            share = -(-lanes // workers)
-            queue = self._queues[id(job.task)] = Queue(job.task, native, plain, share)
+
+            def slots(native: bool) -> int:
+                return self._slots or usual_slots(job.task, workers, self.devices, lanes, native)
+
+            queue = self._queues[id(job.task)] = Queue(job.task, slots, -(-lanes // workers))
         return queue
 
     def _choose(self) -> Queue | None:

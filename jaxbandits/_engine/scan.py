@@ -8,7 +8,7 @@ at once and leave what ``step`` would.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits._engine.lanes import lanes_last
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import (
     NEVER,
@@ -183,6 +184,7 @@ def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
 # Lanes in flight per core: of a native program as few as fit into its first cache, otherwise enough
 # to make XLA's cost per operation small.
 CPU_SLOTS = 32, 128
+FEW_ARMS = 64  # up to so many, a native round has the lanes last: ten arms alone fill no vector
 NATIVE_LANES = 1 << 31  # that a worker may have: for more, a program is not native
 
 
@@ -457,3 +459,23 @@ def chunk(
     """``rounds`` rounds of every lane, ``[slot]``."""
     step_lanes = jax.vmap(partial(step, environment))
     return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: step_lanes(lanes, c), carry), tuner
+
+
+def native_chunk(
+    environment: Environment, lanes: Lane, carry: Carry, tuner: tuple[()], rounds: jax.Array
+) -> tuple[Carry, tuple[()]]:
+    """:func:`chunk` in the order of axes that suits one native function: of few arms, the lanes
+    last.
+    """
+    if getattr(environment.spec, "arms", FEW_ARMS + 1) > FEW_ARMS:
+        return chunk(environment, lanes, carry, tuner, rounds)
+    last: Callable[[Any], Any] = partial(jax.tree.map, lambda x: jnp.moveaxis(x, 0, -1))
+    first: Callable[[Any], Any] = partial(jax.tree.map, lambda x: jnp.moveaxis(x, -1, 0))
+    constants, at_first = last(lanes), last(carry)
+
+    def step_last(_: jax.Array, state: LaneState) -> LaneState:
+        now = at_first._replace(state=state)
+        return lanes_last(step)(environment, constants, now).state  # type: ignore[no-any-return]
+
+    state = jax.lax.fori_loop(jnp.int32(0), rounds, step_last, at_first.state)
+    return carry._replace(state=first(state)), tuner

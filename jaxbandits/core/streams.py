@@ -204,10 +204,10 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 
 
 def lane_words(
-    root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain
+    root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain | np.ndarray
 ) -> np.ndarray:
     """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes
-    them again.
+    them again; for several domains ``[domain, 1]`` at once ``[domain, lane, 2]``.
 
     Example:
         >>> root = jax.random.key(7)
@@ -219,9 +219,8 @@ def lane_words(
     key = threefry2x32_of(
         (root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32))
     )
-    return np.stack(
-        threefry2x32_of(key, (np.zeros(1, np.uint32), np.full(1, int(domain), np.uint32))), axis=1
-    )
+    place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)
+    return np.stack(threefry2x32_of(key, place), axis=-1)
 
 
 def policy_words(

@@ -361,7 +361,7 @@ class SweepPlan:
         for unit in self.units:
             if unit.task.program is not None:
                 task, layout = unit.task, unit.layout
-                account = task.blank_shapes(1, 1)[1].account
+                account = task.shapes.outcome(1).account
                 sample = jax.tree.map(lambda x: np.full((1, *x.shape), 3, x.dtype), account)
                 host = [
                     ("cap", task.cap),

@@ -87,7 +87,8 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
 
 
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
-    queue = pool.Queue(the_task(), 32)
+    queue = pool.Queue(the_task(), lambda native: 32)
+    monkeypatch.setattr(pool.CallLength, "learn", lambda *_: None)  # so each call plays one round
     watched(monkeypatch, lambda slots, report: queue.stop.set() if (slots.seat < 0).any() else None)
     future = queue.add(pool.Job(queue.task, queue.task.order))
     queue.serve(0, jax.local_devices()[0])
@@ -187,10 +188,14 @@ def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
     assert time.perf_counter() - interrupted[-1] < 2
 
 
-def test_no_worker_hoards():
-    queue = pool.Queue(the_task(), 4)
+def test_no_worker_hoards(monkeypatch):
+    queue = pool.Queue(the_task(), lambda native: 4)
     queue.add(pool.Job(queue.task, queue.task.order))
     queue.workers = 2
+    # Half of 40 with few rounds: visits are dearer
+    assert pool.is_short(queue.task) and queue.take(idle=0, waits=19, free=40).size == 1
+    queue.add(pool.Job(queue.task, queue.task.order[:1]))
+    monkeypatch.setattr(pool, "_SHORT", 0)
     # A quarter of 40: two workers, twice each
     assert queue.take(idle=4, waits=0, free=16).size == 10
     # With what it has in line, a quarter of 30
@@ -222,7 +227,7 @@ def test_only_what_is_new_travels(monkeypatch):
     monkeypatch.setattr(driver, "_LEAST", 2)
     buffer = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
     buffer.take(np.arange(16), np.arange(16))
-    outcome = task.blank_shapes(4, buffer.lanes.row.shape[0])[1]
+    outcome = task.shapes.outcome(buffer.lanes.row.shape[0])
     outcome = jax.tree.map(
         lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome
     )
