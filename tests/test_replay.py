@@ -263,6 +263,10 @@ REFUSED: dict[str, dict[str, Any]] = {
     "reward: 1.5 given": {"reward": [1.5] * 4},
     "action: 2 given; it must be one of arms, 0, 1": {"action": [0, 1, 2, 0], "arms": 2},
     "available: 'no for arm 1 in row 1'": {"available": [[True, False]] * 4},
+    "action: [None] given; it must be the name": {"action": ["a", None, "b", "a"]},
+    "arms: ['a'] given; it must be names that are there once": {"action": ["a"] * 4, "arms": ["a", "a"]},
+    "arms: 'ab' given; it must be K": {"action": ["a"] * 4, "arms": "ab"},
+    "context: '[nan] in row 2' given": {"context": [[0.0], [1.0], [np.nan], [1.0]]},
     "context: 'shape (3, 2)' given": {"context": np.zeros((3, 2))},
     "reward: 'shape (3,)' given": {"reward": [0.5] * 3},
 }
@@ -315,3 +319,32 @@ def test_arms_that_are_not_there_are_not_taken() -> None:
     assert (taken > 0).all()
     for pair in itertools.combinations(range(3), 2):
         assert taken[list(pair)].sum() < taken.sum()
+
+
+def test_runs_that_a_context_breaks_are_told() -> None:
+    rng = np.random.default_rng(11)
+    context = np.full((6000, 1), 1e30)
+    log = jb.Log.of(rng.integers(0, 3, 6000), np.full(6000, 0.5), 0.5, propensity="uniform", context=context)
+    with pytest.warns(UserWarning, match=r"replay: .* lanes ended with status invalid"):
+        jb.replay(p.LinUCB(), log, jb.Horizon(50), key=KEY, marks=1)
+
+
+def test_a_tiny_propensity_is_named() -> None:
+    chance = np.full(60, 0.5)
+    chance[7] = 1e-6
+    context = np.zeros((60, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = jb.Log.of([0, 1] * 30, np.full(60, 0.5), 0.5, propensity=chance, context=context)
+    with pytest.raises(jb.InputError, match=r"propensity: '1e-06, the least, which leaves"):
+        jb.replay(p.UCB1(), log, jb.Horizon(5), key=KEY)
+
+
+def test_few_rows_of_weight_and_other_constraints_are_told() -> None:
+    log = jb.Log.of([0, 1] * 5, [True, False] * 5, 0.5, propensity="uniform")
+    with pytest.warns(UserWarning, match=r"off_policy: these shares have the weight of 5\.0 rows"):
+        jb.off_policy(log, [1.0, 0.0], jb.Horizon(5))
+    with pytest.raises(jb.InputError, match=r"constraint: 26\.0 given; it must be a Horizon"):
+        jb.off_policy(log, [1.0, 0.0], 26.0)
+    with pytest.raises(jb.InputError, match=r"shares: .* given; it must be at least 0"):
+        jb.off_policy(log, [np.nan, 1.0], jb.Horizon(5))
