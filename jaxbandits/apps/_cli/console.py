@@ -282,48 +282,13 @@ def _prune(folder: Path) -> None:
 # Of each job: what it is for, and the module with a function that makes its parser and one that
 # does it.
 _JOBS = {
-    "read": (
-        "show how a file of arms is read",
-        "jaxbandits.apps._cli.read",
-        "parser",
-        "run",
-    ),
-    "compare": (
-        "which policy spends a budget best",
-        "jaxbandits.apps._cli.compare",
-        "parser",
-        "run",
-    ),
-    "demo": (
-        "regret, sensitivity and a gradient in three pictures",
-        "jaxbandits.apps._cli.demo",
-        "parser",
-        "run",
-    ),
-    "sweep": (
-        "regret over grids of parameters; survives a kill",
-        "jaxbandits.apps._cli.sweep",
-        "sweep_parser",
-        "run_sweep",
-    ),
-    "status": (
-        "what is done of a sweep, what is left",
-        "jaxbandits.apps._cli.sweep",
-        "status_parser",
-        "run_status",
-    ),
-    "audit": (
-        "check the log of a live agent by deciding again",
-        "jaxbandits.apps._cli.audit",
-        "parser",
-        "run",
-    ),
-    "tune": (
-        "find a policy's parameter by gradient descent",
-        "jaxbandits.apps._cli.tune",
-        "parser",
-        "run",
-    ),
+    "read": ("show how a file of arms is read", "read", "parser", "run"),
+    "compare": ("which policy spends a budget best", "compare", "parser", "run"),
+    "demo": ("regret, sensitivity and a gradient in three pictures", "demo", "parser", "run"),
+    "sweep": ("regret over grids, survives a kill", "sweep", "sweep_parser", "run_sweep"),
+    "status": ("what is done of a sweep, what is left", "sweep", "status_parser", "run_status"),
+    "audit": ("check the log of a live agent by deciding again", "audit", "parser", "run"),
+    "tune": ("find a policy's parameter by gradient descent", "tune", "parser", "run"),
 }
 
 
@@ -402,7 +367,7 @@ def _run(argv: list[str]) -> int:
             f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
         )
     _, module, make, run = _JOBS[job]
-    job_module: Any = importlib.import_module(module)
+    job_module: Any = importlib.import_module(f"{__package__}.{module}")
     arguments = getattr(job_module, make)().parse(argv[1:])
     arguments.job = job
     keep_programs()
