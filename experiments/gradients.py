@@ -23,13 +23,13 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
+from experiments import worst_instances
 from experiments.common import Experiment, Options, Row, above_zero, beyond, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, figure, save
 from jaxbandits import oracles
 from jaxbandits.environments import FiniteArms, random_bernoulli
 from jaxbandits.gradients import (
     GradientEstimate,
-    adversarial,
     exact,
     policy_score,
     score_function,
@@ -708,7 +708,7 @@ def worst(options: Options) -> list[Row]:
     rows = []
     picture, axes = figure(1, 3, (13, 4.2))
     for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
-        search = adversarial.search(policy, constraint, key=KEY, **sizes)
+        search = worst_instances.search(policy, constraint, key=KEY, **sizes)
         usual = search.start
         if not options.quick:
             at_random = jb.simulate(policy, clipped, constraint, key=KEY, replicates=50, marks=1)
@@ -729,7 +729,7 @@ def worst(options: Options) -> list[Row]:
         )
     save(picture, options.out / "worst.png", legend=axes[:1], columns=3)
     for learner, rival in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
-        search = adversarial.search(
+        search = worst_instances.search(
             rivals[learner], constraint, key=KEY, against=rivals[rival], **sizes
         )
         means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
@@ -742,7 +742,7 @@ def worst(options: Options) -> list[Row]:
 
 
 def _worst_rows(
-    item: str, short: str, search: adversarial.Worst, usual: np.ndarray, check: int
+    item: str, short: str, search: worst_instances.Worst, usual: np.ndarray, check: int
 ) -> list[Row]:
     regret, error = search.objective[0], search.standard_error[0]
     arms = "; ".join(

@@ -178,8 +178,7 @@ class Result(Shown):
         """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
         names = ("regret", "reward", "rounds")
         means = [[f"{x:,.4g}" for x in self._ends(name)] for name in names]
-        ends = map(self._ended, self.ended)
-        rows = [list(row) for row in zip(self.settings, *means, ends, strict=True)]
+        rows = list(zip(self.settings, *means, map(self._ended, self.ended), strict=True))
         return Table(("setting", *(f"mean {name} at the end" for name in names), "ended"), rows)
 
     def _ends(self, name: str) -> np.ndarray:
@@ -850,8 +849,11 @@ class ResultPlots:
 
         Args:
             instance: its position.
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+            path, width: as in :meth:`regret`.
+
+        Raises:
+            InputError: the environment counts no pulls, there is no such instance, another ending
+                or width.
         """
         pulls = self._result.pulls.values
         if not 0 <= instance < pulls.shape[1]:
@@ -863,25 +865,17 @@ class ResultPlots:
         offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
         for place, arm in enumerate(np.sort(arms)):
             colour, _, _ = self._plots.nth_look(place)
-            axes.barh(
-                names,
-                shares[:, arm],
-                left=offset,
-                color=colour,
-                label=f"arm {arm}",
-                edgecolor="white",
-            )
+            look = {"color": colour, "label": f"arm {arm}", "edgecolor": "white"}
+            axes.barh(names, shares[:, arm], left=offset, **look)
             offset = offset + shares[:, arm]
         if shares.shape[1] > len(arms):
-            axes.barh(
-                names, 1 - offset, left=offset, color="0.8", label="other arms", edgecolor="white"
-            )
-        axes.set_xlim(0, 1)
+            look = {"color": "0.8", "label": "other arms", "edgecolor": "white"}
+            axes.barh(names, 1 - offset, left=offset, **look)
         axes.invert_yaxis()
         one_of_several = f" of {pulls.shape[1]} instances" if pulls.shape[1] > 1 else ""
-        axes.set_xlabel("share of pulls")
-        of_runs = count_of(pulls.shape[2], "run")
-        title = f"mean of {of_runs} on instance {self._result.instances[instance]}{one_of_several}"
+        axes.set(xlim=(0, 1), xlabel="share of pulls")
+        which = f"instance {self._result.instances[instance]}{one_of_several}"
+        title = f"mean of {count_of(pulls.shape[2], 'run')} on {which}"
         figure.suptitle(title, fontsize=10)
         self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)
@@ -895,8 +889,7 @@ class ResultPlots:
         A curve that reaches far to the right is a setting of which few runs cost very much.
 
         Args:
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+            path, width: as in :meth:`regret`.
 
         Raises:
             InputError: one run of each setting, which has no distribution.
@@ -910,18 +903,10 @@ class ResultPlots:
             ordered = np.sort(values.ravel())
             colour, _, dashes = self._plots.nth_look(number)
             above = 1 - np.arange(ordered.size) / ordered.size
-            axes.step(
-                ordered,
-                above,
-                where="pre",
-                color=colour,
-                linestyle=dashes,
-                linewidth=1.8,
-                label=name,
-            )
-        axes.set_yscale("log")
-        axes.set_xlabel("regret at the end (reward)")
-        axes.set_ylabel("share of runs with at least that")
+            look = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": name}
+            axes.step(ordered, above, where="pre", **look)
+        up = "share of runs with at least that"
+        axes.set(yscale="log", xlabel="regret at the end (reward)", ylabel=up)
         axes.grid(alpha=0.3, linewidth=0.6)
         axes.set_title(f"{count_of(final[0].size, 'run')} of each", fontsize=10)
         self._plots.set_key(figure, *axes.get_legend_handles_labels())

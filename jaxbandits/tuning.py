@@ -244,8 +244,7 @@ class Tuned:
         Bars are the paired intervals of these differences: one that leaves out 0 is clear.
 
         Args:
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+            path, width: as in ``result.plot.regret``.
         """
         inches = inches_of(width) or 9.0
         shape = (len(self.values), 2) if inches >= 5 else (2 * len(self.values), 1)

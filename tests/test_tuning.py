@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.gradients import adversarial, exact
+from experiments import worst_instances
+from jaxbandits.gradients import exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
 from jaxbandits.tuning import FILES, fixed_problem, random_problem, tune
 from tests.apps.commands import command
@@ -148,7 +149,7 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
     means = np.stack([first, second], axis=1)
     grid = jb.environments.FiniteArms.bernoulli(means, np.full_like(means, 0.5))
     largest = exact.estimate(policy, grid, horizon, wrt="mean_reward").value.max()
-    worst = adversarial.search(
+    worst = worst_instances.search(
         policy,
         horizon,
         arms=2,
@@ -168,7 +169,7 @@ def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
 @pytest.mark.integration
 def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
     budget = jb.TotalBudget(5.0, last_pull="counts")
-    worst = adversarial.search(
+    worst = worst_instances.search(
         MUCB(), budget, arms=2, key=KEY, against=MUCB(), restarts=2, steps=1, replicates=4, check=8
     )
     assert (worst.objective == 0).all()

@@ -206,14 +206,14 @@ class Environment(_Fields):
         """Mean reward and cost in units, where there are tables of them; NaN of absent arms."""
         exists = np.asarray(getattr(self, "present", True))
         tables: dict[str, Any] = {x: getattr(self, f"mean_{x}", 0) for x in ("reward", "cost")}
+        known = {
+            kind: ticks.to_units(np.asarray(x)) for kind, x in tables.items() if np.ndim(x) > 1
+        }
+        mask = [
+            exists.reshape(exists.shape + (1,) * (x.ndim - exists.ndim)) for x in known.values()
+        ]
         return {
-            kind: np.where(
-                exists[..., None] if np.ndim(x) > exists.ndim > 0 else exists,
-                ticks.to_units(np.asarray(x)),
-                np.nan,
-            )
-            for kind, x in tables.items()
-            if np.ndim(x) > 1
+            kind: np.where(m, x, np.nan) for m, (kind, x) in zip(mask, known.items(), strict=True)
         }
 
     def _shown_rows(self) -> Table:

@@ -1,4 +1,3 @@
-from . import adversarial as adversarial
 from . import bound as bound
 from . import exact as exact
 from . import policy_score as policy_score

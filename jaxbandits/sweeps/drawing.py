@@ -42,8 +42,9 @@ def curves(result: SweepResult, name: str, policies: list[str], width: float = 1
         first = 2 * column + (-len(cells) % columns) * (line == lines - 1)
         axes.append(figure.add_subplot(grid[line, first : first + 2]))
     if len(result.cells()) > len(cells):
-        some = f"the first {len(cells)} of {len(result.cells())} cases"
-        figure.text(0.01, 0.01, some, fontsize=8)
+        figure.text(
+            0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8
+        )
     values = {policy: result.curve(policy, *cells[0]).parameters[name] for policy in policies}
     x = np.concatenate(list(values.values()))
     log, sure = is_log(x), True
@@ -82,9 +83,8 @@ def _panel(axis: Any, result: SweepResult, cell: tuple[str, int], values: Values
     axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
     (environment, budget), budgets = cell, result.data["budget"].values
     at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
-    level = f"{float(best.regret.value[best.best]):,.4g}"
-    runs = "" if best.has_intervals else ", one run"
-    axis.set_title(f"{environment}{at_budget}: least regret {level}{runs}", fontsize=9)
+    level = f"{float(best.regret.value[best.best]):,.4g}{', one run' * (not best.has_intervals)}"
+    axis.set_title(f"{environment}{at_budget}: least regret {level}", fontsize=9)
     return best.has_intervals
 
 

@@ -177,8 +177,7 @@ class SweepResult(Shown):
     plan: SweepPlan
 
     def __repr__(self) -> str:
-        sizes = zip(_shape(self.plan), AXES, strict=True)
-        parts = (count_of(size, axis) for size, axis in sizes)
+        parts = map(count_of, _shape(self.plan), AXES)
         return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
 
     def _shown_rows(self) -> Table:
@@ -186,9 +185,9 @@ class SweepResult(Shown):
         budgets, rows = self.data["budget"].values, []
         for (environment, budget), policy in itertools.product(self.cells(), self.policies):
             curve = self.curve(policy, environment, budget)
-            end = mean(curve.apart["regret"].isel(setting=curve.best), over=self.plan.spec.over)
+            end = f"{float(curve.regret.value[curve.best]):,.5g}"
             value = curve.recommendation() if self.parameters(policy) else ""
-            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, str(end)])
+            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, end])
         return Table(("environment", "budget", "policy", "recommended", "regret at the end"), rows)
 
     @property
@@ -326,8 +325,7 @@ class SweepPlots:
 
         Args:
             parameter: its name; None: the only one there is.
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
-            width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
+            path, width: as in ``result.plot.regret``.
 
         Raises:
             InputError: a parameter that no policy sweeps alone, several of them and none said,

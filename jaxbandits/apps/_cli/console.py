@@ -288,12 +288,7 @@ _JOBS = {
     "read": ("show how a file of arms is read", "read", "parser", "run"),
     "compare": ("which policy spends a budget best", "compare", "parser", "run"),
     "demo": ("regret, sensitivity and a gradient in three pictures", "demo", "parser", "run"),
-    "sweep": (
-        "regret over grids of parameters; survives a kill",
-        "sweep",
-        "sweep_parser",
-        "run_sweep",
-    ),
+    "sweep": ("regret over grids, survives a kill", "sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "sweep", "status_parser", "run_status"),
     "audit": ("check the log of a live agent by deciding again", "audit", "parser", "run"),
     "tune": ("find a policy's parameter by gradient descent", "tune", "parser", "run"),
@@ -375,7 +370,7 @@ def _run(argv: list[str]) -> int:
             f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
         )
     _, module, make, run = _JOBS[job]
-    job_module: Any = importlib.import_module(f"jaxbandits.apps._cli.{module}")
+    job_module: Any = importlib.import_module(f"{__package__}.{module}")
     arguments = getattr(job_module, make)().parse(argv[1:])
     arguments.job = job
     keep_programs()

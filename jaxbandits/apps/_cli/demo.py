@@ -13,8 +13,9 @@ def parser() -> Parser:
         prog="jaxbandits demo",
         description="Regret, sensitivity and a gradient on the ads that come with the package: three pictures.",
     )
-    folder = "folder to write to (jaxbandits-demo)"
-    command.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help=folder)
+    command.add_argument(
+        "--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to"
+    )
     return command
 
 

@@ -6,6 +6,7 @@ import argparse
 import csv
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ from jaxbandits.apps._cli.console import say, unwritten
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.environments import FiniteArms
 from jaxbandits.gradients import policy_score
+from jaxbandits.gradients.estimates import mean_and_error
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import mean, paired
@@ -43,9 +45,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _ads() -> tuple[FiniteArms, TotalBudget]:
-    """The sample: conversions and money per click, a group of ads an instance; money in units of the
-    dearest click.
-    """
+    """The sample: a group of ads is an instance; money in units of the dearest click."""
     file = resources.files("jaxbandits") / "data" / "sample_ads.csv"
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
@@ -84,26 +84,22 @@ def _slope(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
     """The estimated slope in θ beside the difference of two runs in the same worlds."""
     from jaxbandits import _plots
 
-    theta, runs, key = np.geomspace(0.5, 8.0, 5), 200, jax.random.key(0)
-    slope = policy_score.estimate(SoftElim(theta=theta), arms, budget, wrt="theta", key=key,
-                                  replicates=runs)  # fmt: skip
+    theta = np.geomspace(0.5, 8.0, 5)
+    options: dict[str, Any] = {"key": jax.random.key(0), "replicates": 200}
+    slope = policy_score.estimate(SoftElim(theta=theta), arms, budget, wrt="theta", **options)
     moved = SoftElim(theta=np.concatenate([theta * _APART, theta / _APART]))
-    ends = simulate(moved, arms, budget, key=key, replicates=runs, marks=1).regret.values[..., -1]
-    up, down = np.split(ends, 2)
-    apart = (up - down) / (theta * (_APART - 1 / _APART))[:, None, None]
-    error = apart.std(axis=2, ddof=1) / np.sqrt(runs)
+    ends = simulate(moved, arms, budget, marks=1, **options).regret.values[..., -1]
+    apart = (ends[:5] - ends[5:]) / (theta * (_APART - 1 / _APART))[:, None, None]
     ways = {
         "score function": (slope.gradient["theta"], slope.standard_error["theta"]),
-        "difference on common random numbers": (apart.mean(axis=2), error),
+        "difference on common random numbers": mean_and_error(apart),
     }
-    figure, axes = _plots.empty_figure()
-    lines = []
+    (figure, axes), lines = _plots.empty_figure(), []
     for number, (name, (values, errors)) in enumerate(ways.items()):
-        colour, marker, _ = _plots.nth_look(number)
-        middle = values.mean(axis=1)
+        (colour, marker, _), middle = _plots.nth_look(number), values.mean(axis=1)
         half = 1.96 * np.sqrt((errors**2).sum(axis=1)) / arms.instances
-        place = theta * (1 + 0.03 * number)
-        axes.errorbar(place, middle, half, color=colour, fmt=marker, capsize=3, label=name)
+        look = {"color": colour, "fmt": marker, "capsize": 3, "label": name}
+        axes.errorbar(theta * (1 + 0.03 * number), middle, half, **look)
         lines.append(f"{middle[1]:.3g} ± {half[1]:.2g} ({name})")
     axes.axhline(0, color=_plots.BLACK, linewidth=0.8)
     axes.set(xlabel="θ of SoftElim", ylabel="slope of the regret in θ (reward)", xscale="log")

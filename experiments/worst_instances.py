@@ -84,8 +84,8 @@ def search(
     Example:
         >>> import jax
         >>> import jaxbandits as jb
-        >>> from jaxbandits.gradients import adversarial
-        >>> worst = adversarial.search(jb.policies.OmegaUCB(), jb.Horizon(10), arms=2, key=jax.random.key(0),
+        >>> from experiments.worst_instances import search
+        >>> worst = search(jb.policies.OmegaUCB(), jb.Horizon(10), arms=2, key=jax.random.key(0),
         ...                            restarts=2, steps=2, replicates=4, check=8)
         >>> worst.mean_reward.shape, bool(worst.objective[0] >= worst.objective[1])
         ((2, 2), True)
