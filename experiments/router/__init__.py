@@ -320,11 +320,9 @@ def fixed(options: Options) -> list[Row]:
     study = world()
     (quality, dollars), rows = study.test.means, []
     for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
-        item, is_so, is_paid = (
-            f"fixed: always {name}",
-            f"{mean:.3f}" == printed,
-            f"{cost:.1e}" == paid,
-        )
+        item = f"fixed: always {name}"
+        is_so = f"{mean:.3f}" == printed
+        is_paid = f"{cost:.1e}" == paid
         note = "judged quality; mean of the test split"
         rows += [
             row(f"{item}, quality", mean, published=printed, holds=is_so, note=note),

@@ -37,10 +37,8 @@ def draw_picture(
     quality, dollars = study.test.means
     picture, (left_axis, right_axis) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)
-    mixtures, wide = (
-        frontier(quality, dollars, line),
-        {"color": BLACK, "linewidth": 3, "alpha": 0.4},
-    )
+    mixtures = frontier(quality, dollars, line)
+    wide = {"color": BLACK, "linewidth": 3, "alpha": 0.4}
     left_axis.plot(line, mixtures, label="fixed mixtures", **wide)
     best = [ceiling(study.test.quality, study.test.dollars, float(x)) for x in line[::8]]
     left_axis.plot(
