@@ -118,10 +118,8 @@ def growth(out, _):
             result = jb.simulate(
                 jb.policies.OmegaUCB(), world, limit, key=jax.random.key(1), engine=engine
             )
-            seconds, rounds = (
-                time.perf_counter() - start,
-                float(result.ledger["rounds"][..., -1].sum()),
-            )
+            seconds = time.perf_counter() - start
+            rounds = float(result.ledger["rounds"][..., -1].sum())
             if budget > 1:  # the first one compiles
                 points.append((budget, seconds))
                 rows.append((engine, f"{budget:g}", f"{rounds:.0f}", f"{seconds:.3f}"))
@@ -158,10 +156,8 @@ def evaluation(out, quick):
                 (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts"
             )
             result = jb.simulate(policies, world, limit, key=jax.random.key(1))
-            seconds, rounds = (
-                time.perf_counter() - start,
-                float(result.ledger["rounds"][..., -1].sum()),
-            )
+            seconds = time.perf_counter() - start
+            rounds = float(result.ledger["rounds"][..., -1].sum())
             rows.append((name, f"{seconds:.1f}", f"{rounds:.0f}", f"{rounds / seconds:.4g}"))
             print(*rows[-1], flush=True)
     rows.append(

@@ -237,10 +237,8 @@ def alarms(size):
         return f"{100 * warned(doubts_of(sampled(law, (1, count, size)), 'instance', 'mean')).mean():.1f}"
 
     def stratified_alarm_share(name, shape):
-        law, smallest = (
-            name.removesuffix(", equal").removesuffix(", by four"),
-            0.5 if name.endswith("four") else 1.0,
-        )
+        law = name.removesuffix(", equal").removesuffix(", by four")
+        smallest = 0.5 if name.endswith("four") else 1.0
         x = np.linspace(smallest, 1 / smallest, shape[0])[:, None, None] * sampled(
             law, (*shape, size)
         )

@@ -45,11 +45,9 @@ def native(arms, share, runs):
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, lane_numbers, budget = (
-        index.loop(index.omega_ucb),
-        np.zeros(runs * LANES, np.float32),
-        np.tile(budget, runs),
-    )
+    play = index.loop(index.omega_ucb)
+    lane_numbers = np.zeros(runs * LANES, np.float32)
+    budget = np.tile(budget, runs)
     tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):

@@ -171,10 +171,8 @@ def pays(options: Options) -> list[Row]:
             rows.append(mean_row(item, excess[i, j], digits="+.4f", note=note, published=OURS))
         lines = [line(changes, excess[:-1, j]) for j in range(len(halves))]
         for h, threshold in zip(halves, lines, strict=True):
-            item, ends = (
-                f"pays: {case}: half-life {h:g} pays from … changes a run on",
-                "0: from the fewest, inf: never",
-            )
+            item = f"pays: {case}: half-life {h:g} pays from … changes a run on"
+            ends = "0: from the fewest, inf: never"
             error = f"{threshold.low:.2g} to {threshold.high:.2g}"
             rows.append(
                 row(

@@ -211,10 +211,8 @@ def agreement(item: str, z: np.ndarray, replayed: np.ndarray) -> Row:
 
     So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
     """
-    largest, note = (
-        np.abs(z).max(),
-        f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}",
-    )
+    largest = np.abs(z).max()
+    note = f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}"
     statement, holds = f"|z| ≤ {SUSPECT}, or not again", True
     if replayed.size:
         limit = float(stats.norm.isf(0.005 / replayed.size))
@@ -288,10 +286,8 @@ def errors(options: Options) -> list[Row]:
             "label": name,
         }
         axes[0].loglog(sizes, rms, **style)
-        item, slope = (
-            f"errors: {name}: slope of log error over log runs",
-            np.polyfit(np.log(sizes), np.log(rms), 1)[0],
-        )
+        item = f"errors: {name}: slope of log error over log runs"
+        slope = np.polyfit(np.log(sizes), np.log(rms), 1)[0]
         note = f"error at {sizes[-1]} runs: {rms[-1]:.2%} of the gradient's size"
         if biased:
             rows.append(row(item, slope, note=f"{note}; biased", digits=".2f"))
@@ -491,10 +487,8 @@ def monte_carlo(options: Options) -> list[Row]:
         for i, (name, (published_mean, error)) in enumerate(published.items()):
             mean, se = mean_se(result.regret.values[i, ..., -1].ravel())
             z = abs(mean - published_mean) / np.hypot(se, error)
-            item, note = (
-                f"monte_carlo: {name}, n = 200, regret",
-                f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3",
-            )
+            item = f"monte_carlo: {name}, n = 200, regret"
+            note = f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3"
             reference = f"{published_mean} ± {error}"
             rows.append(
                 row(
@@ -733,10 +727,8 @@ def worst(options: Options) -> list[Row]:
             rivals[learner], constraint, key=KEY, against=rivals[rival], **sizes
         )
         means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
-        item, note = (
-            f"worst: largest regret of {learner} − {rival} found",
-            f"paired, fresh runs; {means}",
-        )
+        item = f"worst: largest regret of {learner} − {rival} found"
+        note = f"paired, fresh runs; {means}"
         rows.append(row(item, search.objective[0], search.standard_error[0], note=note))
     return rows
 

@@ -72,10 +72,8 @@ def random_arms(
     more.
     """
     rng = np.random.default_rng([seed, arms, resources])
-    reward, cost = (
-        rng.uniform(0.1, 1, (instances, arms)),
-        rng.uniform(0.1, 1, (instances, arms, resources)),
-    )
+    reward = rng.uniform(0.1, 1, (instances, arms))
+    cost = rng.uniform(0.1, 1, (instances, arms, resources))
     if kind == "correlated":
         dear = rng.uniform(0.1, 0.9, (instances, arms))
         cost = dear[..., None] + rng.uniform(0, 0.1, cost.shape)
@@ -195,10 +193,8 @@ def confirm(options: Options) -> list[Row]:
     }
     rows = []
     for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
-        arms, policies = (
-            random_arms(instances, options.pick(5, 10, 10), d, seed=7),
-            [policy for policy, _ in candidates.values()],
-        )
+        arms = random_arms(instances, options.pick(5, 10, 10), d, seed=7)
+        policies = [policy for policy, _ in candidates.values()]
         regret = regrets(
             options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY
         ).mean(-1)
@@ -503,10 +499,8 @@ def account(options: Options) -> list[Row]:
     for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
         rounds, over, accounts, seed = 0.0, 0, 0, itertools.count()
         while rounds < goal / 4:
-            rng, arms = (
-                np.random.default_rng([6, d, next(seed)]),
-                random_arms(instances, 5, d, seed=6),
-            )
+            rng = np.random.default_rng([6, d, next(seed)])
+            arms = random_arms(instances, 5, d, seed=6)
             money = rng.uniform(50, 1000, (instances, d))
             limit = jb.TotalBudget(
                 money, last_pull=last_pull, rounds=rng.integers(200, 4000, instances)

@@ -134,10 +134,8 @@ def _block(
     world = setting.draw(jax.random.key(21_000 + block), instances=count, arms=setting.arms)
     reward, cost = world.values()
     budget = options.pick(2e3, STEPS, STEPS) * 10.0**job.decade * cost.min(axis=1)
-    name, constraint = (
-        f"{job.setting} {job.policy} {job.decade} {block}",
-        jb.TotalBudget(budget, last_pull="counts"),
-    )
+    name = f"{job.setting} {job.policy} {job.decade} {block}"
+    constraint = jb.TotalBudget(budget, last_pull="counts")
     keywords: dict[str, Any] = {"key": jax.random.key(22_000 + block), "marks": 1}
     result, effort = simulated(
         options, name, job.learner(world, options), world, constraint, **keywords
@@ -554,14 +552,10 @@ def paired_differences(options: Options) -> list[Row]:
             ("ω-UCB, ρ = 1", unit - quarter),
             ("BTS", bts - quarter[: bts.size]),
         ):
-            interval, item = (
-                mean(difference, over="instance"),
-                f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B",
-            )
-            holds, note = (
-                beyond(interval.low, interval.high),
-                f"95 % interval; {difference.size} new instances, paired",
-            )
+            interval = mean(difference, over="instance")
+            item = f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B"
+            holds = beyond(interval.low, interval.high)
+            note = f"95 % interval; {difference.size} new instances, paired"
             error = f"{interval.low:.0f} to {interval.high:.0f}"
             rows.append(
                 row(
@@ -582,14 +576,10 @@ def paired_differences(options: Options) -> list[Row]:
     quarter, theirs = quarter[:shared], theirs[:shared]
     times = resampled(shared)
     low, high = np.quantile((times @ theirs) / (times @ quarter), (0.025, 0.975))
-    item, statement = (
-        "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B",
-        "comparable (4/5 to 5/4)",
-    )
-    note, error = (
-        f"95 % bootstrap interval; {shared} new instances, paired",
-        f"{low:.3g} to {high:.3g}",
-    )
+    item = "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B"
+    statement = "comparable (4/5 to 5/4)"
+    note = f"95 % bootstrap interval; {shared} new instances, paired"
+    error = f"{low:.3g} to {high:.3g}"
     holds, ratio = between(low, high, 0.8, 1.25), theirs.sum() / quarter.sum()
     return [
         *rows,

@@ -432,10 +432,8 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
     if name == "RCB-AIR":
         rows += _as_printed(beta, middle, slope, se)
     fall, error = slope[0] - slope[-1], np.hypot(se[0], se[-1])
-    item, note = (
-        f"exponent: {name}, β = {beta:g}: it falls with B",
-        f"first minus last of {len(middle)}",
-    )
+    item = f"exponent: {name}, β = {beta:g}: it falls with B"
+    note = f"first minus last of {len(middle)}"
     holds = above_zero(fall, error)
     return [*rows, row(item, fall, error, published=OURS, holds=holds, note=note, digits=".3f")]
 
@@ -446,10 +444,8 @@ def _above_the_lower_bound(
     """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
     lower = beta / (1 + beta)
     z = (slope - lower) / se
-    i, item = (
-        int(z.argmin()),
-        f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2",
-    )
+    i = int(z.argmin())
+    item = f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2"
     note = f"at B ≈ {middle[i]:.3g}, {z[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
     holds = above_zero(slope[i] - lower, se[i])
     return row(
@@ -586,10 +582,8 @@ def baselines(options: Options) -> list[Row]:
                         f"baselines: RCB − ω-UCB, {rule}, {label}", omega, rcb, "yes: ω is better"
                     )
                 )
-                item, note = (
-                    f"baselines: UCB-V (reward) − RCB, {rule}, {label}",
-                    "costs ignored against costs learnt",
-                )
+                item = f"baselines: UCB-V (reward) − RCB, {rule}, {label}"
+                note = "costs ignored against costs learnt"
                 rows.append(_paired(item, rcb, reward, note))
             axis.set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
             axis.set_xlim(-0.5, len(FORMULAS) - 0.5)
@@ -682,10 +676,8 @@ def exploration(options: Options) -> list[Row]:
     names = list(scales)
     sequences: list[Any] = [LogExploration(np.array(list(scales.values())))]
     if not options.quick:
-        names, sequences = (
-            [*names, "2 ln(4(log₂ t + 1))"],
-            [*sequences, jb.policies.LogLogExploration()],
-        )
+        names = [*names, "2 ln(4(log₂ t + 1))"]
+        sequences = [*sequences, jb.policies.LogLogExploration()]
     for rule, name in RULES.items():
 
         def policies(true: np.ndarray, budget: np.ndarray, rule: str = rule) -> list[Any]:
@@ -838,10 +830,8 @@ def _in_closed_form(options: Options) -> list[Row]:
                 regrets(b) * eta(LEAST) ** 2 * BEST / (10 * np.log(2 * b / LEAST) ** 2)
                 for b in 10.0 ** np.arange(2, 17)
             )
-            item, note = (
-                "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)",
-                "the largest from B = 10² to 10¹⁶; our constant",
-            )
+            item = "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)"
+            note = "the largest from B = 10² to 10¹⁶; our constant"
             rows.append(row(item, over, published="≤ 1", holds=bool(over <= 1), note=note))
         steps: list[Any] = [("(21)", rarely, 1e6, -1 - 1 / beta)]
         steps += [] if beta == 1 else [("S2-1", regrets, 1e14, max(0.0, (1 - beta) / 2))]
@@ -888,10 +878,8 @@ def _below_its_ratio(options: Options) -> list[Row]:
         lower, upper = common.clopper_pearson(worst, lanes, 0.05 / 4)
         note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {lower:.2g}"
         note += f" to {upper:.2g}"
-        item, holds = (
-            f"proof: P(an index is ever below its ratio), 𝓔 = {name}",
-            common.between(lower, upper, 0.0, 0.5),
-        )
+        item = f"proof: P(an index is ever below its ratio), 𝓔 = {name}"
+        holds = common.between(lower, upper, 0.0, 0.5)
         rows.append(
             row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
         )

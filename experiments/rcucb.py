@@ -271,10 +271,8 @@ def _regrets(instance: str, regret: dict[str, np.ndarray], note: str) -> list[Ro
         estimate(f"Fig. 4 {instance}: regret {name}", "", x, note) for name, x in regret.items()
     ]
     for reading, name in itertools.product(("literal", "legal"), BASELINES):
-        item, gap = (
-            f"Fig. 4 {instance}: RCUCB {reading} below {name}",
-            regret[f"RCUCB {reading}"] - regret[name],
-        )
+        item = f"Fig. 4 {instance}: RCUCB {reading} below {name}"
+        gap = regret[f"RCUCB {reading}"] - regret[name]
         rows.append(decrease_row(item, "RCUCB lowest", gap, note))
     literal, legal, infinite, km = (regret[name] for name in RCUCBS)
     return [
@@ -296,10 +294,8 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
     for name in BASELINES:
         item = f"table {instance}: RCUCB literal censors less than {name}"
         rows.append(decrease_row(item, "yes", share["RCUCB literal"] - share[name], note))
-        item, excess = (
-            f"table {instance}: {name} censors more than the optimal pair",
-            share[name] - ours,
-        )
+        item = f"table {instance}: {name} censors more than the optimal pair"
+        excess = share[name] - ours
         statement = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
         details = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
         rows.append(
@@ -307,11 +303,9 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
                 item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f"
             )
         )
-    item, statement, holds = (
-        f"table {instance}: oracle 1 − P(τ*)",
-        f"{oracle:.4f}",
-        abs(ours - oracle) < 1e-3,
-    )
+    item = f"table {instance}: oracle 1 − P(τ*)"
+    statement = f"{oracle:.4f}"
+    holds = abs(ours - oracle) < 1e-3
     return [
         *rows,
         row(
@@ -338,10 +332,8 @@ def _gap(name: str, ours: np.ndarray, theirs: np.ndarray) -> Row:
         above_zero(np.log(x / ratio[2]), np.hypot(e, se[2]))
         for x, e in zip(ratio[:2], se[:2], strict=True)
     ]
-    item, text = (
-        f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}",
-        " ".join(f"{x:.2f}" for x in ratio),
-    )
+    item = f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}"
+    text = " ".join(f"{x:.2f}" for x in ratio)
     note = f"yes: above 1 on the first two, and more than on the last, by 2 s.e. each; {STAND_IN}"
     error = " ".join(f"{x:.2g}" for x in ratio * se)
     statement = "larger with correlation"
@@ -495,11 +487,9 @@ def propositions(options: Options) -> list[Row]:
             ).state
             log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
             pairs = jax.vmap(lambda sums, at: pairs_of(sums, SURVIVALS["literal"], at))(states, log)
-            has_pulls, deviation, c = (
-                pairs.n > 0,
-                pair_estimate(pairs) - value,
-                pair_width(pairs, alpha),
-            )
+            has_pulls = pairs.n > 0
+            deviation = pair_estimate(pairs) - value
+            c = pair_width(pairs, alpha)
             inside = [
                 jnp.all((deviation >= (e - 1) * c) & (deviation <= c) | ~has_pulls)
                 for e in EPSILONS
@@ -525,10 +515,8 @@ def propositions(options: Options) -> list[Row]:
             lower, upper = common.clopper_pearson(worst, lanes, level)
             note = f"the worst of {missed.size} pairs, α = 2, {lanes} runs; "
             note += f"95 % for all pairs: {lower:.2g} to {upper:.2g}"
-            item, holds = (
-                f"Proposition 1, t = {t}: P(v̂ is {side} its interval)",
-                common.between(0.0, upper, 0.0, bound),
-            )
+            item = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)"
+            holds = common.between(0.0, upper, 0.0, bound)
             holds = False if lower > bound else holds or None
             rows.append(
                 row(
@@ -542,10 +530,8 @@ def propositions(options: Options) -> list[Row]:
     penalty = np.asarray(world.spec.penalties)
     for name, value, inside in zip(G1_NAMES, world.values()[0], covered, strict=True):
         share = inside.mean(axis=0)
-        bound, off = (
-            theorem1_bound(value, penalty, alpha, rounds),
-            _taken_off(value, penalty, alpha, rounds),
-        )
+        bound = theorem1_bound(value, penalty, alpha, rounds)
+        off = _taken_off(value, penalty, alpha, rounds)
         reduction = max(e * p for e, p in zip(EPSILONS, share, strict=True)) * off
         listing = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
         item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
@@ -566,10 +552,8 @@ def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int
     """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as
     large as may be.
     """
-    gap, of_pair = (
-        (value.max() - value).reshape(-1, penalty.size),
-        np.tile(penalty, value.size // penalty.size),
-    )
+    gap = (value.max() - value).reshape(-1, penalty.size)
+    of_pair = np.tile(penalty, value.size // penalty.size)
     log, pairs = np.log(rounds), np.log(value.size - 1)
     delta = min(0.5, (log - pairs) / (2 * log - pairs))
     difference = gap.ravel()[:, None] - gap.ravel()[None, :]
@@ -658,10 +642,8 @@ def smooth(options: Options) -> list[Row]:
     horizons, replicates, depth = options.pick(
         ((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6)
     )
-    worlds, regrets = (
-        {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())},
-        {},
-    )
+    worlds = {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())}
+    regrets = {}
     for horizon in horizons:
         marks = [horizon / (horizon + 1), 1.0]
         policies = {
@@ -691,10 +673,8 @@ def smooth(options: Options) -> list[Row]:
         zip(*map(mean_se, ends), strict=True),
     )
     step, d = np.log(last / first), 0.5
-    slope, error = (
-        np.log(mean[1] / mean[0]) / step,
-        float(np.hypot(se[0] / mean[0], se[1] / mean[1])) / step,
-    )
+    slope = np.log(mean[1] / mean[0]) / step
+    error = float(np.hypot(se[0] / mean[0], se[1] / mean[1])) / step
     bound = np.log((3 * np.log(last) / last) / (3 * np.log(first) / first)) / step / (d + 2)
     note = "δ = 1/T, d = ½; yes: falls at least as fast as the bound, by 2 s.e."
     item = f"Theorem 2, smooth instance: exponent of the simple regret, T = {first} to {last}"
@@ -864,10 +844,8 @@ def read_scenario(data: Path, name: str) -> Scenario:
     if table.is_file():
         with table.open(newline="", encoding="utf-8") as file:
             header, *lines = list(csv.reader(file))
-        solvers, seconds = (
-            tuple(header[1:]),
-            np.array([[float(x) for x in line[1:]] for line in lines]),
-        )
+        solvers = tuple(header[1:])
+        seconds = np.array([[float(x) for x in line[1:]] for line in lines])
     elif (folder / "algorithm_runs.arff").is_file():
         solvers, seconds = _from_arff(folder / "algorithm_runs.arff", text)
     else:

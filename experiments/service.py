@@ -232,10 +232,8 @@ def renewing(options: Options) -> list[Row]:
             row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
         )
         for i, dollars in enumerate(scenario.dollars):
-            at, note = (
-                f"at {dollars:g} $",
-                f"{dollars:g} $ a day, {requests} requests in {scenario.days} days, {runs} runs",
-            )
+            at = f"at {dollars:g} $"
+            note = f"{dollars:g} $ a day, {requests} requests in {scenario.days} days, {runs} runs"
             rows += [
                 mean_row(f"renewing: {name}, quality {at}", x.quality[i], digits=".4f", note=note),
                 mean_row(f"renewing: {name}, share spent {at}", x.money[i], digits=".4f"),
@@ -244,10 +242,8 @@ def renewing(options: Options) -> list[Row]:
     for (name, x), (i, dollars) in itertools.product(
         list(outcomes.items())[1:], enumerate(scenario.dollars)
     ):
-        item, gain = (
-            f"renewing: PricePacer − {name} at {dollars:g} $",
-            outcomes["PricePacer"].quality[i] - x.quality[i],
-        )
+        item = f"renewing: PricePacer − {name} at {dollars:g} $"
+        gain = outcomes["PricePacer"].quality[i] - x.quality[i]
         rows.append(difference_row(item, gain, "paired over runs; ± is 1.96 standard errors"))
     return rows
 

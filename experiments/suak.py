@@ -217,14 +217,10 @@ def figure2(options: Options) -> list[Row]:
     )
     pds = results.last("PDS")
     lead = pds - np.max([results.last(name) for name in results.regret if name != "PDS"], axis=0)
-    item, statement = (
-        "figure2: PDS is worst: its regret − largest other",
-        "1.20e5 (our calculation)",
-    )
-    agrees, note = (
-        is_within(*mean_se(pds), 1.14e5, 1.26e5),
-        "phase 1 does not end; yes: within 5 %, by 2 s.e.",
-    )
+    item = "figure2: PDS is worst: its regret − largest other"
+    statement = "1.20e5 (our calculation)"
+    agrees = is_within(*mean_se(pds), 1.14e5, 1.26e5)
+    note = "phase 1 does not end; yes: within 5 %, by 2 s.e."
     rows = [
         *_levels("figure2", results, 0.65),
         mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
@@ -351,10 +347,8 @@ def _levels(item: str, results: FigureRuns, best: float) -> list[Row]:
         ),
         violation(item, results.violation, "exact"),
     ]
-    bound, suak = (
-        regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(results.t[-1])),
-        results.last("SUAK"),
-    )
+    bound = regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(results.t[-1]))
+    suak = results.last("SUAK")
     note = f"constants as printed; playing nothing loses {results.best * results.t[-1]:.3g}"
     note += "; the bound is larger" if bound > results.best * results.t[-1] else ""
     below = is_above(-suak, -bound)
@@ -424,10 +418,8 @@ def skips(options: Options) -> list[Row]:
     for number, results in figures.items():
         rows += [_sublinear(number, results, name) for name in results.skips]
     for number, final in ((1, first["SUAK"]), (2, second["SUAK"])):
-        statement, holds = (
-            f"at least ≈ {LEAST[number]:g} (our estimate)",
-            bool(LEAST[number] <= final.mean()),
-        )
+        statement = f"at least ≈ {LEAST[number]:g} (our estimate)"
+        holds = bool(LEAST[number] <= final.mean())
         rows.append(
             mean_row(
                 f"skips {number}: SUAK at T",
@@ -513,10 +505,8 @@ def sweep_gap(options: Options) -> list[Row]:
     fall, item = regret[0, 0] - regret[0, -1], "sweep_gap: regret of SUAK at δ = 0.02 − at 0.3"
     statement, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
     steps = [is_above(a - b) for a, b in itertools.pairwise(regret[0])] if options.full else [None]
-    means, rule = (
-        ", ".join(f"{x.mean():,.0f}" for x in regret[0]),
-        "yes: each by 2 s.e., no: one rises by 2 s.e.",
-    )
+    means = ", ".join(f"{x.mean():,.0f}" for x in regret[0])
+    rule = "yes: each by 2 s.e., no: one rises by 2 s.e."
     falls = "sweep_gap: regret of SUAK falls from each δ to the next"
     rows = [
         violation("sweep_gap", float(data["violation"].max()), "δ from 0.02 to 0.3"),
@@ -587,10 +577,8 @@ def audit(options: Options) -> list[Row]:
         )
         for k, name in enumerate(policies):
             policy_data = data.isel(setting=k)
-            rounds_played, worst = (
-                float(policy_data["rounds"][..., -1].sum()),
-                round(float(policy_data["violation"].max()) * ticks.ONE),
-            )
+            rounds_played = float(policy_data["rounds"][..., -1].sum())
+            worst = round(float(policy_data["violation"].max()) * ticks.ONE)
             share_used = spread[f"{name}, {law}"] = policy_data["spent"].values[..., -1].mean(
                 axis=1
             ) / (c * rounds)
@@ -606,10 +594,8 @@ def audit(options: Options) -> list[Row]:
                     note=note,
                 )
             )
-    note, is_long_enough = (
-        f"{time.perf_counter() - start:.0f} s",
-        checked >= 10**9 if options.full else None,
-    )
+    note = f"{time.perf_counter() - start:.0f} s"
+    is_long_enough = checked >= 10**9 if options.full else None
     rows.append(
         row("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
     )
@@ -691,11 +677,9 @@ def lemmas(options: Options) -> list[Row]:
         name: np.asarray(x)
         for name, x in jax.jit(jax.vmap(lane_extremes))(jnp.arange(runs)).items()
     }
-    log, delta_min, scope = (
-        np.log(rounds),
-        delta.min(),
-        f"{runs} runs of {rounds:,} rounds of instance 1",
-    )
+    log = np.log(rounds)
+    delta_min = delta.min()
+    scope = f"{runs} runs of {rounds:,} rounds of instance 1"
     dear = 104 * log / (C * delta[np.array(mean_cost) > C])
     at_most = {
         "2δ_min/9 over the least ω(t)": 2 * delta_min / 9 / extremes["least ω"].min(),
@@ -815,10 +799,8 @@ def initial(options: Options) -> list[Row]:
     policies = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds)),
                 "first": SkipFirst(c=C, horizon=rounds, first=first)}  # fmt: skip
     data = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
-    regret, broken = (
-        data["realised_regret"].values[:, 0, :, -1],
-        data["violation"].values[:, 0, :, -1] > 0,
-    )
+    regret = data["realised_regret"].values[:, 0, :, -1]
+    broken = data["violation"].values[:, 0, :, -1] > 0
     rows = []
     for m, n, samples, bad in zip(times, first, regret[2:], broken[2:], strict=True):
         item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"

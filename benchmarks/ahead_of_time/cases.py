@@ -20,11 +20,9 @@ def cases():
     ten, hundred = (worlds.random_bernoulli(key, instances=16, arms=arms) for arms in (10, 100))
     valley = worlds.cost_valley(np.full(4, 0.5), np.full(4, 0.5))
     ratios = worlds.Reservoir.ratio(key, instances=16, capacity=472, beta=np.full(16, 1.0))
-    omega, thompson, zoom = (
-        p.OmegaUCB(rho=0.25),
-        p.BudgetedThompson(),
-        p.BZoom(lam=0.5, lipschitz=11.7),
-    )
+    omega = p.OmegaUCB(rho=0.25)
+    thompson = p.BudgetedThompson()
+    zoom = p.BZoom(lam=0.5, lipschitz=11.7)
     counts, forfeits = (jb.TotalBudget(500.0, last_pull=way) for way in ("counts", "forfeits"))
     return {
         "scan-omega-10": (omega, ten, counts, "scan"),

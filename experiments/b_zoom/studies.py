@@ -47,11 +47,9 @@ def scale(options: Options) -> list[Row]:
     that Table 1 counts, and the reading of Zooming.
     """
     plan = design(*table_sizes(options), seed=1)
-    world, ratio, lemma = (
-        plan.valleys(),
-        plan.slope(),
-        (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2,
-    )
+    world = plan.valleys()
+    ratio = plan.slope()
+    lemma = (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2
     # What "the same radius as B-Zoom" would mean for Zooming
     factor = (1 / plan.lam) * (1 + 1 / plan.lam)
     readings: dict[str, Any] = {
@@ -183,10 +181,8 @@ def _exponents(
         return rows
     error_of_fall = np.hypot(error[-1], error[0])
     item, text = f"growth: exponent of {name} falls with B", f"{local[0]:.3f} to {local[-1]:.3f}"
-    falls, note = (
-        local[-1] < local[0] - 2 * error_of_fall,
-        "first and last interval; yes: by 2 s.e.",
-    )
+    falls = local[-1] < local[0] - 2 * error_of_fall
+    note = "first and last interval; yes: by 2 s.e."
     return [
         *rows,
         row(item, text, error_of_fall, published="towards (d + 1)/(d + 2)", holds=falls, note=note),
@@ -227,10 +223,8 @@ def grids(options: Options) -> list[Row]:
             best = int(np.argmax(x.mean(axis=-1)))
             note = f"shares of the best point's profit; the best grid has {SIZES[best]} points "
             note += f"({x[best].mean():.3f}), B-Zoom {zoom[0, j].mean():.3f}; yes: B-Zoom above"
-            item, ahead = (
-                f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}",
-                zoom[0, j] - x[best],
-            )
+            item = f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}"
+            ahead = zoom[0, j] - x[best]
             rows.append(mean_row(item, ahead, holds=is_above(ahead), note=note, digits=".4f"))
         mean, se = mean_se(zoom[0, j])
         axis.axhline(mean, color=BLUE, linewidth=1.5, label="B-Zoom")
@@ -386,17 +380,13 @@ def lemmas(options: Options) -> list[Row]:
     for phase, wrong in enumerate(unclean, start=1):
         lower, upper = common.clopper_pearson(wrong, lanes)
         note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {upper:.2g} is below"
-        item, holds = (
-            f"lemmas: unclean phases {phase}",
-            common.between(lower, upper, 0.0, 4.0**-phase),
-        )
+        item = f"lemmas: unclean phases {phase}"
+        holds = common.between(lower, upper, 0.0, 4.0**-phase)
         rows.append(
             row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note)
         )
-    item, at = (
-        "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)",
-        f"the worst round of {lanes} lanes of {phases} phases",
-    )
+    item = "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)"
+    at = f"the worst round of {lanes} lanes of {phases} phases"
     rows.append(
         row(item, largest_gap, published="≤ 1 (Step 2)", holds=bool(largest_gap <= 1), note=at)
     )
@@ -414,10 +404,8 @@ def lemmas(options: Options) -> list[Row]:
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
             # Step 3 with δ = B^(−1/(d+2)) and d = 1, the largest there is on [0, 1]
-            chance, bound = (
-                stats.binom.cdf(budget - 1, math.floor(2 * budget / lam**2), lam),
-                budget ** (-1 / 3),
-            )
+            chance = stats.binom.cdf(budget - 1, math.floor(2 * budget / lam**2), lam)
+            bound = budget ** (-1 / 3)
             item = f"lemmas: P(t_a > 6B/(λ²(d + 2))), λ = {lam:g}, B = {budget}"
             note = "exact, d = 1, costs of 0 or 1 with mean λ; with a smaller d it is less"
             rows.append(

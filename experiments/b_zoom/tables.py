@@ -210,10 +210,8 @@ def table2_cells(options: Options, peak: float) -> tuple[Design, dict[str, Cells
     """All of Table 2 with a peak of the reward, whose slope Zooming knows."""
     budgets, _, instances = table_sizes(options)
     plan = design(budgets, (FIXED_COST,), instances, seed=2)
-    world, slope = (
-        reward_hill(plan.centre, peak=peak, cost=FIXED_COST),
-        peak * float(np.sqrt(1000 / math.e)),
-    )
+    world = reward_hill(plan.centre, peak=peak, cost=FIXED_COST)
+    slope = peak * float(np.sqrt(1000 / math.e))
     cells = {"Z": play_cells(options, f"table2 {peak:g} Z", plan.zooming(slope), world, plan)}
     reward, _ = world.means_at(plan.points)
     # Every pull costs 0.5: as many rounds as a budget of B/0.5 with a cost of 1.
@@ -508,10 +506,8 @@ def _lower_mean(at: str, profit: dict[str, np.ndarray]) -> list[Row]:
     """Table 2: is Zooming's mean profit below UCB1's?"""
     rows = []
     for size in SIZES:
-        less, item = (
-            profit[f"UCB1-{size}"] - profit["Z"],
-            f"claim: {at}: mean profit of UCB1-{size} − Z",
-        )
+        less = profit[f"UCB1-{size}"] - profit["Z"]
+        item = f"claim: {at}: mean profit of UCB1-{size} − Z"
         rows.append(
             mean_row(
                 item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
@@ -552,10 +548,8 @@ def table1_claims(cells: dict[str, Cells], budgets: Any, lambdas: Any) -> list[R
         )
         rows += lead_grows(samples, statistic, budgets)
     if 50_000 in budgets:
-        b, cheap = (
-            list(budgets).index(50_000),
-            [i for i, lam in enumerate(lambdas) if lam in (0.05, 0.1)],
-        )
+        b = list(budgets).index(50_000)
+        cheap = [i for i, lam in enumerate(lambdas) if lam in (0.05, 0.1)]
         at = {name: x[b : b + 1, cheap] for name, x in samples.items()}
         statement = "Q1 of BZ is the best at B = 50,000, λ = 0.05 and 0.1"
         rows.append(
@@ -629,10 +623,8 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     The paper says so of the minimum: "from approximately 1 % to more than 10 %".
     """
     place = STATISTICS.index(statistic)
-    point, resamples = (
-        {name: statistics(x)[place] for name, x in samples.items()},
-        resampled_statistics(samples, statistic),
-    )
+    point = {name: statistics(x)[place] for name, x in samples.items()}
+    resamples = resampled_statistics(samples, statistic)
     lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, resamples))
     low, high = np.quantile(leads[:, -1] - leads[:, 0], (0.025, 0.975))
     text = ", ".join(f"{100 * g:.1f} % at {b:g}" for g, b in zip(lead, budgets, strict=True))
@@ -655,10 +647,8 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     for b, statement in ((0, "approximately 1 %"), (-1, "more than 10 %")):
         low, high = np.quantile(leads[:, b], (0.025, 0.975))
         holds = beyond(low, high, 0.1) if b else between(low, high, 0.005, 0.015)
-        item, details = (
-            f"claim: lead of BZ in m at B = {budgets[b]:g}",
-            f"{note}: {100 * low:.1f} to {100 * high:.1f} %",
-        )
+        item = f"claim: lead of BZ in m at B = {budgets[b]:g}"
+        details = f"{note}: {100 * low:.1f} to {100 * high:.1f} %"
         details += "" if b else "; yes: from 0.5 to 1.5 %"
         rows.append(
             row(item, f"{100 * lead[b]:.1f} %", published=statement, holds=holds, note=details)
@@ -671,10 +661,8 @@ def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     smaller one?
     """
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
-    point, resamples = (
-        {name: statistics(x)[place] for name, x in at.items()},
-        resampled_statistics(at, "m"),
-    )
+    point = {name: statistics(x)[place] for name, x in at.items()}
+    resamples = resampled_statistics(at, "m")
     # [1, λ], [resample, 1, λ]
     lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, resamples))
     limits = [
@@ -708,10 +696,8 @@ def best_column(
     Clearly: by the 95 % bootstrap interval of its lead over the best other column of the sample.
     """
     place = STATISTICS.index(statistic)
-    values, resamples = (
-        {column: statistics(x)[place] for column, x in samples.items()},
-        resampled_statistics(samples, statistic),
-    )
+    values = {column: statistics(x)[place] for column, x in samples.items()}
+    resamples = resampled_statistics(samples, statistic)
     point, leads = (x[name] - _best_other(x, name) for x in (values, resamples))
     low, high = np.quantile(leads, (0.025, 0.975), axis=0)
     best, not_best = low > 0, high < 0

@@ -218,10 +218,8 @@ def bernoulli(name: str, options: Options) -> list[Row]:
         rows += [_gap(name, runs, "BTS", policy, "> 0") for policy in (QUARTER, ONE)]
     rows += _bends(name, runs)
     rows.append(_gap(name, runs, ONE, QUARTER, "> 0 (not too large budgets)"))
-    item, statement = (
-        f"{name}: growth exponent of {QUARTER} − of {ONE}",
-        "> 0 (ρ = 1 better asymptotically)",
-    )
+    item = f"{name}: growth exponent of {QUARTER} − of {ONE}"
+    statement = "> 0 (ρ = 1 better asymptotically)"
     note = "from 0.32 B to B: yes and no are about these budgets, no finite one shows or refutes what comes later"
     rows.append(_faster(item, statement, runs, QUARTER, ONE, note))
     rows.append(_almost_equal(name, runs))
@@ -234,10 +232,8 @@ def bernoulli(name: str, options: Options) -> list[Row]:
             float(local_exponent(*(extended.at(share, label).mean() for share in (MIDDLE, END))))
             for label in (constant, ONE)
         ]
-        item, note = (
-            f"{name}: growth exponent of {constant} − of {ONE}",
-            "exponents {:.2f} and {:.2f}".format(*exponents),
-        )
+        item = f"{name}: growth exponent of {constant} − of {ONE}"
+        note = "exponents {:.2f} and {:.2f}".format(*exponents)
         rows.append(
             _faster(item, "> 0 (linear regret with a constant α)", extended, constant, ONE, note)
         )
@@ -311,10 +307,8 @@ def _almost_equal(name: str, runs: Curves) -> Row:
             note=note,
             digits=".3g",
         )
-    close, note = (
-        is_within(part, error, -0.05, 0.05),
-        "yes: its interval of 2 standard errors within 5 %",
-    )
+    close = is_within(part, error, -0.05, 0.05)
+    note = "yes: its interval of 2 standard errors within 5 %"
     return row(item, part, error, published="almost 0", holds=close, note=note, digits=".3g")
 
 
@@ -327,10 +321,8 @@ def other_laws(name: str, options: Options) -> list[Row]:
     for policy in (QUARTER, STAR):
         rows += _leads(name, runs, policy, "beats its competitors", published, rivals)
     rows += [_comparable(name, runs, policy) for policy in (QUARTER, STAR) if comparable]
-    item, samples = (
-        f"{name}: regret of BTS / {STAR} at B",
-        [runs.at(END, "BTS"), runs.at(END, STAR)],
-    )
+    item = f"{name}: regret of BTS / {STAR} at B"
+    samples = [runs.at(END, "BTS"), runs.at(END, STAR)]
     statement, rule = "not competitive (≫ 1)", "yes: above 2"
     rows.append(statistic(item, statement, lambda bts, star: bts / star, samples, above(2), rule))
     rows += [_gap(name, runs, QUARTER, STAR, "> 0"), *magnitudes(name, runs)]
@@ -356,10 +348,8 @@ def _comparable(name: str, runs: Curves, policy: str) -> Row:
     outside.
     """
     samples = [runs.at(END, "m-UCB"), runs.at(END, policy)]
-    item, rule = (
-        f"{name}: regret of m-UCB / {policy} at B",
-        "yes: interval within 4/5 and 5/4, no: outside",
-    )
+    item = f"{name}: regret of m-UCB / {policy} at B"
+    rule = "yes: interval within 4/5 and 5/4, no: outside"
     holds = functools.partial(between, floor=0.8, ceiling=1.25)
     return statistic(item, "comparable", lambda theirs, ours: theirs / ours, samples, holds, rule)
 
@@ -411,10 +401,8 @@ def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str)
         high, low = float(top.mean()), float(bottom.mean())
         means.append(high / low)
         errors.append(standard_error(top / high - bottom / low, x.over))  # by the delta method
-    difference, error = (
-        float(np.log(means[0])) - float(np.log(means[1])),
-        float(np.hypot(errors[0], errors[1])),
-    )
+    difference = float(np.log(means[0])) - float(np.log(means[1]))
+    error = float(np.hypot(errors[0], errors[1]))
     easier = label in EASIER
     holds = above_zero(-difference if easier else difference, error)
     item = f"{name}: ln of regret of {label} / {QUARTER}, minus the same on {twin}"
@@ -454,20 +442,14 @@ def _ranges(runs: Curves) -> list[Row]:
     rows = []
     for label, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
         ends = [runs.at(share, label) for share in (TENTH, END)]
-        means, errors = (
-            [float(x.mean()) for x in ends],
-            [standard_error(x, runs.over) for x in ends],
-        )
+        means = [float(x.mean()) for x in ends]
+        errors = [standard_error(x, runs.over) for x in ends]
         inside = means[0] > low and means[1] < high
         is_near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
-        item, measured = (
-            f"S-Br-100: regret of {label} from 0.1 B to B",
-            f"{means[0]:.4g} to {means[1]:.4g}",
-        )
-        holds, error = (
-            True if inside else None if is_near else False,
-            f"{errors[0]:.2g}, {errors[1]:.2g}",
-        )
+        item = f"S-Br-100: regret of {label} from 0.1 B to B"
+        measured = f"{means[0]:.4g} to {means[1]:.4g}"
+        holds = True if inside else None if is_near else False
+        error = f"{errors[0]:.2g}, {errors[1]:.2g}"
         rows.append(
             row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
         )
@@ -561,18 +543,14 @@ def densities(options: Options) -> list[Row]:
     ):
         axes[0].plot(x, stats.gaussian_kde(means)(x), dashes, color=colour, label=name)
         axes[0].plot(means, np.full(means.size, depth), "|", color=colour)
-        quartiles, outside = (
-            np.quantile(means, [0.25, 0.5, 0.75]),
-            float(((means < 0.25) | (means > 0.75)).mean()),
-        )
+        quartiles = np.quantile(means, [0.25, 0.5, 0.75])
+        outside = float(((means < 0.25) | (means > 0.75)).mean())
         if name == "mean cost":
             statement, holds, rule = "towards 1", quartiles[1] > 0.5, "median above 1/2"
         else:
-            statement, holds, rule = (
-                "towards the ends of [0, 1]",
-                outside > 0.5,
-                "more than half of them",
-            )
+            statement = "towards the ends of [0, 1]"
+            holds = outside > 0.5
+            rule = "more than half of them"
         item = f"figure3f: {name} of campaign {campaign.name}"
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"

@@ -425,15 +425,11 @@ def later_plays(options: Options) -> list[Row]:
     for rho, exponent in ((0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (2.0, 0.0)):
         ends = [_xi(10.0**e, 10, rho) for e in (5, 6, 7)]
         slope = float(np.log(ends[2] / ends[1]) / np.log(10))
-        item, note = (
-            f"ξ(τ, {rho:g}): local exponent at τ = 10⁶ to 10⁷",
-            "closed form, K = 10; yes: within 0.05",
-        )
+        item = f"ξ(τ, {rho:g}): local exponent at τ = 10⁶ to 10⁷"
+        note = "closed form, K = 10; yes: within 0.05"
         if rho == 1:  # beside ln τ, whose own exponent is not 0 here
-            item, slope = (
-                item.replace("exponent", "exponent − that of ln τ"),
-                slope - float(np.log10(7 / 6)),
-            )
+            item = item.replace("exponent", "exponent − that of ln τ")
+            slope = slope - float(np.log10(7 / 6))
         text = f"{exponent:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
         rows.append(
             row(

@@ -347,16 +347,12 @@ def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
         draws if setting.beta else 1
     )
     labels = sum(len(labels) for labels in GROUPS[group].values())
-    regret, possible = (
-        np.zeros((labels, campaigns.size, draws, runs, MARKS.size)),
-        np.zeros((campaigns.size, draws)),
-    )
+    regret = np.zeros((labels, campaigns.size, draws, runs, MARKS.size))
+    possible = np.zeros((campaigns.size, draws))
     for i, (arms, campaign, draw) in enumerate(parts):
         learners = paper_policies(arms, options)
-        group_policies, name = (
-            [learners[name] for name in GROUPS[group]],
-            f"{setting.name} {group} {i}",
-        )
+        group_policies = [learners[name] for name in GROUPS[group]]
+        name = f"{setting.name} {group} {i}"
         keywords: dict[str, Any] = {"key": KEY, "replicates": runs, "marks": MARKS}
         keywords["instance_ids"] = (
             1000 * campaign + draw

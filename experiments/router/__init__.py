@@ -49,8 +49,10 @@ from jaxbandits.policies import (
     PricePacer,
     PrimalDualTwoPhase,
     UCBSimplex,
+    Windowed,
 )
 
+ours = functools.partial(row, published=OURS)
 RUN_KEY, TRIAL_KEY = jax.random.key(360), jax.random.key(361)
 # ParetoBandit's Table 1 (its repository at 9309199e,
 # 01_stationary_budget_pacing/table_budget_compliance.tex): quality and its standard error, dollars
@@ -93,20 +95,26 @@ class World(NamedTuple):
         return [f"{b:.1e}" for b in self.budgets]
 
     @property
+    def parts(self) -> tuple[int, int]:
+        """How many requests are learnt from, and how many are judged."""
+        return len(self.train.prompts), len(self.test.prompts)
+
+    @property
+    def price(self) -> np.ndarray:
+        """What one more dollar brings on the training split, in cost units, ``[1, B]``."""
+        slopes = [mixture(*self.train.means, float(b)).price for b in self.budgets]
+        return np.array([slopes]) * self.unit
+
+    @property
     def both(self) -> Split:
         """The rows of a table: the training split, then the test split."""
-        train, test = self.train, self.test
-        quality, dollars = (
-            np.concatenate([train.quality, test.quality]),
-            np.concatenate([train.dollars, test.dollars]),
-        )
-        return Split(train.prompts + test.prompts, quality, dollars)
+        quality, dollars = map(np.concatenate, zip(self.train[1:], self.test[1:], strict=True))
+        return Split(self.train.prompts + self.test.prompts, quality, dollars)
 
     @property
     def rounds(self) -> np.ndarray:
         """Requests at the marks of a run."""
-        parts = len(self.train.prompts), len(self.test.prompts)
-        return np.rint(marks(*parts) * sum(parts)).astype(int)
+        return np.rint(marks(*self.parts) * sum(self.parts)).astype(int)
 
     def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
         """A table for each budget (an instance has orders of its own)."""
@@ -185,11 +193,9 @@ def judged(study: World, ledger: Any, setting: int, first: int) -> Judged:
 
 def promptless_policies(study: World, quick: bool) -> dict[str, Any]:
     """Policies that see no prompt; each may know the budget, and whatever its source gives it."""
-    c, rounds = study.c[None], len(study.train.prompts) + len(study.test.prompts)
-    means = study.train.quality.mean(0), study.train.dollars.mean(0)
-    price = np.array([[mixture(*means, float(b)).price for b in study.budgets]]) * study.unit
+    c, rounds, (quality, dollars) = study.c[None], sum(study.parts), study.train.means
     quality, cost = (
-        np.tile(x, (1, len(study.budgets), 1)) for x in (means[0], means[1] / study.unit)
+        np.tile(x, (1, len(study.budgets), 1)) for x in (quality, dollars / study.unit)
     )
     basic = {
         "mixture learnt on the training split": FluidOracle(quality, cost, c=c),
@@ -210,7 +216,7 @@ def promptless_policies(study: World, quick: bool) -> dict[str, Any]:
         "ω-UCB": OmegaUCB(),
         "BTS": BudgetedThompson(),
         "price tiers": rules.PriceTiers(worth=[1.0, 0.7, 0.4]),
-        "r − λc": rules.NetReward(price=price),
+        "r − λc": rules.NetReward(price=study.price),
         "LiteLLM adaptive": rules.AdaptiveRouter(
             cheapness=1 - (listed - listed.min()) / np.ptp(listed), prior=np.array([3, 5, 7])
         ),
@@ -268,16 +274,11 @@ def tuning(options: Options) -> list[Row]:
             marks=marks(first, second),
         )  # fmt: skip
         records = [judged(study, result.ledger, i, first) for i in range(grid.size)]
-        losses = np.stack(
-            [
-                shortfall(study.train, study.budgets, record.quality, record.dollars)
-                for record in records
-            ]
-        )
-        mean = losses.mean(axis=(1, 2))
+        losses = [shortfall(study.train, study.budgets, x.quality, x.dollars) for x in records]
+        mean = np.stack(losses).mean(axis=(1, 2))
         best = int(np.argmin(mean))
         note = "; ".join(f"{x:.3g}: {y:.4f}" for x, y in zip(grid, mean, strict=True))
-        rows.append(row(f"tuning: {name}", float(grid[best]), published=OURS, note=f"lost: {note}"))
+        rows.append(ours(f"tuning: {name}", float(grid[best]), note=f"lost: {note}"))
     return rows
 
 
@@ -289,11 +290,8 @@ def shortfall(
     A dollar too much counts twice what it could bring, or overspending along the frontier would be
     free.
     """
-    means, spread = (
-        (split.quality.mean(0), split.dollars.mean(0)),
-        (slice(None), *(None,) * (quality.ndim - 1)),
-    )
-    best = [mixture(*means, float(b)) for b in budgets]
+    spread = (slice(None), *(None,) * (quality.ndim - 1))
+    best = [mixture(*split.means, float(b)) for b in budgets]
     best_quality, price = (
         np.array([getattr(x, name) for x in best])[spread] for name in ("quality", "price")
     )
@@ -320,65 +318,40 @@ def daily(study: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
 def fixed(options: Options) -> list[Row]:
     """One model always, mixtures, and the best choice for every request: exact, nothing is played."""
     study = world()
-    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
-    learnt = study.train.quality.mean(0), study.train.dollars.mean(0)
-    rows = []
+    (quality, dollars), rows = study.test.means, []
     for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
-        item, note = f"fixed: always {name}", "judged quality; mean of the test split"
-        rows.append(
-            row(
-                f"{item}, quality",
-                mean,
-                published=printed,
-                holds=f"{mean:.3f}" == printed,
-                note=note,
-            )
-        )
-        rows.append(
-            row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e")
-        )
+        item = f"fixed: always {name}"
+        is_so = f"{mean:.3f}" == printed
+        is_paid = f"{cost:.1e}" == paid
+        note = "judged quality; mean of the test split"
+        rows += [
+            row(f"{item}, quality", mean, published=printed, holds=is_so, note=note),
+            row(f"{item}, dollars", cost, published=paid, holds=is_paid, digits=".3e"),
+        ]
     for b, (label, (q, _, d, _)) in zip(study.budgets, PUBLISHED.items(), strict=True):
-        best, plan = mixture(quality, dollars, float(b)), mixture(*learnt, float(b))
+        best, plan = mixture(quality, dollars, float(b)), mixture(*study.train.means, float(b))
         listing = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
-        rows.append(
-            row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=listing)
-        )
-        learnt_quality = float(plan.shares[:-1] @ quality)
-        note = f"at ${plan.shares[:-1] @ dollars:.3g}"
-        rows.append(
-            row(
-                f"fixed: mixture learnt on the training split at ${label}",
-                learnt_quality,
-                published=OURS,
-                note=note,
-            )
-        )
+        shares = plan.shares[:-1]
         best_choice = ceiling(study.test.quality, study.test.dollars, float(b))
-        rows.append(
-            row(f"fixed: best choice for every request at ${label}", best_choice, published=OURS)
-        )
-        mixture_quality = float(frontier(quality, dollars, np.array(d)))
-        note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {mixture_quality:.4f}"
-        rows.append(
-            row(
-                f"fixed: published − best mixture, ${label}",
-                q - mixture_quality,
-                published=OURS,
-                digits="+.4f",
-                note=note,
-            )
-        )
+        at_those = float(frontier(quality, dollars, np.array(d)))
+        note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {at_those:.4f}"
+        learnt = f"fixed: mixture learnt on the training split at ${label}"
+        rows += [
+            ours(f"fixed: best mixture at ${label}", best.quality, note=listing),
+            ours(learnt, float(shares @ quality), note=f"at ${shares @ dollars:.3g}"),
+            ours(f"fixed: best choice for every request at ${label}", best_choice),
+            ours(
+                f"fixed: published − best mixture, ${label}", q - at_those, note=note, digits="+.4f"
+            ),
+        ]
     return rows
 
 
 def play_lanes(options: Options, study: World, name: str, policy: Any) -> Judged:
     """A promptless policy at every budget, in orders of its own."""
-    parts = len(study.train.prompts), len(study.test.prompts)
-    environment, limit = (
-        WithNullArm(study.table(study.both, parts)),
-        jb.AverageCost(c=study.c, rounds=sum(parts)),
-    )
-    runs = options.pick(8, 32, 64)
+    parts, runs = study.parts, options.pick(8, 32, 64)
+    environment = WithNullArm(study.table(study.both, parts))
+    limit = jb.AverageCost(c=study.c, rounds=sum(parts))
     result, _ = simulated(
         options, name, policy, environment, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts)
     )
@@ -398,28 +371,19 @@ def record_rows(study: World, item: str, record: Judged) -> list[Row]:
     """Quality and spending at each budget, and how many requests until it is as good as the
     mixture.
     """
-    rows, means = [], (study.test.quality.mean(0), study.test.dollars.mean(0))
-    soonest = until(study, record)
+    rows, means, soonest = [], study.test.means, until(study, record)
     for i, label in enumerate(study.labels):
         gap = record.quality[i].mean() - mixture(*means, float(record.dollars[i].mean())).quality
         note = (
             f"less the best mixture at its dollars {gap:+.4f}; {100 * record.served[i].mean():.1f} % served; "
             f"as good as the mixture at the budget after {soonest[i]}"
         )
-        rows.append(
-            mean_row(
-                f"{item} at ${label}: quality",
-                record.quality[i],
-                published=OURS,
-                digits=".4f",
-                note=note,
-            )
-        )
-        note = "the mean so far within the budget at "
-        note += f"{100 * record.within_budget[i].mean():.0f} % of marks"
+        at = f"{item} at ${label}: "
+        rows.append(mean_row(f"{at}quality", record.quality[i], OURS, digits=".4f", note=note))
+        within_budget = 100 * record.within_budget[i].mean()
+        note = f"the mean so far within the budget at {within_budget:.0f} % of marks"
         ratio = record.dollars[i] / study.budgets[i]
-        item_paid = f"{item} at ${label}: dollars over the budget"
-        rows.append(mean_row(item_paid, ratio, published=OURS, digits=".3f", note=note))
+        rows.append(mean_row(f"{at}dollars over the budget", ratio, OURS, digits=".3f", note=note))
     return rows
 
 
@@ -541,9 +505,7 @@ def _by_length(study: World) -> np.ndarray:
     """
     models = []
     for b in study.budgets:
-        plan = mixture(study.train.quality.mean(0), study.train.dollars.mean(0), float(b)).shares[
-            :-1
-        ]
+        plan = mixture(*study.train.means, float(b)).shares[:-1]
         pair = np.flatnonzero(plan > 0)
         cheap, dear = pair[0], pair[-1]
         length, later = (
@@ -604,7 +566,7 @@ def context(options: Options) -> list[Row]:
                 "of the budget; yes: context pays"
             )
             item = f"context: {name} − best mixture at its dollars, ${label}"
-            rows.append(row(item, gap, published=OURS, holds=holds, digits="+.4f", note=note))
+            rows.append(ours(item, gap, holds=holds, digits="+.4f", note=note))
     record = routers["ParetoBandit"].record
     assert record is not None
     rows += record_rows(study, "context: ParetoBandit", record)
@@ -627,13 +589,11 @@ def context(options: Options) -> list[Row]:
 def delays(options: Options) -> list[Row]:
     """Outcomes 0 to 1,000 requests late; the budget as dollars a day."""
     study, rows = world(), []
-    parts = len(study.train.prompts), len(study.test.prompts)
-    means = study.train.quality.mean(0), study.train.dollars.mean(0)
-    price = np.array([[mixture(*means, float(b)).price for b in study.budgets]]) * study.unit
+    parts = study.parts
     policies: dict[str, Any] = {
         "PricePacer": PricePacer(rho=TUNED["PricePacer"]),
         "explore 50, then commit": rules.ExploreThenCommit(c=study.c[None]),
-        "r − λc": rules.NetReward(price=price),
+        "r − λc": rules.NetReward(price=study.price),
     }
     table, limit = study.table(study.both, parts), daily(study, parts)
     for late in options.pick([100], [0, 10, 100, 1000], [0, 10, 100, 1000]):
@@ -655,58 +615,30 @@ def own_log(options: Options) -> list[Row]:
     path = options.data / OWN
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    names = [
-        name.removeprefix("quality ")
-        for name in (lines[0] if lines else {})
-        if name.startswith("quality ")
-    ]
-    if len(names) < 2 or any(f"dollars {name}" not in lines[0] for name in names):
-        raise bad(
-            str(path),
-            "other columns",
-            "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model",
-        )
+    titles = lines[0] if lines else {}
+    names = [x.removeprefix("quality ") for x in titles if x.startswith("quality ")]
+    if len(names) < 2 or any(f"dollars {name}" not in titles for name in names):
+        wanted = "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model"
+        raise bad(str(path), "other columns", wanted)
     quality, dollars = (
         np.array([[float(x[f"{quantity} {n}"]) for n in names] for x in lines])
         for quantity in COLUMNS
     )
-    half = len(lines) // 2
-    splits = [
+    train, test = (
         Split([""] * len(part), quality[part], dollars[part])
-        for part in np.split(np.arange(len(lines)), [half])
-    ]
-    study, rows = budgeted(splits[0], splits[1]), []
-    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
-    for name, q, d in zip(names, quality, dollars, strict=True):
-        rows.append(
-            row(
-                f"own: always {name}: quality",
-                q,
-                published=OURS,
-                digits=".4f",
-                note=f"at ${d:.3g} a request",
-            )
-        )
+        for part in np.split(np.arange(len(lines)), [len(lines) // 2])
+    )
+    study, rows = budgeted(train, test), []
+    for name, q, d in zip(names, *test.means, strict=True):
+        note = f"at ${d:.3g} a request"
+        rows.append(ours(f"own: always {name}: quality", q, digits=".4f", note=note))
     for b, label in zip(study.budgets, study.labels, strict=True):
-        best, best_choice = (
-            mixture(quality, dollars, float(b)),
-            ceiling(study.test.quality, study.test.dollars, float(b)),
-        )
-        listing = ", ".join(
-            f"{100 * x:.0f} % {n}"
-            for x, n in zip(best.shares, [*names, "none"], strict=True)
-            if x > 0
-        )
-        note = f"{listing}; the best choice for every request: {best_choice:.4f}"
-        rows.append(
-            row(
-                f"own: best mixture at ${label}",
-                best.quality,
-                published=OURS,
-                digits=".4f",
-                note=note,
-            )
-        )
+        best = mixture(*test.means, float(b))
+        shares = zip(best.shares, [*names, "none"], strict=True)
+        note = f"{', '.join(f'{100 * x:.0f} % {n}' for x, n in shares if x > 0)}; "
+        best_choice = ceiling(test.quality, test.dollars, float(b))
+        note += f"the best choice for every request: {best_choice:.4f}"
+        rows.append(ours(f"own: best mixture at ${label}", best.quality, digits=".4f", note=note))
     policy = UCBSimplex(c=study.c[None], lam=TUNED["UCB-Simplex"])
     return rows + record_rows(study, "own: UCB-Simplex", play_lanes(options, study, "own", policy))
 
@@ -721,7 +653,7 @@ RATIOS = {"tight": (1.01, 0.95, 1.04), "moderate": (0.99, 0.65, 1.00), "loose": 
 def prices(options: Options) -> list[Row]:
     """The dearest model's price falls to a 56th for a third of the test split, and comes back."""
     study = world()._replace(budgets=np.array(list(TIGHT.values())))
-    first, second = len(study.train.prompts), len(study.test.prompts)
+    first, second = study.parts
     phase = second // PHASES
     usual = study.table(study.both, (first, second))
     falls = np.where(np.arange(len(MODELS)) == 2, DROP, 1.0)
@@ -732,45 +664,26 @@ def prices(options: Options) -> list[Row]:
     c, limit = study.c[None], jb.AverageCost(c=study.c, rounds=first + second)
     policies: dict[str, Any] = {
         "pacer": (Pacer(c=c, a=TUNED["pacer"]), environment),
-        "pacer, window 300": (
-            jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300),
-            environment,
-        ),
+        "pacer, window 300": (Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300), environment),
         "UCB-Simplex": (UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]), environment),
         "cap": (rules.Cap(preferred=2, cheapest=0), environment),
         "explore 50, then commit": (rules.ExploreThenCommit(c=c), environment),
     }
     if not options.quick:
-        x, parts = contexts.features(options), (first, second)
-        priced = [
-            np.hstack([x, np.broadcast_to(price, (len(x), 3))])
-            for price in (np.ones(3), falls, np.ones(3))
-        ]
-        for name, observed in (
-            ("ContextualPacer", priced),
-            ("ContextualPacer, not told", [x] * PHASES),
-        ):
-            tables = [
-                contexts.tabled(study, *arguments)
-                for arguments in zip(moves, [parts] * PHASES, observed, strict=True)
-            ]
-            policies[name] = (
-                contexts.pacer(study, priced=observed is priced),
-                Piecewise.of(tables, at=at),
-            )
+        x, usual_price = contexts.features(options), np.ones(3)
+        told = [np.hstack([x, np.tile(p, (len(x), 1))]) for p in (usual_price, falls, usual_price)]
+        for name, observed in {"": told, ", not told": [x] * PHASES}.items():
+            seen_by = zip(moves, observed, strict=True)
+            tables = [contexts.tabled(study, rows, study.parts, y) for rows, y in seen_by]
+            learner = contexts.pacer(study, priced=observed is told)
+            policies[f"ContextualPacer{name}"] = learner, Piecewise.of(tables, at=at)
     ends = np.array([first + i * phase for i in range(PHASES + 1)]) / (first + second)
     outcomes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, (policy, place) in policies.items():
         result, _ = simulated(
-            options,
-            f"prices, {name}",
-            policy,
-            place,
-            limit,
-            key=RUN_KEY,
-            replicates=options.pick(4, 16, 32),
+            options, f"prices, {name}", policy, place, limit, key=RUN_KEY, replicates=options.pick(4, 16, 32),
             marks=ends,
-        )
+        )  # fmt: skip
         reward, spent = (
             np.diff(result.ledger[x][0] / 2.0**24, axis=-1) / phase for x in ("reward", "spent")
         )
@@ -785,24 +698,14 @@ def prices(options: Options) -> list[Row]:
                 value, error = mean_se(ratio[i, :, p])
                 judged_quality, its_error = mean_se(quality[i, :, p])
                 reference: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
-                agrees = (
-                    None
-                    if reference == OURS
-                    else bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
-                )
+                agrees = None
+                if reference != OURS:
+                    agrees = bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
                 item = f"prices: {name}, {label}, {phase_name}: dollars over the budget"
-                rows.append(
-                    row(
-                        item,
-                        value,
-                        error,
-                        published=reference,
-                        holds=agrees,
-                        digits=".3f",
-                        note=note,
-                    )
-                )
+                rows.append(row(
+                    item, value, error, published=reference, holds=agrees, digits=".3f", note=note
+                ))  # fmt: skip
     return rows
 
 

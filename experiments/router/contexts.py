@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Options, Row, mean_se, row, simulated
+from experiments.common import Options, Row, mean_se, simulated
 from experiments.router import (
     Judged,
     World,
@@ -22,6 +22,7 @@ from experiments.router import (
     budgeted,
     judged,
     marks,
+    ours,
     seen,
     shortfall,
     world,
@@ -89,31 +90,13 @@ def settings(options: Options) -> list[Row]:
     for name, values in (("alpha", alpha), ("eta", eta), ("ridge", ridge)):
         of_value = {float(v): lost[values == v].mean() for v in np.unique(values)}
         note = "; ".join(f"{v:g}: {x:.4f}" for v, x in of_value.items())
-        rows.append(
-            row(
-                f"settings: {name}",
-                float(values[best]),
-                published=OURS,
-                note=f"lost, mean of others: {note}",
-            )
-        )
-    at = np.flatnonzero(
-        np.all(
-            [values == CHOSEN[k] for k, values in zip(GRID, (alpha, eta, ridge), strict=True)],
-            axis=0,
-        )
-    )[0]
+        note = f"lost, mean of others: {note}"
+        rows.append(ours(f"settings: {name}", float(values[best]), note=note))
+    chosen = (alpha == CHOSEN["alpha"]) & (eta == CHOSEN["eta"]) & (ridge == CHOSEN["ridge"])
+    at = np.flatnonzero(chosen)[0]
     note = f"of those chosen {lost[at].mean():.4f}; by budget {', '.join(f'{x:+.4f}' for x in lost[at])}"
-    rows.append(
-        row(
-            "settings: least that is lost",
-            float(lost[best].mean()),
-            published=OURS,
-            digits=".4f",
-            note=note,
-        )
-    )
-    return rows
+    least = float(lost[best].mean())
+    return [*rows, ours("settings: least that is lost", least, digits=".4f", note=note)]
 
 
 def _halves(half: int) -> tuple[slice, slice]:
@@ -153,15 +136,10 @@ def players(options: Options, study: World) -> dict[str, tuple[Any, np.ndarray, 
 
 def pacer(study: World, **options: Any) -> ContextualPacer:
     """With what was chosen, and the models' mean prices on the training split as a guess."""
-    guess = np.broadcast_to(
-        study.train.dollars.mean(axis=0) / study.unit, (1, 1, len(study.train.dollars[0]))
-    )
-    usual: dict[str, Any] = {
-        "eta": CHOSEN["eta"],
-        "ridge": CHOSEN["ridge"],
-        "explore": Bonus(CHOSEN["alpha"]),
-    }
-    return ContextualPacer(c=study.c[None], **usual | {"cost_guess": guess} | options)
+    guess = (study.train.means[1] / study.unit)[None, None]
+    usual: dict[str, Any] = {x: CHOSEN[x] for x in ("eta", "ridge")}
+    usual |= {"explore": Bonus(CHOSEN["alpha"]), "cost_guess": guess}
+    return ContextualPacer(c=study.c[None], **usual | options)
 
 
 def policies(options: Options) -> list[Row]:
@@ -188,35 +166,25 @@ def gaps(
     promised_gaps: dict[int, float],
 ) -> list[Row]:
     """A policy at each budget; ``promised_gaps`` are promised there, elsewhere −0.003 is."""
-    parts = len(study.train.prompts), len(study.test.prompts)
-    means = study.test.quality.mean(axis=0), study.test.dollars.mean(axis=0)
+    parts, means = study.parts, study.test.means
     table = tabled(study, study.both, parts, x)
     limit: Any = limit_of(study, table, sum(parts))
     environment: Any = table
     if late:
         environment, policy = Delayed(table, FixedDelay(late), room=late + 1), InFlight(policy)
         limit = jb.AverageCost(c=np.asarray(limit.c)[:, None], rounds=sum(parts))
-    name = item.replace(":", "")
     result, _ = simulated(
-        options,
-        name,
-        policy,
-        environment,
-        limit,
-        key=RUN_KEY,
-        replicates=orders,
+        options, item.replace(":", ""), policy, environment, limit, key=RUN_KEY, replicates=orders,
         marks=marks(*parts),
-    )
+    )  # fmt: skip
     # A model's mean, which the ledger has as expected, says nothing of whose prompts it was given
     booked = {k: x for k, x in result.ledger.items() if not k.startswith("expected_")}
     record = judged(study, booked, 0, parts[0])
     gap, rows = record.quality - frontier(*means, record.dollars), []
     as_good, ahead = soon(study, record)
     for i, label in enumerate(study.labels):
-        (mean, error), (paid, paid_error) = (
-            mean_se(gap[i]),
-            mean_se(record.dollars[i] / study.budgets[i]),
-        )
+        mean, error = mean_se(gap[i])
+        paid, paid_error = mean_se(record.dollars[i] / study.budgets[i])
         low, high = mean - 1.96 * error, mean + 1.96 * error
         threshold = promised_gaps.get(i, -0.003)
         is_kept = low >= threshold and paid + 1.96 * paid_error <= 1.05
@@ -229,7 +197,7 @@ def gaps(
         )
         holds = True if is_kept else False if is_broken else None
         named = f"{item} − best mixture at its dollars, ${label}"
-        rows.append(row(named, mean, published=OURS, holds=holds, digits="+.4f", note=note))
+        rows.append(ours(named, mean, holds=holds, digits="+.4f", note=note))
     return rows
 
 
@@ -303,19 +271,10 @@ def second(options: Options) -> list[Row]:
     axes = np.linalg.svd(vectors[:2000] - middle, full_matrices=False)[2][:25]
     x = (vectors - middle) @ axes.T
     x = x / x[:2000].std(axis=0)
-    best = [f"second: best mixture at ${label}" for label in study.labels]
-    means = study.test.quality.mean(axis=0), study.test.dollars.mean(axis=0)
+    best = frontier(*study.test.means, study.budgets)
     rows = [
-        row(n, frontier(*means, b[None])[0], published=OURS, digits=".4f")
-        for n, b in zip(best, study.budgets, strict=True)
+        ours(f"second: best mixture at ${label}", quality, digits=".4f")
+        for label, quality in zip(study.labels, best, strict=True)
     ]
-    return rows + gaps(
-        options,
-        study,
-        "second: ContextualPacer",
-        pacer(study),
-        x,
-        0,
-        options.pick(4, 32, 300),
-        promised_gaps={},
-    )
+    player = pacer(study), x, 0, options.pick(4, 32, 300)
+    return rows + gaps(options, study, "second: ContextualPacer", *player, promised_gaps={})

@@ -35,6 +35,11 @@ class Split(NamedTuple):
     quality: np.ndarray  # [N, K]: as the data's judge says, in [0, 1]
     dollars: np.ndarray  # [N, K]
 
+    @property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean quality and mean dollars of every model."""
+        return self.quality.mean(axis=0), self.dollars.mean(axis=0)
+
 
 def load() -> tuple[Split, Split]:
     """(train, test), the wheel's own split: a router learns on the first and is judged on the

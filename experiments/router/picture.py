@@ -34,17 +34,12 @@ def draw_picture(
     """Left: quality over dollars of all routers; right: their gain on the best fixed mixture at the
     same dollars.
     """
-    quality, dollars = study.test.quality.mean(0), study.test.dollars.mean(0)
+    quality, dollars = study.test.means
     picture, (left_axis, right_axis) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)
-    left_axis.plot(
-        line,
-        frontier(quality, dollars, line),
-        color=BLACK,
-        linewidth=3,
-        alpha=0.4,
-        label="fixed mixtures",
-    )
+    mixtures = frontier(quality, dollars, line)
+    wide = {"color": BLACK, "linewidth": 3, "alpha": 0.4}
+    left_axis.plot(line, mixtures, label="fixed mixtures", **wide)
     best = [ceiling(study.test.quality, study.test.dollars, float(x)) for x in line[::8]]
     left_axis.plot(
         line[::8], best, color=GREY, linestyle=":", label="best choice for every request"
@@ -57,18 +52,11 @@ def draw_picture(
         left_axis.annotate(
             name, (x, y), (0, below), textcoords="offset points", ha="center", fontsize=8
         )
-    right_axis.axhline(0, color=BLACK, linewidth=3, alpha=0.4)
+    right_axis.axhline(0, **wide)
     for name, points in contextual.items():
         gap, low, high, paid = np.array(points).T
-        _points(
-            left_axis,
-            right_axis,
-            name,
-            paid,
-            gap + frontier(quality, dollars, paid),
-            gap,
-            np.maximum([gap - low, high - gap], 0),
-        )
+        mean, half = gap + frontier(quality, dollars, paid), np.maximum([gap - low, high - gap], 0)
+        _points(left_axis, right_axis, name, paid, mean, gap, half)
     for name, record in learners.items():
         if name in LOOKS:
             paid, (mean, error) = record.dollars.mean(1), mean_se(record.quality, axis=1)
@@ -92,13 +80,7 @@ def _points(
     left_axis: Any, right_axis: Any, name: str, paid: Any, mean: Any, gap: Any, half: Any
 ) -> None:
     colour, marker = LOOKS[name]
-    style = {
-        "color": colour,
-        "marker": marker,
-        "linestyle": "none",
-        "markersize": 6,
-        "capsize": 2,
-        "label": name,
-    }
+    style: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "label": name}
+    style |= {"markersize": 6, "capsize": 2}
     left_axis.errorbar(paid, mean, half, **style)
     right_axis.errorbar(paid, gap, half, **style)

@@ -329,7 +329,8 @@ def test_means_may_change_from_pull_to_pull() -> None:
         (by_round, "among others, and alone in other rounds"),
         (
             changing(expected_reward=lambda n, x: x * 21 // 20),
-            r"instance 0: the mean reward of action \d .* stated one",
+            r"instance 0: the mean reward of action 1 .* is 0\.(69|70)\d* in 4096 pulls, "
+            r"and the stated one 0\.735, \d+\.\d\d st",
         ),
         (
             changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)),
@@ -484,13 +485,6 @@ def test_scores_that_want_no_arm_are_caught(silent: Policy) -> None:
     message = f"instance 0, replicate 0, round {first}: the scores of all arms are −∞"
     with pytest.raises(AssertionError, match=message):
         CHECKS["chooses_what_there_is"](subject)
-
-
-def test_means_that_are_apart_are_both_told() -> None:
-    wrong = arms(changing(expected_reward=lambda n, x: x * 21 // 20))
-    message = r"action 1 .* is 0\.(69|70)\d* in 4096 pulls, and the stated one 0\.735, \d+\.\d\d st"
-    with pytest.raises(AssertionError, match=message):
-        check_environment(wrong, key=KEY)
 
 
 def test_transposed_means_are_told() -> None:

@@ -36,10 +36,8 @@ def names(text: str) -> set[str]:
 def sample_result() -> jb.Result:
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
     world = jb.environments.WithNullArm(arms)
-    policy, limit = (
-        jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=8)),
-        jb.AverageCost(c=0.5, rounds=8),
-    )
+    policy = jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=8))
+    limit = jb.AverageCost(c=0.5, rounds=8)
     return jb.simulate(
         policy, world, limit, key=KEY, replicates=2, marks=3, record=("pulls",), engine="scan"
     )

@@ -38,7 +38,7 @@ class Page(HTMLParser):
         values = {name: value or "" for name, value in attributes}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         self.links += [values[name] for name in ("href", "src") if values.get(name)]
-        if tag in ("script", "img", "link"):
+        if tag in ("script", "img") or values.get("rel") in ("stylesheet", "icon", "preload"):
             self.fetched += [values[x] for x in ("href", "src") if "//" in values.get(x, "")]
         if tag == "img" and not values.get("alt", "").strip():
             self.silent.append(values.get("src", "?"))

@@ -194,10 +194,8 @@ def test_rows_have_exact_means_and_run_times_above_every_limit_saturate() -> Non
     law = world.law
     for i, k in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1)):
         size = int(law.rows[i, k])
-        r, c = (
-            law.reward[i, k, :size],
-            law.consumption[i, k, :size] if hasattr(law, "consumption") else law.cost[i, k, :size],
-        )
+        r = law.reward[i, k, :size]
+        c = law.consumption[i, k, :size] if hasattr(law, "consumption") else law.cost[i, k, :size]
         cost = np.asarray(spec.cost_ticks(jnp.asarray(c)), np.int64)
         for j, limit in enumerate(spec.limit_ticks):
             gain = np.where(c <= limit, r.astype(np.int64) - cost, -int(spec.penalty_ticks[j]))

@@ -152,10 +152,8 @@ def test_a_loop_of_ones_own_plays_the_same(last_pull: str) -> None:
     """Stock, money and schedule at once, 3,000 rounds: the same pulls, the same money to the tick."""
     rng, rounds = np.random.default_rng(3), 3000
     arms = FiniteArms.beta(*(0.5 + 3 * rng.random((4, 1, 5))))
-    caps, purse = (
-        np.array([300, 2000, np.inf, 150, 700]),
-        np.array([np.inf, 90.5, 200.25, np.inf, 60.0]),
-    )
+    caps = np.array([300, 2000, np.inf, 150, 700])
+    purse = np.array([np.inf, 90.5, 200.25, np.inf, 60.0])
     schedule = np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], bool)
     at = np.array([400, 900, 960])
     world = Stocked.of(arms, pulls=caps, money=purse, shown=schedule, at=at, last_pull=last_pull)

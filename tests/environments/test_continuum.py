@@ -111,10 +111,8 @@ def test_beta_noise_has_the_law_and_the_mean() -> None:
     """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated
     one.
     """
-    noise, words = (
-        Beta(3.0),
-        jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15),
-    )
+    noise = Beta(3.0)
+    words = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15)
     outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))
     sample = np.sort(np.asarray(outcomes(jnp.int32(ticks.ONE * 24 // 64), words)) / ticks.ONE)
     exact = laws.beta(3 * 24 / 64, 3 * 40 / 64).cdf(sample)

@@ -269,10 +269,8 @@ def serve(name: str, run: int) -> None:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
     simulated = rounds[-1].lane.state.memory
     with agent._transaction() as ledger:
-        service, waiting = (
-            ledger.service,
-            np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")]),
-        )
+        service = ledger.service
+        waiting = np.array([x["open"] for x in ledger.rows("SELECT * FROM arms ORDER BY id")])
         paid = [
             ledger.balance(account, now[0])[1] * ticks.ONE // setup.unit
             for account in setup.accounts
@@ -590,10 +588,8 @@ def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> N
         return jb.rollout(policy, late, money_and_tokens(30, 6.0, 6.0), key=KEY, rounds=300).action
 
     twice = [[(r, np.repeat(c[:, None], 2, axis=1)) for r, c in arms] for arms in logs()]
-    single, both = (
-        actions(FiniteArms.empirical(logs()), groups=(None, None)),
-        actions(FiniteArms.empirical(twice)),
-    )
+    single = actions(FiniteArms.empirical(logs()), groups=(None, None))
+    both = actions(FiniteArms.empirical(twice))
     assert np.array_equal(single, both) and len(set(single.tolist())) > 2
 
 

@@ -227,11 +227,9 @@ def test_by_rounds_the_benchmark_is_a_sum() -> None:
     )
     mean = np.repeat(reward, [10, 20, 20], axis=0)
     for mark, rounds in enumerate((10, 25, 50)):
-        best, fixed, arm_reward = (
-            mean[:rounds].max(1).sum(),
-            mean[:rounds].sum(0).max(),
-            mean[:rounds, 0].sum(),
-        )
+        best = mean[:rounds].max(1).sum()
+        fixed = mean[:rounds].sum(0).max()
+        arm_reward = mean[:rounds, 0].sum()
         assert result.regret.values[0, 0, 0, mark] == pytest.approx(best - arm_reward, abs=1e-5)
         assert result.fixed_regret.values[0, 0, 0, mark] == pytest.approx(
             fixed - arm_reward, abs=1e-5

@@ -141,10 +141,8 @@ def test_a_sign_is_clear_beyond_two_standard_errors(value: float, expected: bool
 def test_what_was_played_is_read_the_next_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arms, constraint = (
-        FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3]),
-        jb.TotalBudget(20.0, last_pull="counts"),
-    )
+    arms = FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+    constraint = jb.TotalBudget(20.0, last_pull="counts")
     options = Options(full=True, out=tmp_path)
     sweep = {
         "policies": UCB1(),

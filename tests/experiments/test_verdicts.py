@@ -208,11 +208,9 @@ def test_a_large_z_is_played_again() -> None:
 
 
 def test_tuning_is_judged_over_keys() -> None:
-    near, worse, wild = (
-        np.array([0.01, -0.02, 0.0, 0.02]),
-        np.array([-0.5, -0.4, -0.45, -0.5]),
-        np.array([0.4, -0.6]),
-    )
+    near = np.array([0.01, -0.02, 0.0, 0.02])
+    worse = np.array([-0.5, -0.4, -0.45, -0.5])
+    wild = np.array([0.4, -0.6])
     assert [gain("", x, -0.1, "").verdict for x in (near, worse, wild)] == ["yes", "no", "unclear"]
     assert gain("", np.array([0.3]), -0.1, "").verdict == "unclear"
 

@@ -330,10 +330,8 @@ def test_epsilon_first(name: str) -> None:
             exploring, p.action == turn, np.take_along_axis(best, p.action[..., None], -1)[..., 0]
         )
         assert ok[p.alive].all()
-        explored, greedy = (
-            explored + int((exploring & p.alive).sum()),
-            greedy + int((~exploring & p.alive).sum()),
-        )
+        explored = explored + int((exploring & p.alive).sum())
+        greedy = greedy + int((~exploring & p.alive).sum())
     assert explored > 2000 and greedy > 10_000
 
 
@@ -348,12 +346,10 @@ def test_kube() -> None:
             p.alive & (p.history.c > 0).all(-1) & (p.history.t[..., 0] % 2 == 0)
         ):
             s = Seen(*(x[lane, i] for x in p.history))
-            densities, price, money, action = (
-                twin.density(s),
-                s.mean_c,
-                p.money[lane, i],
-                p.action[lane, i],
-            )
+            densities = twin.density(s)
+            price = s.mean_c
+            money = p.money[lane, i]
+            action = p.action[lane, i]
             units, more, fewer = (
                 twin.kube_units(densities, price * x, money) for x in (1, 1 - 1e-5, 1 + 1e-5)
             )
@@ -500,11 +496,9 @@ def test_b_greedy() -> None:
     lanes, rounds = p.action.shape
     word = words(Role.EXPLORE, lanes, rounds)[:, :, 0]
     coin = (word[..., 0] >> 8) / 2**24 * np.maximum(p.history.t[..., 0] - 1, 1) - ARMS
-    starting, explored, undecided = (
-        (p.history.n == 0).any(-1),
-        coin < 0,
-        np.abs(coin) <= 2 * U * ARMS,
-    )
+    starting = (p.history.n == 0).any(-1)
+    explored = coin < 0
+    undecided = np.abs(coin) <= 2 * U * ARMS
     scores = p.history.r / (p.history.c + 1e-10)
     played_score, best = np.take_along_axis(scores, p.action[..., None], -1)[..., 0], scores.max(-1)
     at_random = p.action == word[..., 1].astype(np.uint64) * ARMS >> 32

@@ -246,10 +246,8 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
         if not observations.empty[t]:
             x = (observations.context[t] - shift) / scale
             x = x if x.ndim == 1 else x[int(observations.action[t])]
-            reward, cost = (
-                ticks.to_units(observations.feedback.reward[t]),
-                ticks.to_units(observations.feedback.cost[t]),
-            )
+            reward = ticks.to_units(observations.feedback.reward[t])
+            cost = ticks.to_units(observations.feedback.cost[t])
             model.learn(int(observations.action[t]), x, float(reward), cost)
             earned, paid_so_far = earned + float(reward), paid_so_far + float(np.sum(cost))
         x = (observations.view.context[t] - shift) / scale
@@ -280,10 +278,8 @@ def test_twins_over_ten_thousand_rounds(policy: Any, name: str, constraint: Any)
                 uniform = jb.core.streams.uniform(
                     jb.core.streams.policy_words(policy_key(), t + 1, 5)[0]
                 )
-                arm, gap = (
-                    int((np.cumsum(chance) <= float(uniform)).sum()),
-                    np.abs(np.cumsum(chance) - uniform).min(),
-                )
+                arm = int((np.cumsum(chance) <= float(uniform)).sum())
+                gap = np.abs(np.cumsum(chance) - uniform).min()
             else:
                 arm, gap = best(np.append(twin.linear_cbwk(r, c, w, 0.5, z, y[:-1]), 0))
         else:

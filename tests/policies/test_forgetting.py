@@ -454,11 +454,9 @@ def test_the_twin_of_restarts() -> None:
     then does.
     """
     steps = lane_of(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
-    action, reward, cost = (
-        np.asarray(steps.action),
-        units(steps.outcome.reward),
-        units(steps.outcome.cost),
-    )
+    action = np.asarray(steps.action)
+    reward = units(steps.outcome.reward)
+    cost = units(steps.outcome.cost)
     since, restarts = 0, []
     watched: dict[tuple[int, str], list[float]] = {}
     for t in range(1, len(action) + 1):

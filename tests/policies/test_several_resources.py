@@ -63,10 +63,8 @@ class Play(NamedTuple):
 def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
     world = ONE if kind == "one" else RESTING if resting else WORLD
     steps = jax.device_get(episode(policy, world, LIMITS[kind], KEY, ROUNDS, replicates=LANES))
-    action, alive = (
-        steps.action,
-        np.concatenate([np.ones((LANES, 1), bool), ~steps.over[:, :-1]], axis=1),
-    )
+    action = steps.action
+    alive = np.concatenate([np.ones((LANES, 1), bool), ~steps.over[:, :-1]], axis=1)
     hot = (action[..., None] == np.arange(ARMS)).astype(float)
     reward, cost = ticks.to_units(steps.outcome.reward), ticks.to_units(steps.outcome.cost)
     money = ticks.to_units(ticks.join(steps.observation.view.left))
@@ -131,10 +129,8 @@ def test_primal_dual_bwk(kind: str, bounds: str) -> None:
         endless = pd.scores(upper, np.maximum(low - 2e-6, 0))[rows, action]
         assert ((score >= best * (1 - OFF)) | np.isinf(endless))[alive].all(), (i, score, best)
         pd.book(action, lower)
-        decisions, away = (
-            decisions + alive.sum(),
-            away + (action != np.argmax(p.n[:, i], -1))[alive].sum(),
-        )
+        decisions = decisions + alive.sum()
+        away = away + (action != np.argmax(p.n[:, i], -1))[alive].sum()
     assert decisions > 2500 and away > 300
 
 
@@ -308,10 +304,8 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     present = jnp.ones(ARMS, bool)
 
     def theta(replicate: jax.Array, states: Any) -> Any:
-        view, key = (
-            jax.vmap(lambda t: jb.View(t, None, present))(jnp.arange(1, ROUNDS + 1)),
-            lane_key(0, replicate),
-        )
+        view = jax.vmap(lambda t: jb.View(t, None, present))(jnp.arange(1, ROUNDS + 1))
+        key = lane_key(0, replicate)
         return jax.vmap(lambda state, view: policy.believed(state, key, view))(states, view)
 
     mu, cost = jax.jit(jax.vmap(theta))(jnp.arange(LANES), p.after)

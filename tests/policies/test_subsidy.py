@@ -221,10 +221,8 @@ def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
     meanwhile.
     """
     arms = FiniteArms.bernoulli([0.9, 0.5, 0.4, 0.2], [0.5, 0.5, 0.5, 0.5])
-    world, budget = (
-        jb.environments.Stocked.of(arms, pulls=[30, 500, 500, 500]),
-        jb.TotalBudget(200.0, last_pull="counts"),
-    )
+    world = jb.environments.Stocked.of(arms, pulls=[30, 500, 500, 500])
+    budget = jb.TotalBudget(200.0, last_pull="counts")
     for policy in (
         policies.Elimination("rejects"),
         policies.Elimination("halving"),

@@ -112,10 +112,8 @@ def test_hoo_against_its_twin() -> None:
 
 
 def test_sto_oo_against_its_twin() -> None:
-    policy, twin = (
-        StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2),
-        twins.StoOOTwin(0.9, 60.0, 800.0, 0.2),
-    )
+    policy = StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2)
+    twin = twins.StoOOTwin(0.9, 60.0, 800.0, 0.2)
     for t, point, reward, cost, state in rounds(policy, 500):
         assert int(state.count) == len(twin.leaves)
         place = [leaf.x for leaf in twin.leaves].index(point)

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Function = Callable[[float], float]
 Pair = tuple[int, int]
 Survival = Literal["literal", "legal", "infinite"]
@@ -252,9 +251,8 @@ class ZRCUCB:
     """z-RCUCB (P-RCUCB 4, Alg. 1, (13), (14); SPEC C.2) with estimates backfilled from the arm's
     full history.
 
-    Grid points are integer ticks 1..m**depth of width ``tau_max / m**depth``. ``depth`` is the
-    largest one with ``m**depth <= capacity`` unless given; ``capacity`` also bounds the points of
-    one arm, and a cell that is one tick wide, or whose split would pass the capacity, stays. Points
+    Grid points are integer ticks 1..m**depth of width ``tau_max / m**depth``. ``capacity``
+    bounds the points of one arm: a cell that is one tick wide, or whose split would pass it, stays. Points
     are processed once per round, ascending, over the grid as it was before (no cascade); only the
     pulled arm's grid can change. An unpulled pair has v = 0, width inf. ``tau - down(tau)`` is
     divided by no scale, as printed.
@@ -270,7 +268,7 @@ class ZRCUCB:
         T: int = 1000,
         capacity: int = 64,
         *,
-        depth: int | None = None,
+        depth: int,
         survival: str = "literal",
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
@@ -282,11 +280,6 @@ class ZRCUCB:
         self.delta = 1.0 / T if delta is None else delta
         self.T = T
         self.capacity = capacity
-        if depth is None:
-            depth = 0
-            while m ** (depth + 1) <= capacity:
-                depth += 1
-        self.depth = depth
         self.cells = m**depth
         self.survival = survival
         self.cost = cost
@@ -294,12 +287,6 @@ class ZRCUCB:
         self.log = math.log(n * T * T / self.delta)
         self.history: list[list[Round]] = [[] for _ in range(n)]
         self._ticks: list[list[int]] = [[self.cells] for _ in range(n)]
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        """1-based index of the round about to be decided (SPEC 0); no formula of z-RCUCB uses it."""
-        return self.rounds + 1
 
     def tau(self, tick: int) -> float:
         """Limit of a tick."""
@@ -308,10 +295,6 @@ class ZRCUCB:
     def ticks(self, i: int) -> tuple[int, ...]:
         """Grid points of arm i in ticks, ascending."""
         return tuple(self._ticks[i])
-
-    def grid(self, i: int) -> FloatArray:
-        """Grid points of arm i as limits, ascending; the last is tau_max."""
-        return np.array([self.tau(k) for k in self._ticks[i]], dtype=np.float64)
 
     def down(self, i: int, tick: int) -> int:
         """Next smaller grid tick of arm i, strictly below ``tick``, or 0 (printed with <=; SPEC
@@ -374,7 +357,6 @@ class ZRCUCB:
         """
         assert tick in self._ticks[arm], f"tick {tick} is not on the grid of arm {arm}"
         self.history[arm].append(make_round(self.tau(tick), reward, consumption, true))
-        self.rounds += 1
         self._refine(arm)
 
     def _refine(self, i: int) -> None:
@@ -397,13 +379,6 @@ class ZRCUCB:
         best = max(self.estimate(i, k) for i, k in tied)
         return frozenset((i, k) for i, k in tied if self.estimate(i, k) == best)
 
-    def pair(self) -> tuple[int, float]:
-        """Returned ``(arm, limit)`` (Alg. 1, 9-10): finest cell, then largest estimate, then lowest
-        arm and limit.
-        """
-        i, k = min(self.finest())
-        return i, self.tau(k)
-
 
 class _Reduction(_Pairs):
     """Independent virtual arms ``(i, tau)`` (P-RCUCB (7); SPEC C.3)."""
@@ -419,10 +394,6 @@ class _Reduction(_Pairs):
             if consumption is not None
             else -float(self.lam[limit_index])
         )
-
-    def pulls(self) -> IntArray:
-        """Own pulls ``T_{i,tau}``."""
-        return np.array([[len(x) for x in row] for row in self.payoffs], dtype=np.int64)
 
     def update(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""

@@ -57,10 +57,8 @@ def optimistic(
     """(U [K], L [K, J])."""
     r, c, w = model.asked(x)
     mean = model.mean_cost
-    upper, lower = (
-        np.minimum(r + alpha * w, 1),
-        np.maximum(c - cost_alpha * w[:, None] * mean, mean / 20),
-    )
+    upper = np.minimum(r + alpha * w, 1)
+    lower = np.maximum(c - cost_alpha * w[:, None] * mean, mean / 20)
     if guess is not None:
         upper = np.where(model.n < 2, 1.0, upper)
         lower = np.where((model.n == 0)[:, None], np.asarray(guess)[:, None], lower)

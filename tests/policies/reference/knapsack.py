@@ -179,8 +179,6 @@ class SUAK(_Knapsack):
         self.T = T
         self.sp = 0.0
         self.np_ = 0
-        self.skips_p = 0
-        self.skips_c = 0
 
     def uncertain(self) -> list[int]:
         """Real arms with ``|mean cost - c| <= 7 sqrt(1.5 ln t / N)`` (Eqs. (4)-(5))."""
@@ -197,16 +195,13 @@ class SUAK(_Knapsack):
             return "skip_c" if self.over_limit() else "explore"
         return "skip_c" if self.over_limit() else "main"
 
-    @staticmethod
-    def omega_of(d: float, c: float) -> float:
-        """Under-budgeting amount ``d / (2 + d - c)`` (Eq. (6))."""
-        return d / (2.0 + d - c)
-
     def omega(self) -> float:
-        """omega(t) from the smallest lower bound of a real arm's cost gap (Eqs. (6)-(7))."""
+        """Under-budgeting amount ``d / (2 + d - c)``, with d the smallest lower bound of a real
+        arm's cost gap (Eqs. (6)-(7)).
+        """
         rho, log_t = self.mean_c(), math.log(self.t)
         d = min(abs(rho[k] - self.c) - self.radius(k, 1.5, log_t) for k in range(self.K))
-        return self.omega_of(d, self.c)
+        return d / (2.0 + d - self.c)
 
     def bounds(self) -> tuple[list[float], list[float]]:
         """``(mu^U, rho^L)`` (Eqs. (8)-(9))."""
@@ -258,9 +253,6 @@ class SUAK(_Knapsack):
             self.np_ += 1
         elif branch == "skip_p":
             self.np_ += 1
-            self.skips_p += 1
-        elif branch == "skip_c":
-            self.skips_c += 1
 
 
 class _Skipping(_Knapsack):
