@@ -86,8 +86,11 @@ def _in_csv(value: Any, digits: int) -> Any:
     return "" if value is None else cell(value)
 
 
-_LETTERS = """alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau
-phi chi psi omega""".split()
+_LETTERS = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"),
+    *("kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau"),
+    *("phi", "chi", "psi", "omega"),
+)
 GREEK = dict(zip(_LETTERS, "αβγδεζηθκλμνξπρστφχψω", strict=True))
 
 
