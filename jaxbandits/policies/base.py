@@ -331,6 +331,32 @@ def check_score_inside(owner: Policy, inner: object) -> None:
         raise bad("policy", type(inner).__name__, must)
 
 
+class AroundIndex(IndexPolicy):
+    """A policy around an index policy, its field ``policy``, whose formula it plays by."""
+
+    policy: IndexPolicy
+
+    @property
+    def spreads(self) -> bool:  # type: ignore[override]
+        return self.policy.spreads
+
+    @property
+    def rests(self) -> bool:  # type: ignore[override]
+        return self.policy.rests
+
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        return self.policy.rounding
+
+    def check(self, spec: FiniteSpec) -> None:
+        check_score_inside(self, self.policy)
+        super().check(spec)
+        self.policy.check(spec)
+
+    def score(self, arms: Arms) -> jax.Array:
+        return self.policy.score(arms)
+
+
 def check_null_arm(owner: Policy, spec: FiniteSpec) -> None:
     """Refuse a world in which one cannot rest."""
     if not spec.null_arm:

@@ -761,6 +761,15 @@ class GameState(NamedTuple):
     weight: jax.Array  # f32[J]: ln(y_j / y of the dummy)
 
 
+class Move(NamedTuple):
+    """What a move against the resources goes by."""
+
+    estimates: Estimates
+    price: jax.Array  # f32[J]: Z y
+    rounds: jax.Array  # f32[]: T
+    may_rest: jax.Array  # bool[]
+
+
 @pytree
 class _Game(_Linear):
     """Weights y of the resources and a dummy against the arms: what :class:`LinCBwK` and
@@ -784,16 +793,8 @@ class _Game(_Linear):
         )
 
     @abstractmethod
-    def play(
-        self,
-        state: GameState,
-        estimates: Estimates,
-        price: jax.Array,
-        rounds: jax.Array,
-        key: jax.Array,
-        view: View,
-    ) -> jax.Array:
-        """The arm, K for the null arm; ``price`` is Z y ``f32[J]``, ``rounds`` T."""
+    def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
+        """The arm, K for the null arm."""
 
     def select_while_open(
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
@@ -818,8 +819,8 @@ class _Game(_Linear):
             total = total + share[j]
         scale = 1 / jnp.min(pace) if policy.scale is None else policy.scale
         state = state._replace(budget=budget, money=now, weight=weight)
-        estimates = policy.estimates(state.model, view)
-        return state, policy.play(state, estimates, scale * share / total, rounds, key, view)
+        estimates, price = policy.estimates(state.model, view), scale * share / total
+        return state, policy.play(Move(estimates, price, rounds, state.may_rest), key, view)
 
 
 @pytree
@@ -857,24 +858,15 @@ class LinCBwK(_Game):
 
     beta: ArrayLike = leaf(default=1.0, at_least=0)
 
-    def play(
-        self,
-        state: GameState,
-        estimates: Estimates,
-        price: jax.Array,
-        rounds: jax.Array,
-        key: jax.Array,
-        view: View,
-    ) -> jax.Array:
+    def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
         """The best response to y."""
-        net = jnp.minimum(estimates.reward + self.beta * estimates.width, 1)
-        for j in range(price.shape[0]):
-            net = net - price[j] * jnp.maximum(
-                estimates.cost[:, j] - self.beta * estimates.width, 0
-            )
+        estimates, above = now.estimates, self.beta * now.estimates.width
+        net = jnp.minimum(estimates.reward + above, 1)
+        for j in range(now.price.shape[0]):
+            net = net - now.price[j] * jnp.maximum(estimates.cost[:, j] - above, 0)
         arm = largest(net, key, view)
         is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return _rested(arm, state.may_rest & jnp.any(is_best & (net <= 0)), net.shape[0])
+        return _rested(arm, now.may_rest & jnp.any(is_best & (net <= 0)), net.shape[0])
 
 
 @pytree
@@ -904,26 +896,15 @@ class SquareCBwK(_Game):
 
     greed: ArrayLike = leaf(default=None, above=0)
 
-    def play(
-        self,
-        state: GameState,
-        estimates: Estimates,
-        price: jax.Array,
-        rounds: jax.Array,
-        key: jax.Array,
-        view: View,
-    ) -> jax.Array:
+    def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
         """A draw, by one uniform of the round (role ``MIX``)."""
-        net, arms = estimates.reward, estimates.reward.shape[0]
-        for j in range(price.shape[0]):
-            net = net - price[j] * estimates.cost[:, j]
-        d = estimates.rows.shape[1] - 1
-        greed = (
-            2 * jnp.sqrt(arms * rounds / (d * jnp.log(rounds)))
-            if self.greed is None
-            else self.greed
-        )
-        chance = self.probabilities(net, view.available, state.may_rest, greed)
+        net, arms = now.estimates.reward, now.estimates.reward.shape[0]
+        for j in range(now.price.shape[0]):
+            net = net - now.price[j] * now.estimates.cost[:, j]
+        d, greed = now.estimates.rows.shape[1] - 1, self.greed
+        if greed is None:
+            greed = 2 * jnp.sqrt(arms * now.rounds / (d * jnp.log(now.rounds)))
+        chance = self.probabilities(net, view.available, now.may_rest, greed)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         arm, total = jnp.int32(0), jnp.float32(0)
         for k in range(arms):  # as many arms and the null arm as lie below the uniform

@@ -10,13 +10,13 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import arm_statistics, ticks
-from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import IndexPolicy, check_score_inside, chooses_by_score
+from jaxbandits.policies.base import AroundIndex, IndexPolicy, chooses_by_score
 from jaxbandits.policies.wrappers import Around
 
 # --- A history: how often each arm was pulled before the first round, and what it brought
@@ -129,7 +129,7 @@ def experienced(policy: Policy, history: History) -> Policy:
 
 
 @pytree
-class ExperiencedIndex(IndexPolicy):
+class ExperiencedIndex(AroundIndex):
     """An index policy that starts from a history; made by :func:`experienced`."""
 
     policy: IndexPolicy = leaf()
@@ -139,26 +139,16 @@ class ExperiencedIndex(IndexPolicy):
     called: ClassVar[str] = "{} from a history"
 
     @property
-    def spreads(self) -> bool:  # type: ignore[override]
-        return self.policy.spreads
-
-    @property
     def rests(self) -> bool:  # type: ignore[override]
         return self.policy.rests
-
-    @property
-    def rounding(self) -> float:  # type: ignore[override]
-        return self.policy.rounding
 
     @property
     def leaps_up_to(self) -> int:  # type: ignore[override]
         return self.policy.leaps_up_to
 
     def check(self, spec: FiniteSpec) -> None:
-        check_score_inside(self, self.policy)
         super().check(spec)
         _check_arms(self.history, spec)
-        self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
@@ -175,9 +165,6 @@ class ExperiencedIndex(IndexPolicy):
     def own_round(self, round: jax.Array) -> jax.Array:
         """The round as the policy inside counts it: rounds of the history come first."""
         return round + (self.earlier if self.history is None else self.history.rounds)
-
-    def score(self, arms: Arms) -> jax.Array:
-        return self.policy.score(arms)
 
 
 @pytree

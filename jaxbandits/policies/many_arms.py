@@ -9,45 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, positive
-from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import NEVER, Status, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS
-from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, check_score_inside
+from jaxbandits.policies.base import AroundIndex, Exploration, IndexPolicy, LogExploration
 from jaxbandits.policies.ucb import RCB
 
 _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number
 
 
-class ManyArms(IndexPolicy):
-    """An index policy that some of the arms take part in; the formula is that of the policy inside."""
-
-    policy: IndexPolicy
-
-    @property
-    def spreads(self) -> bool:  # type: ignore[override]
-        return self.policy.spreads
-
-    @property
-    def rests(self) -> bool:  # type: ignore[override]
-        return self.policy.rests
-
-    @property
-    def rounding(self) -> float:  # type: ignore[override]
-        return self.policy.rounding
-
-    def check(self, spec: FiniteSpec) -> None:
-        check_score_inside(self, self.policy)
-        self.policy.check(spec)
-
-    def score(self, arms: Arms) -> jax.Array:
-        return self.policy.score(arms)
-
-
 @pytree
-class SampledArms(ManyArms):
+class SampledArms(AroundIndex):
     """The first K arms of a reservoir, and an index policy on them: RCB-I with RCB, UCB-V(∞) with
     UCB-V.
 
@@ -96,7 +71,7 @@ class SampledArms(ManyArms):
 
 
 @pytree
-class ArmIncreasing(ManyArms):
+class ArmIncreasing(AroundIndex):
     """The arm-increasing rule: a new arm whenever there are fewer than t^e; it is played at once.
 
     .. math:: K_{t-1} < t^{e(\\beta)}, \\qquad e = \\beta/2 \\text{ if } \\beta < 1, \\quad

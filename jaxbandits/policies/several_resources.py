@@ -170,6 +170,7 @@ def budgets_now(
         raise InputError(
             f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
         )
+    # Only round 1 shows whole budgets, later views what is left of them: they are kept in the state.
     now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
     every = (ticks.to_float(budget)[:count], ticks.to_float(money))
@@ -293,6 +294,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
             return state
         if arm is None:
             return state._replace(bounds=self.limits(learnt, jnp.int32(1)))
+        # One arm learnt: its row is a table of one arm, and its new bounds go where the old ones were.
         row = jax.tree.map(lambda x: x.at[arm].get(mode="clip")[None], learnt)
         is_arm = jax.lax.iota(jnp.int32, learnt.pulls.shape[0]) == arm
         both = zip(state.bounds, self.limits(row, jnp.int32(1)), strict=True)
@@ -331,12 +333,14 @@ class PrimalDualBwK(_ArmsOfSeveral):
             (self, amounts.budget, ticks.to_float(state.used))
         )
         m = budgets.shape[0]
+        # All resources in units of the scarcest budget, as the paper scales them
         smallest = jnp.min(budgets)
         rate = jnp.log1p(policy.rate * jnp.sqrt(np.float32(np.log(m)) / smallest))
         if amounts.timed:
             used = jnp.append(used, state.rounds.astype(jnp.float32))
         share = smallest / budgets
         log = rate * share * used
+        # A common factor of all weights changes no choice: over the largest none overflows.
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
         # One after the other: a reduction may add in another order in another program
@@ -414,8 +418,11 @@ class _ByProgram(Policy):
         state = state._replace(budget=budget)
         mu, cost = self.believed(state, key, view)
         room = amounts.rest if self.update_budgets else amounts.budget
+        # One row of the program for each resource; only the ratios of the right sides count, near 1
+        # where float32 is finest.
         rows, limit = [cost[:, j] for j in range(cost.shape[1])], room / jnp.max(room)
         if amounts.timed:
+            # With a horizon it is the program of a mean round, in which time is Σ x ≤ 1.
             rows.append(jnp.ones_like(mu))
             limit = jnp.append(self.share() * room[:-1] / room[-1], 1)
         mu, *arguments = jax.lax.optimization_barrier((mu, jnp.stack(rows), limit, view.available))
@@ -826,7 +833,7 @@ class LagrangeBwK(Policy):
         cost = jnp.append(ticks.ticks_to_float(jnp.atleast_1d(feedback.cost)), 1)
         reach = policy.ratio * budget[-1] / budget
         largest_reach = jnp.max(reach)
-        # [m]
+        # g [m], the payoff of the pulled arm against each resource, scaled to [0, 1]
         gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (
             1 + largest_reach
         )
@@ -836,6 +843,7 @@ class LagrangeBwK(Policy):
         total = state.arms + jnp.where(
             available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0
         )
+        # Of both sums only differences count: kept small, float32 keeps them fine.
         total = total - jnp.max(jnp.where(available, total, -jnp.inf))
         losses = state.resources + gain
         return state._replace(arms=total, resources=losses - jnp.min(losses))
@@ -849,6 +857,7 @@ class LagrangeBwK(Policy):
         scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
             key, view.round, p.shape[0]
         )
+        # Hedge draws a resource: as many as lie below the coin, summed one after the other.
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
         weight = jnp.exp(-rate * state.resources)

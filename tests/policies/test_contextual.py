@@ -25,7 +25,7 @@ from jaxbandits.policies import (
     SquareCBwK,
     Standardised,
 )
-from jaxbandits.policies.contextual import GameState
+from jaxbandits.policies.contextual import Move
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting
 
@@ -118,9 +118,8 @@ def test_games_by_hand() -> None:
         *(np.asarray(x, np.float64) for x in estimates[1:]), 0.05, 4, np.array([0.6])
     )
     np.testing.assert_allclose(net, [0.150164, -0.359146], atol=2e-6)
-    no, nothing = jnp.bool_(False), ticks.zero((1,))
-    state = GameState(model, no, ticks.zero((2,)), nothing, jnp.zeros(1))
-    assert int(game.play(state, estimates, price, jnp.float32(1000), KEY, view())) == 0
+    now = Move(estimates, price, jnp.float32(1000), jnp.bool_(False))
+    assert int(game.play(now, KEY, view())) == 0
     square = SquareCBwK(ridge=2.0, free=0.01)
     greed = 2 * np.sqrt(2 * 1000 / (2 * np.log(1000)))
     assert greed == pytest.approx(24.063651, abs=1e-6)
