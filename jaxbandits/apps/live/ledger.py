@@ -733,7 +733,9 @@ class ServiceLedger:
         )
         self._adopt(setup, version + 1)
         for account in setup.accounts:
-            self._reckon(account, now, *books.get(account.name, (None, 0, 0)))
+            book = books.get(account.name, (None, 0, 0))
+            if book[0] is None or book[0].plain != account.plain:
+                self._reckon(account, now, *book)
         for request in requests:
             self.charge(request, request["held"], 1)
         for account in setup.accounts:
