@@ -49,7 +49,7 @@ HANDED_BACK = {
     "Evidence": "comparison.read_arms", "Exact": "oracles.evaluate", "Feedback": "testing.episode",
     "Instance": "comparison.compare", "InputError": "core.bad", "Interrupted": "raised at Ctrl-C",
     "KeptOut": "comparison.read_arms", "Ledger": "core.post", "Misuse": "raised by live.Agent",
-    "Observation": "live.start", "Outcome": "core.post", "PairAction": "environments.CensoredArms",
+    "Observation": "testing.episode", "Outcome": "core.post", "PairAction": "environments.CensoredArms",
     "Pulls": "comparison.read_arms", "Result": "simulate",
     "RevealedSpec": "environments.RevealConsumption", "Role": "core.streams.policy_words",
     "Settled": "raised by live.Agent", "Status": "simulate", "Step": "testing.episode",
@@ -57,7 +57,7 @@ HANDED_BACK = {
     "Ticket": "live.Agent", "Total": "core.ticks", "Trajectory": "rollout", "Tuned": "tune",
     "Unpayable": "raised by live.Agent", "UnfinishedError": "raised by sweep",
     "StoppingRule": "compare",
-    "gymnax_environment": "a block that is not run: gymnax may be missing", "View": "live.start",
+    "gymnax_environment": "a block that is not run: gymnax may be missing", "View": "testing.episode",
 }  # fmt: skip
 # Bases to derive from: their example is a page that derives from them, or a class of this package.
 DERIVED_FROM = {

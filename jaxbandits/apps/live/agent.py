@@ -23,15 +23,7 @@ import numpy as np
 
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import (
-    FORMAT,
-    OPENED,
-    UPGRADE,
-    ServiceLedger,
-    Setup,
-    place_of,
-    unit_of,
-)
+from jaxbandits.apps.live.ledger import FORMAT, UPGRADE, ServiceLedger, Setup, format_of, place_of
 from jaxbandits.apps.live.program import of_one_setting, policy_of
 from jaxbandits.apps.live.terms import (
     BILLION,
@@ -175,7 +167,7 @@ class Agent:
         terms |= dict(reward_bound=reward_bound, start=start, context=context)
         arguments = checked_terms(terms, arms) | {"key": words.tolist()}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
-        setup = Setup(arguments | {"unit": unit_of(arguments)}, list(arguments["arms"]), policy)
+        setup = Setup(arguments, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
         with self._transaction(serving=False) as ledger:
             if fresh := not ledger.row("SELECT 1 FROM sqlite_master"):
@@ -233,13 +225,10 @@ class Agent:
                 self._inode = place_of(self._place)
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
-            (version,) = db.execute("PRAGMA user_version").fetchone()
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 # A call changes a few bytes on each of six pages
                 db.execute("PRAGMA page_size = 1024")
-            elif version not in OPENED:
-                raise bad("file", str(file), f"a file of an agent, of format {FORMAT}")
-            elif version != FORMAT:
+            elif format_of(db) != FORMAT:
                 db.executescript(UPGRADE)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
@@ -247,9 +236,8 @@ class Agent:
             # SQLite's pauses grow to 100 ms: _transaction asks again instead
             db.execute("PRAGMA busy_timeout = 1")
         except OSError as problem:
-            raise bad(
-                "file", str(file), f"a file that can be written ({problem.strerror or problem})"
-            ) from None
+            must = f"a file that can be written ({problem.strerror or problem})"
+            raise bad("file", str(file), must) from None
         except sqlite3.Error as problem:
             raise bad("file", str(file), f"a new file, or one of an agent ({problem})") from None
         self._ledger = ServiceLedger(db, policy)

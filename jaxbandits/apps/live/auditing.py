@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.apps.live.ledger import FORMAT, OPENED, ServiceLedger, place_of
+from jaxbandits.apps.live.ledger import ServiceLedger, format_of, place_of
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency, path_of
 from jaxbandits.core import arm_statistics, streams
@@ -60,10 +60,7 @@ def _connected(place: Path) -> Iterator[sqlite3.Connection]:
     """A connection that only reads."""
     with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
         db.isolation_level = None
-        if db.execute("PRAGMA user_version").fetchone()[0] not in OPENED:
-            raise sqlite3.DatabaseError(
-                f"it must be of format {FORMAT}; a log of version 1.1 is not read"
-            )
+        format_of(db)
         yield db
 
 

@@ -30,7 +30,6 @@ from jaxbandits.core.protocol import Policy, View
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
 FORMAT = 7
-OPENED = (6, FORMAT)
 SCHEMA = """
 -- one row: the terms that hold, and the arguments of whoever made an agent of this file last
 CREATE TABLE terms (version INTEGER, text TEXT, arguments TEXT);
@@ -96,6 +95,14 @@ def dumped(x: Any) -> str:
     return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
 
 
+def format_of(db: sqlite3.Connection) -> int:
+    """That of a file, if it is one of an agent."""
+    (number,) = db.execute("PRAGMA user_version").fetchone()
+    if number not in (6, FORMAT):
+        raise sqlite3.DatabaseError(f"it must be of format {FORMAT}")
+    return number
+
+
 def place_of(file: Path) -> int:
     """The number of a file that is there, with one name: beside each name SQLite keeps a log."""
     status = file.stat()
@@ -105,11 +112,6 @@ def place_of(file: Path) -> int:
             "file", str(file), f"{names}: each name would have a log, and an account, of its own"
         )
     return status.st_ino
-
-
-def unit_of(terms: Mapping[str, Any]) -> int:
-    """The cost that is 1 for the policy: the largest bound there ever was."""
-    return max(max(terms["arms"].values(), default=0), terms.get("unit", 0)) or BILLION
 
 
 def numbers_of(context: bytes | None) -> np.ndarray | None:
@@ -144,7 +146,9 @@ class Setup:
     """All that a call needs to know of one version of the terms."""
 
     def __init__(self, terms: dict[str, Any], names: Sequence[str], policy: Policy):
-        self.terms, self.names, self.policy, self.unit = terms, list(names), policy, terms["unit"]
+        # The cost that is 1 for the policy: the largest bound there ever was
+        self.unit = max((*terms["arms"].values(), terms.get("unit", 0))) or BILLION
+        self.terms, self.names, self.policy = terms | {"unit": self.unit}, list(names), policy
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
         self.accounts = [
@@ -203,7 +207,7 @@ class Setup:
             in_ticks = np.array(
                 [[min(x * ticks.ONE // self.unit, _LARGEST_TOTAL) for x in row] for row in amounts]
             )
-            rest, granted, amount = map(ticks.split, in_ticks)
+            rest, granted, amount = map(ticks.Total, *ticks.split(in_ticks))
             ahead = np.array([requests, total], np.int32)
             parts: Any = *rest, granted, amount, None, *ahead, self._carries, bound, self._scope
             allowance = Allowance(*parts)
@@ -279,7 +283,7 @@ class ServiceLedger:
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
-        self._version = 0
+        self._version, self._tidied = 0, -math.inf
         self._forecast: tuple[Any, Any] = None, None
         self.setup: Setup
         self.service: dict[str, Any]
@@ -628,6 +632,9 @@ class ServiceLedger:
         is too old, keep one and delete.
         """
         retention = self.setup.terms["retention"]
+        if abs(now - self._tidied) < retention / 100:
+            return
+        self._tidied = now
         unkept, is_old = self.row(
             "SELECT (SELECT t FROM events WHERE n > (SELECT max(event) FROM states) ORDER BY n LIMIT 1),"
             "(SELECT max(event) FROM states WHERE t <= ?) >= (SELECT min(n) FROM events)",
@@ -699,7 +706,7 @@ class ServiceLedger:
             raise InputError(
                 f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
             )
-        return terms | {"unit": unit_of(terms)}, names
+        return terms, names
 
     def pupil(self, setup: Setup) -> Pupil | None:
         """Who learns anew, where what was learnt is of no use under other terms."""
@@ -726,7 +733,9 @@ class ServiceLedger:
         )
         self._adopt(setup, version + 1)
         for account in setup.accounts:
-            self._reckon(account, now, *books.get(account.name, (None, 0, 0)))
+            book = books.get(account.name, (None, 0, 0))
+            if book[0] is None or book[0].plain != account.plain:
+                self._reckon(account, now, *book)
         for request in requests:
             self.charge(request, request["held"], 1)
         for account in setup.accounts:

@@ -215,6 +215,10 @@ def test_the_ledger_is_that_of_decimals() -> None:
             )
         periods += len(by_period)
     assert periods > 20 and not any(agent.overspent().values())
+    left = agent.left()
+    agent.change(budgets=[dataclasses.replace(x, name=f"{x.name} anew") for x in BUDGETS[:2]])
+    # What each request has paid is what the periods say
+    assert [*agent.left().values()] == [left[x.name] for x in BUDGETS[:2]] != [3.0, 0.5]
 
 
 def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:

@@ -123,7 +123,7 @@ def test_another_file_is_refused_in_one_line(file: Path, content: bytes) -> None
     with pytest.raises(jb.InputError, match=r"file: .*no.db' given"):
         Agent.load(file.parent / "no.db")
     sqlite3.connect(file.parent / "other.db").execute("CREATE TABLE mine (x)")
-    with pytest.raises(jb.InputError, match="of an agent, of format 7"):
+    with pytest.raises(jb.InputError, match=r"of an agent \(it must be of format 7"):
         new_agent(Clock(), file=file.parent / "other.db")
 
 
