@@ -264,7 +264,10 @@ def _play(
 
     def chunk(now: _Chunks) -> _Chunks:
         takes = environment, lanes, now.carry, now.tuner, limits.chunk
-        carry, tuner = in_one_piece(engine.native_chunk, *takes) if native else engine.chunk(*takes)
+        if native:
+            carry, tuner = in_one_piece(getattr(engine, "native_chunk", engine.chunk), *takes)
+        else:
+            carry, tuner = engine.chunk(*takes)
         # Lanes that reached a mark have waited for this; the next chunk plays them on.
         return _Chunks(write(lanes, carry), tuner, now.done + 1)
 

@@ -629,6 +629,3 @@ def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
         gained = mean_lead * -jnp.expm1(length * jnp.log1p(-1 / (mean_lead + 1)))
         speeds.append(gained / (aimed + overhead + length * pull))
     return jnp.argmax(jnp.stack(speeds)).astype(jnp.int32)
-
-
-native_chunk = chunk

@@ -390,6 +390,3 @@ def chunk(
 
     done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.target))
     return done.carry, MergeTuner(done.target)
-
-
-native_chunk = chunk
