@@ -60,7 +60,7 @@ def _instrument(spent):
     import jax.monitoring
 
     from jaxbandits._engine import pool
-    from jaxbandits.apps import drawing
+    from jaxbandits import _plots
 
     kinds = {
         "jaxpr_trace_duration": "trace",
@@ -100,7 +100,7 @@ def _instrument(spent):
         return play, which
 
     pool.Queue._prepared = prepared  # type: ignore[method-assign]
-    drawing.DrawingProcess._draw_apart = timed(drawing.DrawingProcess._draw_apart, "draw")  # type: ignore[method-assign]
+    _plots.encoded = timed(_plots.encoded, "draw")
 
 
 def demo(cache):

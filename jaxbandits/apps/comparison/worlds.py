@@ -35,7 +35,6 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits._numerics import arrays
 from jaxbandits.apps.comparison.arms_table import (
     ArmsTable,
     Daily,
@@ -44,13 +43,10 @@ from jaxbandits.apps.comparison.arms_table import (
     Instance,
     money_cost,
 )
-from jaxbandits.core import streams, ticks
-from jaxbandits.core.arm_statistics import beside
-from jaxbandits.core.checks import InputError, bad, quoted
-from jaxbandits.core.pytrees import leaf, pytree
-from jaxbandits.core.streams import Domain
+from jaxbandits.core import Domain, InputError, bad, leaf, pytree, streams, ticks
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
 from jaxbandits.environments.table import RequestTable, RowOrder
+from jaxbandits.tools import beside, quoted
 
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
@@ -723,7 +719,7 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
 class WeightedRows(RowOrder):
     """A row drawn each round, with a probability of its own."""
 
-    cumulative: arrays.ArrayLike = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
+    cumulative: Any = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         return drawn_row(lambda at: self.cumulative[at], rows, streams.words(key, round, 0)[0])
