@@ -576,13 +576,11 @@ def with_bounds(
     cost_cv: float,
     reward_max: float | None,
     cost_max: float | None,
-    grow_only: bool = False,
 ) -> ArmsTable:
     """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
-    bounded by the largest mean of any draw of its instance, with the noise around it. With
-    ``grow_only`` no bound becomes smaller than it is.
+    bounded by the largest mean of any draw of its instance, with the noise around it.
 
     Raises:
         InputError: a bound of the user below what may be drawn.
@@ -599,10 +597,6 @@ def with_bounds(
             cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
         )
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
-    if grow_only:
-        needed = np.maximum(
-            needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances]
-        )
     for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if bound is not None and bound < (lowest := needed[:, column].max()):
             raise bad(
