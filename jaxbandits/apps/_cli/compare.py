@@ -315,6 +315,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     runs).
     """
     from jaxbandits.apps import comparison as desk
+    from jaxbandits.apps.comparison.comparison import put_all
+    from jaxbandits.apps.comparison.plan import with_baselines
     from jaxbandits.tools import check_folder, usual_progress
 
     policies, notes = chosen_policies(arguments)
@@ -325,12 +327,12 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     with console.named_as_options({*vars(arguments), *arguments.parameters}):
         plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
     progress = usual_progress(arguments.progress)
-    comparison = desk.run_plan(desk.with_baselines(plan), progress=progress)
+    comparison = desk.run_plan(with_baselines(plan), progress=progress)
     paths = list[Path]()
     try:
         # Numbers are written first, for the runs took the longest; then comes what is to be read.
         about = {"command": command, "arguments": vars(arguments)}
-        paths += desk.put_all(out, comparison.numbers(about))
+        paths += put_all(out, comparison.numbers(about))
         answer = desk.answer_of(comparison, progress=progress)
         say("\n\n".join([desk.markdown(answer), *notes]))
         desk.write_report(answer, out, command, about, progress)

@@ -33,7 +33,12 @@ _PANELS, _PARTS, _PARTS_OF_ONE, _POINTS = 6, 5, 7, 4  # of the picture of the mo
 
 
 def markdown(answer: Answer, rows: int = 12) -> str:
-    """The answer first, then what it is made of."""
+    """An answer as Markdown, with so many rows of each table: what comes first is the answer.
+
+    Example:
+        >>> from jaxbandits.apps.comparison import answer_of, markdown
+        >>> print(markdown(answer_of(found)))      # doctest: +SKIP
+    """
     comparison, data = answer.comparison, answer.data
     plan, several = comparison.plan, len(comparison.plan.table.instances) > 1
     parts = [_in_short(answer), _of_mixture(answer), *(f"Warning: {x}." for x in answer.warnings)]
