@@ -59,8 +59,8 @@ def _instrument(spent):
     """
     import jax.monitoring
 
-    from jaxbandits._engine import pool
     from jaxbandits import _plots
+    from jaxbandits._engine import pool
 
     kinds = {
         "jaxpr_trace_duration": "trace",
