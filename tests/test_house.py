@@ -46,6 +46,7 @@ FLOORS = (
     ("oracles", "result", "simulation", "trajectory"),
     ("interfaces", "gradients", "logs", "testing", "sweeps"),
     ("tuning",),
+    ("tools",),
     ("apps.comparison", "apps.live"),
     ("apps.citing",),
     ("apps._cli", "apps"),
@@ -161,6 +162,22 @@ def test_the_service_stands_on_public_rooms_only() -> None:
     assert len(service) > 5 and len(taken) > 20
     assert not [x for x in taken if re.search(r"(^|\.)_(?!_)", ".".join(x))]
     assert re.search(r"(^|\.)_(?!_)", "jaxbandits._files.path_of")  # it can fail
+
+
+SEAMLESS = ("apps.comparison", "apps._cli")  # rooms that stand on what is public
+
+
+def test_what_is_built_on_the_simulator_takes_its_public_names_only() -> None:
+    """No underscore of the simulator, and of ``core`` what the folder hands on."""
+    rooms = [name for name in MODULES if "." in name and room(name) in SEAMLESS]
+    for name in rooms:
+        for module, part in imported(name):
+            outside = [x for x in (*module.split(".")[1:], part) if x]
+            if outside[:1] == ["apps"] or (module == "jaxbandits" and part == "__version__"):
+                continue
+            assert not [x for x in outside if x.startswith("_")], (name, module, part)
+            assert outside[:1] != ["core"] or part in LAZY["jaxbandits.core"], (name, module, part)
+    assert len(rooms) > 10
 
 
 @pytest.mark.parametrize("name", sorted(name for name in PACKAGES if not re.search(r"\._", name)))

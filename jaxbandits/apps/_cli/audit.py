@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jaxbandits._tables import count_of, line
 from jaxbandits.apps._cli.console import Parser, say
+from jaxbandits.tools import count_of, line
 
 
 def parser() -> Parser:

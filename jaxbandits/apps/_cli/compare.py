@@ -27,7 +27,7 @@ from jaxbandits.apps._cli.console import (
     whole_in,
 )
 from jaxbandits.apps.comparison import names
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core import InputError, bad
 
 if TYPE_CHECKING:
     from jaxbandits import Policy
@@ -75,7 +75,9 @@ def add_options(command: Parser, table: str, **more: Mapping[str, Any]) -> None:
         name, metavar, about = text.split("  ", 2)
         words = metavar.split("|")
         convert = name_in(words) if len(words) > 1 else str
-        options = {"type": convert, "metavar": metavar, "help": about} | dict(more.get(name, {}))
+        options: dict[str, Any] = {"type": convert, "metavar": metavar, "help": about} | dict(
+            more.get(name, {})
+        )
         command.add_argument(f"--{name}", **options)
 
 
@@ -177,7 +179,7 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
 
 def _fields(kind: type[Policy]) -> dict[str, bool]:
     """The parameters of a policy, and whether each must be given."""
-    from jaxbandits.core.pytrees import leaf_fields
+    from jaxbandits.tools import leaf_fields
 
     return {x.name: x.default is dataclasses.MISSING for x in leaf_fields(kind)}
 
@@ -311,9 +313,10 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the
     runs).
     """
-    from jaxbandits._files import check_folder
-    from jaxbandits._progress import usual_progress
     from jaxbandits.apps import comparison as desk
+    from jaxbandits.apps.comparison.comparison import put_all
+    from jaxbandits.apps.comparison.plan import with_baselines
+    from jaxbandits.tools import check_folder, usual_progress
 
     policies, notes = chosen_policies(arguments)
     out, command = Path(arguments.out), shlex.join(["jaxbandits", *argv])
@@ -323,12 +326,12 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     with console.named_as_options({*vars(arguments), *arguments.parameters}):
         plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
     progress = usual_progress(arguments.progress)
-    comparison = desk.run_plan(desk.with_baselines(plan), progress=progress)
+    comparison = desk.run_plan(with_baselines(plan), progress=progress)
     paths = list[Path]()
     try:
         # Numbers are written first, for the runs took the longest; then comes what is to be read.
         about = {"command": command, "arguments": vars(arguments)}
-        paths += desk.put_all(out, comparison.numbers(about))
+        paths += put_all(out, comparison.numbers(about))
         answer = desk.answer_of(comparison, progress=progress)
         say("\n\n".join([desk.markdown(answer), *notes]))
         desk.write_report(answer, out, command, about, progress)

@@ -22,10 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jaxbandits._names import nearest
-from jaxbandits._tables import line
-from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, quoted
+from jaxbandits.core import InputError
+from jaxbandits.tools import line, nearest, quoted
 
 _MISSING = "the following arguments are required: "  # argparse's words
 
@@ -253,7 +251,7 @@ def keep_programs() -> None:
     """
     import jax
 
-    from jaxbandits._engine import programs
+    from jaxbandits.tools import keep_programs_in, processor
 
     setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
     is_off = setting.lower() in ("off", "false", "no", "0")
@@ -261,13 +259,13 @@ def keep_programs() -> None:
         return
     base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
-    kind = f"{checks.processor()}-jax-{jax.__version__}"
+    kind = f"{processor()}-jax-{jax.__version__}"
     folder = Path(base).expanduser() / "programs" / kind
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:
         return
-    programs.FOLDER = folder
+    keep_programs_in(folder)
     # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read.
     for name, value in (
         ("compilation_cache_dir", str(folder)),

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jaxbandits._tables import NumberStyle, Table, count_of, line
 from jaxbandits.apps._cli.compare import FORMATS, add_reading, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
+from jaxbandits.tools import NumberStyle, Table, count_of, line
 
 if TYPE_CHECKING:
     from jaxbandits.apps.comparison import ArmsTable, Instance

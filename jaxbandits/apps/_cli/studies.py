@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._files import check_folder, finished
+from jaxbandits import tools
 from jaxbandits.apps._cli.console import say, unwritten
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.environments import FiniteArms
@@ -29,7 +29,7 @@ _MONEY, _APART = 300.0, 1.1  # for each group of ads; by which factor θ is move
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Three studies in three pictures and a few lines each; the exit code is 0 or 1."""
     out = Path(arguments.out)
-    check_folder("--out", arguments.out, FILES, "demo")
+    tools.check_folder("--out", arguments.out, FILES, "demo")
     try:
         out.mkdir(parents=True, exist_ok=True)
         arms, budget = _ads()
@@ -82,8 +82,6 @@ def _sensitivity(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
 
 def _slope(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
     """The estimated slope in θ beside the difference of two runs in the same worlds."""
-    from jaxbandits import _plots
-
     theta = np.geomspace(0.5, 8.0, 5)
     options: dict[str, Any] = {"key": jax.random.key(0), "replicates": 200}
     slope = policy_score.estimate(SoftElim(theta=theta), arms, budget, wrt="theta", **options)
@@ -94,17 +92,17 @@ def _slope(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
         "score function": (slope.gradient["theta"], slope.standard_error["theta"]),
         "difference on common random numbers": mean_and_error(apart),
     }
-    (figure, axes), lines = _plots.empty_figure(), []
+    (figure, axes), lines = tools.empty_figure(), []
     for number, (name, (values, errors)) in enumerate(ways.items()):
-        (colour, marker, _), middle = _plots.nth_look(number), values.mean(axis=1)
+        (colour, marker, _), middle = tools.nth_look(number), values.mean(axis=1)
         half = 1.96 * np.sqrt((errors**2).sum(axis=1)) / arms.instances
         look = {"color": colour, "fmt": marker, "capsize": 3, "label": name}
         axes.errorbar(theta * (1 + 0.03 * number), middle, half, **look)
         lines.append(f"{middle[1]:.3g} ± {half[1]:.2g} ({name})")
-    axes.axhline(0, color=_plots.BLACK, linewidth=0.8)
+    axes.axhline(0, color=tools.BLACK, linewidth=0.8)
     axes.set(xlabel="θ of SoftElim", ylabel="slope of the regret in θ (reward)", xscale="log")
-    _plots.label_grid(axes.xaxis, theta, log=True)
-    _plots.set_key(figure, *axes.get_legend_handles_labels())
-    finished(figure, out / FILES[2])
+    tools.label_grid(axes.xaxis, theta, log=True)
+    tools.set_key(figure, *axes.get_legend_handles_labels())
+    tools.finished(figure, out / FILES[2])
     say(f"3. Slope of SoftElim's regret at θ = {theta[1]:g}: {lines[0]},\n"
         f"   {lines[1]}.    {out / FILES[2]}")  # fmt: skip

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxbandits._tables import line
 from jaxbandits.apps._cli.console import Parser, complain, named_as_options, say, whole_in
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core import InputError, bad
+from jaxbandits.tools import line
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -60,10 +60,10 @@ def status_parser() -> Parser:
 
 def run_sweep(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
-    from jaxbandits._progress import usual_progress
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.report import summary
     from jaxbandits.sweeps.spec import load_spec, make_plan
+    from jaxbandits.tools import usual_progress
 
     out = arguments.out
     if not out and not arguments.dry_run:

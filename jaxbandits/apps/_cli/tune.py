@@ -22,7 +22,7 @@ from jaxbandits.apps._cli.console import (
     whole_in,
 )
 from jaxbandits.apps.comparison.names import TOTAL_BUDGET
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core import InputError, bad
 
 if TYPE_CHECKING:
     from jaxbandits import Policy
@@ -106,8 +106,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     import numpy as np
 
     from jaxbandits import tune
-    from jaxbandits._files import check_folder
-    from jaxbandits.core.settings import get
+    from jaxbandits.tools import check_folder, get
     from jaxbandits.tuning import FILES
 
     policy, names = _policy(arguments)
@@ -138,8 +137,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
     from jaxbandits.apps.comparison.plan import POLICIES
-    from jaxbandits.core.pytrees import leaf_fields
     from jaxbandits.policies import IndexPolicy, SoftIndex
+    from jaxbandits.tools import leaf_fields
 
     kind = POLICIES[arguments.policy]
     leaves = {field.name: field for field in leaf_fields(kind)}

@@ -12,12 +12,10 @@ from .comparison import Clearness as Clearness
 from .comparison import Comparison as Comparison
 from .comparison import Interrupted as Interrupted
 from .comparison import compare as compare
-from .comparison import put_all as put_all
 from .comparison import run_plan as run_plan
 from .plan import POLICIES as POLICIES
 from .plan import ComparisonPlan as ComparisonPlan
 from .plan import prepare as prepare
-from .plan import with_baselines as with_baselines
 from .report import markdown as markdown
 from .report import write_report as write_report
 from .request import NOISES as NOISES

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits._tables import NumberStyle, line
 from jaxbandits.apps.comparison import arms_table as nouns
 from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray
-from jaxbandits.core.checks import InputError, bad, brief, positive_number, quoted
+from jaxbandits.core import InputError, bad
+from jaxbandits.tools import NumberStyle, brief, line, positive_number, quoted
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
@@ -431,7 +431,7 @@ def _cell(text: str) -> _Cell:
             whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
         is_read = ((whole or "0") + (rest or "0")).isdecimal()
         values.append(below * float(f"{whole or 0}.{rest or 0}{e}{power}") if is_read else math.nan)
-    return _Cell(*values, (parts[3] or parts[6] or "").upper(), bool(parts[3]))
+    return _Cell(values[0], values[1], (parts[3] or parts[6] or "").upper(), bool(parts[3]))
 
 
 def _is_number(text: str) -> bool:
@@ -801,8 +801,8 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     known = {*sheet.titles}
     for n, title in enumerate(sheet.titles):
         words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
-        what, parts = next((pair for pair in words if pair[1]), ("", None))
-        arm = next(filter(None, parts.groups())).strip(" ()[]") if parts else title
+        what, found = next((pair for pair in words if pair[1]), ("", None))
+        arm = next(filter(None, found.groups())).strip(" ()[]") if found else title
         head = sheet.cells[n].iloc[:1000]
         filled, known = head[~_empty(head)], known | {arm}
         is_read = not _is_text(head) or 2 * sum(map(_is_number, filled)) > len(filled)

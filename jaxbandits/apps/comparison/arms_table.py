@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits._tables import NumberStyle
+from jaxbandits.tools import NumberStyle
 
 FloatArray = NDArray[np.float64]
 

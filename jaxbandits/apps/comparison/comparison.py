@@ -20,17 +20,13 @@ import jaxlib
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits import _files
-from jaxbandits._progress import Progress
-from jaxbandits._tables import Table, count_of
+from jaxbandits import tools
 from jaxbandits.apps.comparison import plan as plans
 from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money_cost
 from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, prepare
 from jaxbandits.apps.comparison.stopping import StoppingRule, ahead, most_earned
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
-from jaxbandits.core import ticks
-from jaxbandits.core.checks import door
-from jaxbandits.core.protocol import Policy, Status
+from jaxbandits.core import Policy, Status, ticks
 from jaxbandits.environments.finite import WithNullArm
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import (
@@ -42,6 +38,7 @@ from jaxbandits.statistics import (
     runs_needed,
     simultaneous_band,
 )
+from jaxbandits.tools import Progress, Table, count_of, door
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -188,7 +185,7 @@ class Comparison:
         """:meth:`table` as a data frame; ``.attrs["units"]`` has the file's units of its columns."""
         table = self.plan.table
         earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
-        return _files.of_rows(self.table(), earned | table.spent_units | {"pulls": "pulls"})
+        return tools.of_rows(self.table(), earned | table.spent_units | {"pulls": "pulls"})
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words;
@@ -273,7 +270,7 @@ class Comparison:
 
     def picture(self) -> bytes:
         """The mean regret against the money spent; a band holds its whole curve at 95 %."""
-        from jaxbandits import _plots
+        from jaxbandits import tools
 
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
@@ -282,7 +279,7 @@ class Comparison:
         scope = f"mean of {count} instances, " if count > 1 else ""
         unit = f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""
         curves = (x.transpose("setting", "mark").values for x in (band.value, band.low, band.high))
-        figure = _plots.line_chart(
+        figure = tools.line_chart(
             np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             list(self.plan.played.labels),
             list(curves),
@@ -290,7 +287,7 @@ class Comparison:
             across=f"budget spent per instance{unit}",
             up=f"regret [{table.reward_unit}]",
         )
-        return _plots.encoded(figure, "png")
+        return tools.encoded(figure, "png")
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same
@@ -363,7 +360,7 @@ def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> li
     """Write files into a folder, which is made if missing, each put in place whole; their paths."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        _files.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
+        tools.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
     return [Path(folder) / name for name in contents]
 
 

@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 import jaxbandits.policies as p
-from jaxbandits._engine.setup import mark_shares
 from jaxbandits.apps.comparison import names, worlds
 from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Evidence, Instance
@@ -27,15 +26,18 @@ from jaxbandits.apps.comparison.worlds import (
     run_arms,
 )
 from jaxbandits.constraints import AverageCost, TotalBudget
-from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, positive_number, refuse_misfit, whole_number
-from jaxbandits.core.protocol import Constraint, Policy
-from jaxbandits.core.pytrees import leaf_fields
-from jaxbandits.core.settings import Settings
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core import Constraint, FiniteSpec, InputError, Policy, bad, ticks
 from jaxbandits.environments.closing import Stocked
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
 from jaxbandits.environments.table import RequestTable
+from jaxbandits.tools import (
+    Settings,
+    leaf_fields,
+    mark_shares,
+    positive_number,
+    refuse_misfit,
+    whole_number,
+)
 
 
 def _classes(kind: Mapping[str, str]) -> Mapping[str, type[Policy]]:

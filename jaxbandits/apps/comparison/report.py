@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits import _plots
-from jaxbandits._tables import Table, count_of, line
+from jaxbandits import tools
 from jaxbandits.apps.comparison.answer import FEWEST, Answer, money_of_part
 from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
 from jaxbandits.apps.comparison.plan import BEST, MIXTURE, ComparisonPlan
 from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.statistics import invisible, mean
+from jaxbandits.tools import Table, count_of, line
 
 _EVERY = 2000  # rows of a table on the page, so that it opens at once
 _MOST_RANKS = 6  # settings side by side, instance by instance
@@ -33,7 +33,12 @@ _PANELS, _PARTS, _PARTS_OF_ONE, _POINTS = 6, 5, 7, 4  # of the picture of the mo
 
 
 def markdown(answer: Answer, rows: int = 12) -> str:
-    """The answer first, then what it is made of."""
+    """An answer as Markdown, with so many rows of each table: what comes first is the answer.
+
+    Example:
+        >>> from jaxbandits.apps.comparison import answer_of, markdown
+        >>> print(markdown(answer_of(found)))      # doctest: +SKIP
+    """
     comparison, data = answer.comparison, answer.data
     plan, several = comparison.plan, len(comparison.plan.table.instances) > 1
     parts = [_in_short(answer), _of_mixture(answer), *(f"Warning: {x}." for x in answer.warnings)]
@@ -475,7 +480,8 @@ def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
     for row in np.argsort(-data["earned_in"].values[0], kind="stable")[:_PANELS].tolist():
         spent, names = money[:, row, : len(instances[row].arms)], instances[row].arms
         order = np.argsort(-spent[-1], kind="stable")
-        largest, rest = (order[:limit], order[limit:]) if len(order) > limit + 1 else (order, [])
+        kept = limit if len(order) > limit + 1 else len(order)
+        largest, rest = order[:kept], order[kept:]
         heights, shown, others = spent[:, largest], [line(names[k]) for k in largest], ""
         if len(rest):
             heights, others = (
@@ -493,8 +499,8 @@ def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
     form = style.amount if style.symbol else partial(style.money, cents=False)
     budgets = plan.spending.budget * np.arange(1, _POINTS + 1) / _POINTS
-    figure = _plots.stacked(budgets, panels, across=across, up=f"money{unit}", number_format=form)
-    return _plots.encoded(figure, "png")
+    figure = tools.stacked(budgets, panels, across=across, up=f"money{unit}", number_format=form)
+    return tools.encoded(figure, "png")
 
 
 def results_picture(answer: Answer) -> bytes:
@@ -508,7 +514,7 @@ def results_picture(answer: Answer) -> bytes:
     estimate = mean(xarray.DataArray(every, dims=("curve", "replicate", "mark")), over="replicate")
     summed = f"sum over {count} instances, " if count > 1 else ""
     clock = "budget spent" if plan.spending.rounds is None else "budget that was due"
-    figure = _plots.line_chart(
+    figure = tools.line_chart(
         np.asarray(plan.spending.shares) * plan.spending.budget,
         answer.data["row"].values.tolist(),
         [part.values for part in (estimate.value, estimate.low, estimate.high)],
@@ -516,7 +522,7 @@ def results_picture(answer: Answer) -> bytes:
         across=f"{clock}{' in each instance' if count > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
     )
-    return _plots.encoded(figure, "png")
+    return tools.encoded(figure, "png")
 
 
 def _cost_unit(plan: ComparisonPlan) -> str:

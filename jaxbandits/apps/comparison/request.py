@@ -10,7 +10,8 @@ from typing import Any
 
 from jaxbandits.apps.comparison.stopping import CLAIMS, UNTIL, StoppingRule
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.core.checks import bad, positive_number, whole_number
+from jaxbandits.core import bad
+from jaxbandits.tools import positive_number, whole_number
 
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""

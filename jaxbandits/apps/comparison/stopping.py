@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits.apps.comparison.arms_table import money_cost
 from jaxbandits.apps.comparison.worlds import CountPosterior, LogPosterior
-from jaxbandits.core.checks import InputError
+from jaxbandits.core import InputError
 from jaxbandits.statistics import ClearPairs
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits._numerics import arrays
 from jaxbandits.apps.comparison.arms_table import (
     ArmsTable,
     Daily,
@@ -44,13 +43,10 @@ from jaxbandits.apps.comparison.arms_table import (
     Instance,
     money_cost,
 )
-from jaxbandits.core import streams, ticks
-from jaxbandits.core.arm_statistics import beside
-from jaxbandits.core.checks import InputError, bad, quoted
-from jaxbandits.core.pytrees import leaf, pytree
-from jaxbandits.core.streams import Domain
+from jaxbandits.core import Domain, InputError, bad, leaf, pytree, streams, ticks
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
 from jaxbandits.environments.table import RequestTable, RowOrder
+from jaxbandits.tools import beside, quoted
 
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
@@ -580,13 +576,11 @@ def with_bounds(
     cost_cv: float,
     reward_max: float | None,
     cost_max: float | None,
-    grow_only: bool = False,
 ) -> ArmsTable:
     """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
-    bounded by the largest mean of any draw of its instance, with the noise around it. With
-    ``grow_only`` no bound becomes smaller than it is.
+    bounded by the largest mean of any draw of its instance, with the noise around it.
 
     Raises:
         InputError: a bound of the user below what may be drawn.
@@ -603,10 +597,6 @@ def with_bounds(
             cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
         )
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
-    if grow_only:
-        needed = np.maximum(
-            needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances]
-        )
     for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if bound is not None and bound < (lowest := needed[:, column].max()):
             raise bad(
@@ -723,7 +713,7 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
 class WeightedRows(RowOrder):
     """A row drawn each round, with a probability of its own."""
 
-    cumulative: arrays.ArrayLike = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
+    cumulative: Any = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         return drawn_row(lambda at: self.cumulative[at], rows, streams.words(key, round, 0)[0])

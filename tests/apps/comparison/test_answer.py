@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_warnings_have_numbers(folder: Path) -> None:
     Path("ads.csv").write_text(
         "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
     )
-    asked = {"runs": 20, "growth": "none", "uncertainty": "given"}
+    asked: dict[str, Any] = {"runs": 20, "growth": "none", "uncertainty": "given"}
     given = answer_of(compare("ads.csv", 100.0, OmegaUCB(), **asked))
     assert given.warnings[0].startswith("'New' gets ") and "has 3 clicks" in given.warnings[0]
 
