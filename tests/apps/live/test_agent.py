@@ -134,7 +134,7 @@ def test_cents_are_cents(price: int) -> None:
                 lambda: 0.0, arms={"a": cost}, budgets=[Budget(amount, DAY)], policy=MUCB()
             )
             paid = 0
-            while (ticket := agent.choose()) is not None:
+            while paid <= times and (ticket := agent.choose()) is not None:
                 agent.learn(ticket, reward=1.0, cost=cost)
                 paid += 1
             assert paid == times and agent.left() == {"budget": 0.0} and agent.renews_at() == DAY
