@@ -175,6 +175,8 @@ def test_what_is_built_on_the_simulator_takes_its_public_names_only() -> None:
             outside = [x for x in (*module.split(".")[1:], part) if x]
             if outside[:1] == ["apps"] or (module == "jaxbandits" and part == "__version__"):
                 continue
+            if outside == ["_names", "attach"]:  # how a folder hands on its names
+                continue
             assert not [x for x in outside if x.startswith("_")], (name, module, part)
             assert outside[:1] != ["core"] or part in LAZY["jaxbandits.core"], (name, module, part)
     assert len(rooms) > 10
