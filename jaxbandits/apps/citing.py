@@ -59,15 +59,16 @@ def cite(policy: Policy | type[Policy] | str | Result | SweepResult | None = Non
         ...
         }
     """
+    classes: list[str] = []
     if isinstance(policy, (Result, SweepResult)):
         played = [policy] if isinstance(policy, Result) else list(policy.results.values())
-        software, classes = _software(played[0].about.jaxbandits, played[0].about.code), []
+        software = _software(played[0].about.jaxbandits, played[0].about.code)
         for about in (result.about for result in played):
             # a file of an earlier version says no more than the class of each policy
             for setting in about.classes or [[row["policy"]] for row in about.parameters]:
                 classes += setting
     else:
-        software, classes = _software(__version__), []
+        software = _software(__version__)
         for kind in _kinds(policy) if policy is not None else ():
             # A class of the user's has the papers of its nearest parent
             classes += nearest_class(kind)
