@@ -264,7 +264,10 @@ REFUSED: dict[str, dict[str, Any]] = {
     "action: 2 given; it must be one of arms, 0, 1": {"action": [0, 1, 2, 0], "arms": 2},
     "available: 'no for arm 1 in row 1'": {"available": [[True, False]] * 4},
     "action: [None] given; it must be the name": {"action": ["a", None, "b", "a"]},
-    "arms: ['a'] given; it must be names that are there once": {"action": ["a"] * 4, "arms": ["a", "a"]},
+    "arms: ['a'] given; it must be names that are there once": {
+        "action": ["a"] * 4,
+        "arms": ["a", "a"],
+    },
     "arms: 'ab' given; it must be K": {"action": ["a"] * 4, "arms": "ab"},
     "context: '[nan] in row 2' given": {"context": [[0.0], [1.0], [np.nan], [1.0]]},
     "context: 'shape (3, 2)' given": {"context": np.zeros((3, 2))},
@@ -324,7 +327,9 @@ def test_arms_that_are_not_there_are_not_taken() -> None:
 def test_runs_that_a_context_breaks_are_told() -> None:
     rng = np.random.default_rng(11)
     context = np.full((6000, 1), 1e30)
-    log = jb.Log.of(rng.integers(0, 3, 6000), np.full(6000, 0.5), 0.5, propensity="uniform", context=context)
+    log = jb.Log.of(
+        rng.integers(0, 3, 6000), np.full(6000, 0.5), 0.5, propensity="uniform", context=context
+    )
     with pytest.warns(UserWarning, match=r"replay: .* lanes ended with status invalid"):
         jb.replay(p.LinUCB(), log, jb.Horizon(50), key=KEY, marks=1)
 
