@@ -6,7 +6,6 @@ from ._files import finished as finished
 from ._files import of_rows as of_rows
 from ._files import write_whole as write_whole
 from ._names import nearest as nearest
-from ._plots import BLACK as BLACK
 from ._plots import empty_figure as empty_figure
 from ._plots import encoded as encoded
 from ._plots import label_grid as label_grid

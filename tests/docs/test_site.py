@@ -55,6 +55,7 @@ HANDED_BACK = {
     "RevealedSpec": "environments.RevealConsumption", "Role": "core.streams.policy_words",
     "Settled": "raised by live.Agent", "Status": "simulate", "Step": "testing.episode",
     "StorageError": "raised by sweep", "Subject": "testing.check_policy", "SweepResult": "sweep",
+    "AsLogged": "replay", "RuleValue": "off_policy",
     "Ticket": "live.Agent", "Total": "core.ticks", "Trajectory": "rollout", "Tuned": "tune",
     "Unpayable": "raised by live.Agent", "UnfinishedError": "raised by sweep",
     "StoppingRule": "compare",

@@ -99,7 +99,7 @@ def _slope(arms: FiniteArms, budget: TotalBudget, out: Path) -> None:
         look = {"color": colour, "fmt": marker, "capsize": 3, "label": name}
         axes.errorbar(theta * (1 + 0.03 * number), middle, half, **look)
         lines.append(f"{middle[1]:.3g} ± {half[1]:.2g} ({name})")
-    axes.axhline(0, color=tools.BLACK, linewidth=0.8)
+    axes.axhline(0, color="black", linewidth=0.8)
     axes.set(xlabel="θ of SoftElim", ylabel="slope of the regret in θ (reward)", xscale="log")
     tools.label_grid(axes.xaxis, theta, log=True)
     tools.set_key(figure, *axes.get_legend_handles_labels())
