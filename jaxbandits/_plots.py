@@ -407,6 +407,7 @@ def plain_numbers(axis: Any) -> None:
 
 
 def empty_figure(height: float = 4.8) -> tuple[Figure, Any]:
+    """A figure of one panel, and its axes."""
     figure = Picture(figsize=(8, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
