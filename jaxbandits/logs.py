@@ -23,14 +23,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._progress import unfinished
 from jaxbandits.constraints import Horizon, TotalBudget, rounds_of
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import (
-    bad,
-    booleans,
-    door,
-    in_float32,
-    numbers,
-    whole_number,
-)
+from jaxbandits.core.checks import bad, booleans, door, in_float32, numbers, whole_number
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import (
     Constraint,
