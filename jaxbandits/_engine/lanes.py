@@ -232,7 +232,12 @@ class _Lanes:
     def p_scan(self, e: Any, *ins: _Value) -> list[_Value]:
         """A loop of so many turns."""
         p, inner = e.params, e.params["jaxpr"]
-        n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
+        if "ft_in" in p:  # since jax 0.12
+            parts = p["ft_in"].update(range(len(ins))).unpack()
+            n, carried = (len(list(part)) for part in tuple(parts)[:2])
+        else:
+            n, carried = p["num_consts"], p["num_carry"]
+        m = n + carried
         before = [[v.each for v in part] for part in (ins[:n], ins[n:m], ins[m:])]
         each = _steady(inner.jaxpr, *before)
 

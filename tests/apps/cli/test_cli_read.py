@@ -78,7 +78,7 @@ def test_many_instances_and_names_that_write_to_the_terminal(
         ("read no.csv", "no.csv"),
         ("read ads.csv --columns nmae=a", "--columns: 'nmae' given; it must be one of"),
         ("read ads.csv", "read ads.csv --columns 'name=Kampania,pulls=Kliknięcia,reward=Konwersje,cost=Koszt'"),
-        (f"read ads.csv --columns {COLUMNS} --drop=--", "--drop: [[]] given"),
+        (f"read ads.csv --columns {COLUMNS} --drop=--", "--drop: "),  # [[]] or -- given, by version of Python
         ("tune --policy omega_ucb --budget 9 --columns name=a", "--columns: {'name': 'a'} given; it must be left out"),
         ("tune --policy omega_ucb --budget 9 --arms ads.csv --columns name=Nmae", "'name=Nmae' given; it must be"),
     ],
