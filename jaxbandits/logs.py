@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -123,7 +124,7 @@ class Log:
         else:
             _must(not isinstance(arms, str), "arms", arms, "K, or the names of all arms")
             names = tuple(range(whole_number("arms", arms, 1)) if isinstance(arms, int) else arms)
-            twice = [x for x in names if names.count(x) > 1]
+            twice = [name for name, count in Counter(names).items() if count > 1]
             _must(not twice, "arms", twice[:1], "names that are there once")
         n, k, place = len(given), len(names), {name: at for at, name in enumerate(names)}
         unknown = next((x for x in given.tolist() if x not in place), None)
@@ -480,9 +481,11 @@ def replay(
         layout = lay_out([*given, AsLogged()], world, constraint, replicates=parts, **options)
 
     results, short = [], []
+    fair, every = (_parts_of(log, some, parts) for some in (kept, order))
+    origin = origin_of(world, jax.local_devices()[0].device_kind)
     for number, task in enumerate(layout.tasks):
         logged = isinstance(task.policy, AsLogged)
-        rows, action = _parts_of(log, order if logged else kept, parts)
+        rows, action = every if logged else fair
         lanes = task.lanes(np.arange(task.order.size))
         part = task.places(np.arange(task.order.size))[2].astype(np.int32)
         lanes = lanes._replace(row=part)  # type: ignore[arg-type]
@@ -491,7 +494,6 @@ def replay(
         status = np.where(ended.status == Status.RUNNING, Status.ROUND_CAP, ended.status)
         accounts = scan.unpack(ended.rows, ended.account)
         ledger = scan.ledger_of(accounts, task.constraint, np.zeros(len(met), np.int32))
-        origin = origin_of(world, jax.local_devices()[0].device_kind)
         final = {**ended.final, "rows": met}
         place = dataclasses.replace(task, engine=sys.modules[__name__], environment=world)
         part_layout = dataclasses.replace(
