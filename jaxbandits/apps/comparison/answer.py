@@ -149,9 +149,7 @@ def _with_ends(title: str, dims: tuple[str, ...], spread: Spread) -> dict[str, A
 
 
 def _gains(reward: FloatArray) -> dict[str, Any]:
-    """How much the first of several rows, ``[row, instance, run]``, earns more than each: in all
-    instances, and in each. The intervals of a table hold at once with 95 %.
-    """
+    """What the first row of ``[row, instance, run]`` earns more than each: in all, and in each."""
     import xarray
 
     def of(part: FloatArray) -> np.ndarray:
@@ -244,9 +242,7 @@ def _some_runs(plan: ComparisonPlan) -> int:
 def money_of_part(
     plan: ComparisonPlan, setting: int, share: float, progress: bool | str = False
 ) -> FloatArray:
-    """A setting's mean money on each arm of a share of the budget, ``[instance, arm]``: a budget of
-    its own, so it holds too for policies that know what they may spend.
-    """
+    """A setting's mean money on each arm, ``[instance, arm]``, of a budget of this share."""
     spending = plan.spending.part(share)
     lineup = plan.played.only(setting).with_horizon(spending.rounds)
     part = plan.alone(played=lineup, spending=spending, runs=_some_runs(plan))
@@ -258,9 +254,7 @@ def _first_part(plan: ComparisonPlan, setting: int, progress: bool | str) -> Flo
 
 
 def _first_share(plan: ComparisonPlan) -> float:
-    """The share of the budget that is spent until one decides again, as in the instance in the
-    middle.
-    """
+    """The share of the budget that is spent until one decides again; the median of instances."""
     cadence, shares = plan.played.cadence, list[float]()
     for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
         totals = (instance.evidence or Evidence()).totals(slice(None))
@@ -274,9 +268,7 @@ def _first_share(plan: ComparisonPlan) -> float:
 
 
 def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> list[str]:
-    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that
-    few clicks tell.
-    """
+    """Budgets of few pulls, money beyond the budget, means that few clicks tell."""
     plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     budget, instances = plan.spending.budget, plan.table.instances
     pulls = [plan.spending.pulls(instance, row) for row, instance in enumerate(instances)]

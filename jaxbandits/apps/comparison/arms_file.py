@@ -326,9 +326,7 @@ def _key(text: str) -> str:
 def _roles(
     titles: Sequence[str], columns: Mapping[str, Any]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
-    """The columns of each role, what every pull costs, the kinds of files that this may be, and what
-    of the user's is not there.
-    """
+    """Each role's columns, what every pull costs, possible kinds, and what is not there."""
     at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
     for role, given in columns.items():
         whole = isinstance(given, str) and (_key(given) in keys or "+" not in given)
@@ -587,9 +585,7 @@ def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
 
 
 def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
-    """Without what the user drops, the header once more, and rows without any number; a row that is
-    called a total in its name or first cell, or that has no name, is refused.
-    """
+    """Without what the user drops and rows without numbers; a total or no name is refused."""
     for n in [n for n in sheet.cells if n not in numeric and not _is_text(sheet.cells[n])]:
         sheet.cells[n] = sheet.cells[n].map("{:.15g}".format).replace("nan", "")  # a frame's floats
     texts = [n for n in sheet.cells if _is_text(sheet.cells[n])]

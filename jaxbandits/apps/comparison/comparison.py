@@ -63,9 +63,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units; 0 for an arm that an instance
-    does not have.
-    """
+    """Where the money of some settings went, in the file's units; 0 for an absent arm."""
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
@@ -222,9 +220,7 @@ class Comparison:
     def _ranked(
         self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]
     ) -> list[dict[str, Any]]:
-        """Rows of all instances together, or, where these are an axis ``each``, of one after the
-        other.
-        """
+        """Rows of all instances together, or of each where they are an axis ``each``."""
         reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
         estimates = {name: mean(x, over="replicate") for name, x in last.items()}
         best = estimates["reward"].value.argmax("setting")
@@ -243,9 +239,7 @@ class Comparison:
         ]
 
     def _apart(self, reward: xarray.DataArray, best: xarray.DataArray) -> dict[str, NDArray]:
-        """Differences to the best, whether they are clear, and how many more runs would make them
-        so, ``[setting, scope]``.
-        """
+        """Differences to the best, whether clear, and runs that are missing, ``[setting, scope]``."""
         runs, count, places = self.plan.runs, reward.sizes["setting"], np.atleast_1d(best.values)
         tables = [
             dominance(
@@ -306,9 +300,7 @@ class Comparison:
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-        """The files without a picture; ``run.json``, with more entries ``about``, says whose the
-        others are.
-        """
+        """The files without a picture; more entries ``about`` go into ``run.json``."""
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
         return {"run.json": run.encode(), "table.csv": self.csv().encode()}
 
@@ -516,9 +508,7 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
 
 
 def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: int) -> Clearness:
-    """What is clear by now, from what each run earned on average over the instances, ``[setting,
-    run]``.
-    """
+    """What is clear by now, from what each run earned on average, ``[setting, run]``."""
     import xarray
 
     bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
